@@ -1,0 +1,12 @@
+/** Where time comes from; tests hold it still. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number
+}
+
+export const systemClock: Clock = { now: () => Date.now() }
+
+/** ISO 8601 UTC with milliseconds: `2026-11-20T10:05:00.123Z`. */
+export function iso(milliseconds: number): string {
+  return new Date(milliseconds).toISOString()
+}

@@ -1,0 +1,60 @@
+/** What a caller may meet: the seven error types of the API. Each protocol edge owns one lookup from it (HTTP status, SMTP reply). */
+export type FaultType =
+  | 'invalid_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'rate_limited'
+  | 'internal_error'
+
+export interface FaultDetail {
+  /** A stable machine word, e.g. `body_too_large`. */
+  code?: string
+  /** The offending parameter, as the caller spelled its place: `metadata.colour`. */
+  param?: string
+  /** Seconds until another try makes sense. */
+  retryAfter?: number
+  cause?: unknown
+}
+
+/** Anything thrown that is not a Fault is a bug and reads as `internal_error`. */
+export class Fault extends Error {
+  readonly type: FaultType
+  readonly code: string | undefined
+  readonly param: string | undefined
+  readonly retryAfter: number | undefined
+
+  constructor(type: FaultType, message: string, detail: FaultDetail = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause })
+    this.name = 'Fault'
+    this.type = type
+    this.code = detail.code
+    this.param = detail.param
+    this.retryAfter = detail.retryAfter
+  }
+}
+
+/** 404: what does not exist, and what another account owns, read alike. */
+export function notFound(what: string): Fault {
+  return new Fault('not_found', `No such ${what}.`)
+}
+
+/** 400: a parameter is missing or wrong; the message says what would be right. */
+export function invalid(param: string, message: string, code?: string): Fault {
+  return new Fault('invalid_request', message, code === undefined ? { param } : { param, code })
+}
+
+/** 409: the resource exists already, or is in a state that does not allow the call. */
+export function conflict(message: string, detail: FaultDetail = {}): Fault {
+  return new Fault('conflict', message, detail)
+}
+
+/** 500 with `Retry-After`: the disk is full; nothing was half kept (SMTP says 452 4.3.1). */
+export function storageFull(cause?: unknown): Fault {
+  return new Fault('internal_error', 'The box has no room left to store this. Try again later.', {
+    code: 'storage_full',
+    retryAfter: 60,
+    cause,
+  })
+}

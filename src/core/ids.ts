@@ -1,0 +1,34 @@
+import { typeidUnboxed } from 'typeid-js'
+
+/** The type prefixes of every identifier the API shows. */
+export const idPrefixes = [
+  'ident',
+  'email',
+  'sms',
+  'card',
+  'totp',
+  'thread',
+  'evt',
+  'whk',
+  'dlv',
+  'key',
+  'dom',
+  'agent',
+  'txn',
+  'sup',
+  'acct',
+  'req',
+] as const
+export type IdPrefix = (typeof idPrefixes)[number]
+
+/** A TypeID: the prefix and 26 characters of a UUIDv7 (128 bits, 74 of them random). Opaque to clients. */
+export function newId(prefix: IdPrefix): string {
+  return typeidUnboxed(prefix)
+}
+
+/** Whether a text has the form of an id of this kind (not whether it exists). */
+export function isId(prefix: IdPrefix, text: string): boolean {
+  return (
+    text.length === prefix.length + 27 && text.startsWith(`${prefix}_`) && /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text.slice(-26))
+  )
+}

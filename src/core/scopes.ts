@@ -1,0 +1,34 @@
+/** Every scope a key can hold; the `emails:*` and `sms:*` ones are narrower than `messages:*`. */
+export const scopes = [
+  'identities:read',
+  'identities:write',
+  'messages:read',
+  'messages:write',
+  'emails:read',
+  'emails:write',
+  'sms:read',
+  'sms:write',
+  'cards:read',
+  'cards:write',
+  'account:read',
+  'account:write',
+] as const
+export type Scope = (typeof scopes)[number]
+
+/** Who is calling: a key (or a signed-in person) of one account, perhaps bound to one identity. */
+export interface Caller {
+  account_id: string
+  key_id: string | null
+  scopes: ReadonlySet<Scope>
+  /** For everything but this identity the caller answers 404; null means the whole account. */
+  identity_id: string | null
+  /** Calls a minute; 0 means no limit. */
+  rate_limit: number
+  ip: string
+  user_agent: string
+}
+
+/** Whether the caller holds any one of these scopes. */
+export function may(caller: Pick<Caller, 'scopes'>, anyOf: readonly Scope[]): boolean {
+  return anyOf.some((scope) => caller.scopes.has(scope))
+}

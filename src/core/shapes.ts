@@ -1,0 +1,52 @@
+import * as z from 'zod'
+import { isId } from './ids.ts'
+import type { IdPrefix } from './ids.ts'
+
+/** ISO 8601 UTC with milliseconds. */
+export const Timestamp = z.iso
+  .datetime()
+  .meta({ id: 'Timestamp', description: 'ISO 8601 UTC', example: '2026-11-20T10:05:00.123Z' })
+
+/** A point in time as callers may write it: any offset, kept as UTC. */
+export const TimestampInput = z.iso
+  .datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-11-20T10:05:00Z' })
+  .transform((text) => new Date(text).toISOString())
+
+/** An id with its type prefix. */
+export function Id(prefix: IdPrefix) {
+  return z
+    .string()
+    .refine((text) => isId(prefix, text), { error: `must be an id such as ${prefix}_01j…` })
+    .meta({ example: `${prefix}_01jd3v8m2ef1pbx9mz5k7q4w6a` })
+}
+
+/** `true` or `false` in a query string. */
+export const Flag = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((text) => text === 'true')
+
+/** A whole number in a query string, within bounds. */
+export function Count(minimum: number, maximum: number, fallback: number) {
+  const message = `must be a whole number from ${minimum} to ${maximum}`
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, { error: message })
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, { error: message })
+    .default(fallback)
+    .meta({ override: { type: 'integer', minimum, maximum, default: fallback } })
+}
+
+/** The query every list takes. `cursor` and `offset` exclude each other (checked by `page()`). */
+export const Paging = z.strictObject({
+  limit: Count(1, 200, 50),
+  cursor: z.string().min(1).max(200).optional().meta({ description: 'the next_cursor of the page before' }),
+  offset: Count(0, 1_000_000, 0).meta({ description: 'rows to leave out; not together with cursor' }),
+})
+export type Paging = z.output<typeof Paging>
+
+/** The answer of every list. */
+export function Page<Row extends z.ZodType>(row: Row) {
+  return z.object({ data: z.array(row), has_more: z.boolean(), next_cursor: z.string().nullable() })
+}
+
+/** The answer of every deletion. */
+export const Deleted = z.object({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })

@@ -1,0 +1,27 @@
+import type * as z from 'zod'
+import type { Scope } from '../core/scopes.ts'
+
+/** The one envelope of an event: the same, with the same id, on webhook, socket, wait and list. */
+export interface Event {
+  /** Commit order on this box; never shown. */
+  seq: number
+  id: string
+  type: string
+  account_id: string
+  identity_id: string | null
+  created_at: string
+  data: unknown
+}
+
+/** An event type, declared once, next to the resource it carries. */
+export interface EventType<Data = unknown> {
+  name: string
+  /** Any one of these scopes lets a key see it. */
+  scopes: Scope[]
+  summary: string
+  data: z.ZodType<Data>
+}
+
+export function eventType<Data>(name: string, scopes: Scope[], summary: string, data: z.ZodType<Data>): EventType<Data> {
+  return { name, scopes, summary, data }
+}

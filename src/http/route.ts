@@ -1,0 +1,80 @@
+import type { Readable } from 'node:stream'
+import type * as z from 'zod'
+import type { Caller, Scope } from '../core/scopes.ts'
+
+/** `/identities/:id/emails/:email_id` → `{ id: string; email_id: string }` */
+export type Params<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? { [K in Name]: string } & Params<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? { [K in Name]: string }
+    : Record<never, never>
+
+/** An answer that is not JSON. */
+export interface Download {
+  type: string
+  bytes: Buffer | Readable
+  headers?: Record<string, string>
+}
+
+export interface Input<P, Q, B> {
+  params: P
+  query: Q
+  body: B
+  caller: Caller
+  /** Aborts when the client goes away or the box stops. */
+  signal: AbortSignal
+}
+
+/** What an endpoint is: this one declaration serves, guards, validates, documents and tests it. */
+export interface Route<
+  Path extends string = string,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Reply extends z.ZodType = z.ZodType,
+> {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** Below `/v1`, e.g. `/identities/:id`. */
+  path: Path
+  /** Other spellings of the same call. */
+  aliases?: string[]
+  /** Any one of these scopes admits; `public` needs no key. */
+  scope: Scope | Scope[] | 'public'
+  tag: string
+  summary: string
+  description?: string
+  query?: Query
+  body?: Body
+  /** The reply schema is the presenter: a field it does not name never leaves the server. Left out for downloads. */
+  reply?: Reply
+  /** The media type of an answer that is not JSON; `handle` then answers a Download. */
+  download?: string
+  /** 200 unless said. */
+  status?: 200 | 201
+  /** The path of what was made, for the `Location` header: `/v1/…`. */
+  location?: (answer: z.output<Reply>) => string
+  /** The answer carries a secret: never cached, kept sealed for idempotent replays. */
+  secret?: boolean
+  /** Largest request body in bytes; 1 MiB unless said. */
+  limit?: number
+  /** Longest time in milliseconds the handler may take; 30 s unless said. */
+  timeout?: number
+  /** A request and its answer for the reference; a test sends it. */
+  example?: { body?: unknown; query?: Record<string, string> }
+  handle: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Reply> | Download>
+}
+
+/** Any route, its types forgotten: what lists of routes hold. */
+export type AnyRoute = Omit<Route, 'handle' | 'location'> & {
+  handle: (input: Input<Record<string, string>, never, never>) => Promise<unknown>
+  location?: (answer: never) => string
+}
+
+/** Declares an endpoint: `params` is typed from the path, `query` and `body` from zod, the answer must fit `reply`. */
+export function route<
+  const Path extends string,
+  Query extends z.ZodType = z.ZodType<Record<never, never>>,
+  Body extends z.ZodType = z.ZodType<Record<never, never>>,
+  Reply extends z.ZodType = z.ZodType,
+>(declaration: Route<Path, Query, Body, Reply>): AnyRoute {
+  return declaration as unknown as AnyRoute
+}

@@ -1,0 +1,175 @@
+import * as z from 'zod'
+import { Id, Timestamp } from '../core/shapes.ts'
+
+/** A mailbox as a header names it; the address is lower case in its domain only. */
+export const Address = z.object({ address: z.string(), name: z.string() }).meta({ id: 'Address' })
+export type Address = z.output<typeof Address>
+
+export const Link = z
+  .object({ url: z.string(), text: z.string(), kind: z.enum(['verify', 'reset', 'signin', 'unsubscribe', 'other']) })
+  .meta({ id: 'Link', description: 'A link of the message, and what it seems to be for' })
+export type Link = z.output<typeof Link>
+
+export const Attachment = z
+  .object({
+    index: z.int(),
+    filename: z.string(),
+    content_type: z.string(),
+    size: z.int().meta({ description: 'octets, decoded' }),
+    content_id: z.string().nullable(),
+    disposition: z.enum(['attachment', 'inline']),
+    sha256: z.string(),
+  })
+  .meta({ id: 'Attachment' })
+export type Attachment = z.output<typeof Attachment>
+
+const result = z.enum(['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy'])
+export type AuthResult = z.output<typeof result>
+
+/** What SPF, DKIM, DMARC and ARC said of a message on arrival (RFC 8601). */
+export const Authentication = z
+  .object({
+    spf: z.object({ result, domain: z.string().nullable(), reason: z.string().nullable() }),
+    dkim: z.array(
+      z.object({
+        result,
+        domain: z.string(),
+        selector: z.string(),
+        algorithm: z.string().nullable(),
+        aligned: z.boolean(),
+        reason: z.string().nullable(),
+      }),
+    ),
+    dmarc: z.object({
+      result,
+      domain: z.string().nullable(),
+      policy: z.enum(['none', 'quarantine', 'reject']).nullable(),
+      aligned_by: z.array(z.enum(['spf', 'dkim'])),
+      reason: z.string().nullable(),
+    }),
+    arc: z.object({ result, chain: z.int(), reason: z.string().nullable() }),
+  })
+  .meta({ id: 'Authentication' })
+export type Authentication = z.output<typeof Authentication>
+
+/** What the box makes of a message's octets. Every list is empty and every text null when there is none. */
+export interface Parsed {
+  subject: string
+  /** The first mailbox of the one From field; null when there is none that can be read. */
+  from: Address | null
+  reply_to: string | null
+  to: Address[]
+  cc: Address[]
+  /** With angle brackets, as written. */
+  message_id: string | null
+  in_reply_to: string | null
+  references: string[]
+  body_text: string | null
+  body_html: string | null
+  /** The new part only: quotes and signature cut; HTML turned to Markdown when there is no text part. */
+  text: string
+  /** At most 200 characters of one line of plain text. */
+  snippet: string
+  /** Made by a program: RFC 3834 and the usual headers. */
+  automated: boolean
+  codes: string[]
+  links: Link[]
+  attachments: Attachment[]
+  /** Why the message could only be read in part; null when all is well. */
+  parse_error: string | null
+}
+
+/** Who handed us a message, and for whom: the SMTP envelope (RFC 5321 3.3). */
+export interface Envelope {
+  remote_address: string
+  helo: string
+  /** Empty for the null sender. */
+  mail_from: string
+  recipients: string[]
+  smtputf8: boolean
+  eight_bit: boolean
+  tls: { version: string; cipher: string } | null
+  /** The id in our Received field and in the 250 reply. */
+  session: string
+}
+
+/** What the checks said, and what to do about it. */
+export interface Verdict {
+  authentication: Authentication
+  /** The From domain, set only on a DMARC pass. */
+  verified_domain: string | null
+  /** `keep`, `spam` (kept and marked) or `reject` (550 5.7.26, or what a filter said). */
+  action: 'keep' | 'spam' | 'reject'
+  /** The SMTP reply when the action is `reject`. */
+  reply: { code: number; text: string } | null
+  /** The value of our Authentication-Results field (RFC 8601), folded, without the field name. */
+  authentication_results: string
+}
+
+export const EmailStatus = z.enum([
+  'received',
+  'scheduled',
+  'queued',
+  'sending',
+  'sent',
+  'delivered',
+  'deferred',
+  'bounced',
+  'failed',
+  'cancelled',
+])
+
+/** What a list shows of an e-mail: no bodies. */
+export const EmailRow = z
+  .object({
+    id: Id('email'),
+    identity_id: Id('ident'),
+    thread_id: Id('thread'),
+    direction: z.enum(['inbound', 'outbound']),
+    status: EmailStatus,
+    from: z.string(),
+    from_name: z.string(),
+    to: z.string(),
+    subject: z.string(),
+    snippet: z.string(),
+    read: z.boolean(),
+    spam: z.boolean(),
+    automated: z.boolean(),
+    tag: z.string().nullable().meta({ description: 'what followed + in the address it came to' }),
+    labels: z.array(z.string()),
+    size: z.int(),
+    has_attachments: z.boolean(),
+    verified_domain: z.string().nullable(),
+    message_id: z.string().nullable(),
+    in_reply_to: z.string().nullable(),
+    codes: z.array(z.string()),
+    received_at: Timestamp,
+    sent_at: Timestamp.nullable(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'EmailRow' })
+export type EmailRow = z.output<typeof EmailRow>
+
+/** An e-mail whole. */
+export const Email = z
+  .object({
+    ...EmailRow.shape,
+    references: z.array(z.string()),
+    reply_to: z.string().nullable(),
+    cc: z.array(Address),
+    bcc: z.array(Address),
+    recipients: z.object({ to: z.array(Address), cc: z.array(Address), bcc: z.array(Address) }),
+    body_text: z.string().nullable(),
+    body_html: z.string().nullable(),
+    body_truncated: z.boolean().optional(),
+    text: z.string(),
+    links: z.array(Link),
+    attachments: z.array(Attachment),
+    authentication: Authentication.nullable(),
+    parse_error: z.string().nullable(),
+    duplicate_of: Id('email')
+      .nullable()
+      .meta({ description: 'the same envelope and octets came before, within 24 h (RFC 1047)' }),
+  })
+  .meta({ id: 'Email' })
+export type Email = z.output<typeof Email>

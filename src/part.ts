@@ -1,0 +1,23 @@
+import type { Config } from './config.ts'
+import type { EventType } from './events/model.ts'
+import type { AnyRoute } from './http/route.ts'
+
+/** A named thing the box does on a schedule (cron syntax, UTC). */
+export interface Job {
+  name: string
+  schedule: string
+  run(): Promise<void>
+}
+
+/** A capability, as the app sees it. Started in order, stopped in the reverse order. */
+export interface Part {
+  name: string
+  routes?: AnyRoute[]
+  events?: EventType[]
+  jobs?: Job[]
+  start?(): Promise<void>
+  /** Finishes the work in hand, takes no more. */
+  stop?(): Promise<void>
+  /** Takes over changed settings that need no restart. */
+  reload?(config: Config): Promise<void> | void
+}

@@ -1,0 +1,37 @@
+import type { Sql } from 'sql-template-tag'
+
+export { default as sql, empty, join, raw } from 'sql-template-tag'
+export type { Sql } from 'sql-template-tag'
+
+/** What a column can hold. JSON is text, flags are 0 and 1, times are ISO 8601 text. */
+export type Value = string | number | bigint | null | Uint8Array
+
+export interface Reader {
+  all<Row>(query: Sql): Promise<Row[]>
+  get<Row>(query: Sql): Promise<Row | undefined>
+}
+
+export interface Transaction extends Reader {
+  /** Answers how many rows changed. */
+  run(query: Sql): Promise<{ changes: number }>
+  /** Called on a fresh stack once the transaction is on disk; its failure is never the writer's. */
+  afterCommit(listener: () => void): void
+}
+
+/**
+ * The same for every engine. Reads outside a transaction see only what is committed.
+ * SQL is written once in the subset the engines share; values can only travel as parameters.
+ */
+export interface Database extends Reader {
+  /**
+   * Runs the work, and resolves only when what it wrote is forced to disk. Work that throws leaves nothing behind.
+   * Nothing but database calls may be awaited inside `work`: many transactions share one commit.
+   * Throws Fault `storage_full` when the disk is full.
+   */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. */
+  slow<Row>(query: Sql, deadline: number): Promise<Row[]>
+  /** Writes and syncs one probe row: throws when the store cannot take mail now. */
+  probe(): Promise<void>
+  close(): Promise<void>
+}
