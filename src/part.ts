@@ -3,7 +3,6 @@ import type { Job } from './core/cron.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
 
-
 /** A capability, as the app sees it. Started in order, stopped in the reverse order. */
 export interface Part {
   name: string

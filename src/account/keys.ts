@@ -69,7 +69,13 @@ export class Keys {
     }
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const rate = wish.rate_limit ?? this.#defaultRate
-    return this.insert(caller.account_id, { label: wish.label, scopes, identity_id: identityId, rate_limit: rate, expires_at: wish.expires_at ?? null })
+    return this.insert(caller.account_id, {
+      label: wish.label,
+      scopes,
+      identity_id: identityId,
+      rate_limit: rate,
+      expires_at: wish.expires_at ?? null,
+    })
   }
 
   /** Makes a key without asking who wants it: for the first start and the command line. `key` is given or made. */
@@ -147,7 +153,9 @@ export class Keys {
         WHERE (hash = ${hash} OR previous_hash = ${hash}) AND revoked_at IS NULL`,
     )
     if (!row || row.identity_status === 'deleted') return undefined
-    const ends = [row.expires_at, row.hash === hash ? null : row.previous_expires_at].filter((text) => text !== null).map((text) => Date.parse(text))
+    const ends = [row.expires_at, row.hash === hash ? null : row.previous_expires_at]
+      .filter((text) => text !== null)
+      .map((text) => Date.parse(text))
     const known: Known = {
       id: row.id,
       until: Math.min(Infinity, ...ends),
@@ -199,7 +207,18 @@ function holds(caller: Caller, scope: Scope): boolean {
 
 function shown(row: KeyRow): ApiKey {
   const { id, label, key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at } = row
-  return { id, label, scopes: JSON.parse(row.scopes) as Scope[], key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at }
+  return {
+    id,
+    label,
+    scopes: JSON.parse(row.scopes) as Scope[],
+    key_prefix,
+    identity_id,
+    rate_limit,
+    created_at,
+    last_used_at,
+    expires_at,
+    revoked_at,
+  }
 }
 
 function prefixOf(key: string): string {

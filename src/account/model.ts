@@ -26,7 +26,9 @@ export const ApiKey = z
 export type ApiKey = z.output<typeof ApiKey>
 
 /** The one answer that shows the key. */
-export const ApiKeyWithSecret = z.object({ ...ApiKey.shape, key: z.string().meta({ description: 'shown this once' }) }).meta({ id: 'ApiKeyWithSecret' })
+export const ApiKeyWithSecret = z
+  .object({ ...ApiKey.shape, key: z.string().meta({ description: 'shown this once' }) })
+  .meta({ id: 'ApiKeyWithSecret' })
 
 export const NewApiKey = z
   .strictObject({

@@ -14,7 +14,8 @@ export function routes(keys: Keys): AnyRoute[] {
       scope: 'account:write',
       tag,
       summary: 'Create an API key',
-      description: 'The key is in this answer and never again. A key gives only scopes it holds, and a bound key only keys bound alike.',
+      description:
+        'The key is in this answer and never again. A key gives only scopes it holds, and a bound key only keys bound alike.',
       body: NewApiKey,
       reply: ApiKeyWithSecret,
       status: 201,

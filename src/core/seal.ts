@@ -63,7 +63,8 @@ export function masterKey(directory: string): Buffer {
     makeKey(file)
   }
   const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')
-  if (key.length !== 32) throw new Error(`${file} is not a master key: it must hold 32 bytes in base64. Restore it from a backup.`)
+  if (key.length !== 32)
+    throw new Error(`${file} is not a master key: it must hold 32 bytes in base64. Restore it from a backup.`)
   return key
 }
 

@@ -60,7 +60,9 @@ export class EventLog {
 
   /** The place of an event in the order; undefined when it is not (or no longer) in the log of this account. */
   async place(id: string, accountId: string): Promise<number | undefined> {
-    const row = await this.#database.get<{ seq: number }>(sql`SELECT seq FROM events WHERE id = ${id} AND account_id = ${accountId}`)
+    const row = await this.#database.get<{ seq: number }>(
+      sql`SELECT seq FROM events WHERE id = ${id} AND account_id = ${accountId}`,
+    )
     return row?.seq
   }
 

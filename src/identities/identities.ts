@@ -104,7 +104,11 @@ export class Identities {
     return this.#database.transaction(async (tx) => {
       const { account_id, name, email } = await this.row(caller, id, tx)
       await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
-      await this.#events.append(tx, identityDeleted, { account_id, identity_id: id, data: { id, name, email, status: 'deleted' } })
+      await this.#events.append(tx, identityDeleted, {
+        account_id,
+        identity_id: id,
+        data: { id, name, email, status: 'deleted' },
+      })
       return { id, deleted: true }
     })
   }
@@ -127,7 +131,9 @@ export class Identities {
       await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
     }
     const made = await this.#insert(tx, accountId, { name, email_username: 'postmaster' }, this.#domain, true)
-    await tx.run(sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`)
+    await tx.run(
+      sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,
+    )
     return (await this.ownerOf(address, tx))!
   }
 
@@ -147,7 +153,14 @@ export class Identities {
     return identity
   }
 
-  async #claim(tx: Transaction, id: string, username: string | undefined, name: string, domain: string, role: boolean): Promise<string> {
+  async #claim(
+    tx: Transaction,
+    id: string,
+    username: string | undefined,
+    name: string,
+    domain: string,
+    role: boolean,
+  ): Promise<string> {
     const wanted = username ?? (localPartOf(name) || `agent-${id.slice(-10)}`)
     for (let attempt = 1; ; attempt += 1) {
       const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('ident').slice(-10)}`
@@ -201,7 +214,14 @@ function shown(row: IdentityRow): Identity {
 
 function reduced(row: IdentityRow): Reduced {
   const { id, name, email, phone_number, created_at } = row
-  return { id, name, email, ...(phone_number === null ? {} : { phone_number }), status: row.status as Identity['status'], created_at }
+  return {
+    id,
+    name,
+    email,
+    ...(phone_number === null ? {} : { phone_number }),
+    status: row.status as Identity['status'],
+    created_at,
+  }
 }
 
 function oneName(wish: { name?: string | undefined; display_name?: string | undefined }): string | undefined {

@@ -10,9 +10,11 @@ export const Metadata = z
   .meta({ override: { type: 'object', additionalProperties: true }, description: 'free-form, at most 16 KiB' })
 
 const Name = z.string().trim().min(1).max(128)
-const DateOfBirth = z.iso.date({ error: 'must be a date such as 1990-04-17' }).refine((text) => text <= new Date().toISOString().slice(0, 10), {
-  error: 'must not lie in the future',
-})
+const DateOfBirth = z.iso
+  .date({ error: 'must be a date such as 1990-04-17' })
+  .refine((text) => text <= new Date().toISOString().slice(0, 10), {
+    error: 'must not lie in the future',
+  })
 
 export const IdentityStatus = z.enum(['active', 'suspended'])
 

@@ -13,10 +13,12 @@ export const reserved: ReadonlySet<string> = new Set([
   'security',
 ])
 
-const qualities = `amber brisk calm candid clear clever cosy crisp deft eager fair fleet gentle glad golden hardy humble keen kind lively lucid
+const qualities =
+  `amber brisk calm candid clear clever cosy crisp deft eager fair fleet gentle glad golden hardy humble keen kind lively lucid
   mellow merry mild nimble noble patient plain polite prime proud quick quiet ready rosy sage sharp silver smart snug solid spry steady
   sunny swift tidy true vivid warm wise witty`.split(/\s+/)
-const things = `acorn alder anchor aspen badger beacon birch brook cedar comet coral crane dune ember falcon fern finch fjord gable grove harbor
+const things =
+  `acorn alder anchor aspen badger beacon birch brook cedar comet coral crane dune ember falcon fern finch fjord gable grove harbor
   hazel heron holly island ivy juniper kestrel lantern larch linden lotus maple marten meadow mesa mill otter pebble pine plover quill raven
   reed ridge robin rowan sparrow spruce thistle tulip wren`.split(/\s+/)
 

@@ -16,7 +16,9 @@ export class Lock {
       this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     } catch (error) {
       this.#database.close()
-      throw new Error(`The data directory ${directory} is in use by another Pillarbox process${holder(file)}. Stop it first.`, { cause: error })
+      throw new Error(`The data directory ${directory} is in use by another Pillarbox process${holder(file)}. Stop it first.`, {
+        cause: error,
+      })
     }
     writeFileSync(`${file}.pid`, `${process.pid}\n`, { mode: 0o600 })
   }

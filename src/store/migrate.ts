@@ -53,7 +53,8 @@ function checkHeader(file: string, expected: boolean): void {
   } finally {
     closeSync(handle)
   }
-  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0') throw new Error(`${file} is damaged: it is not a SQLite database. ${restore}`)
+  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0')
+    throw new Error(`${file} is damaged: it is not a SQLite database. ${restore}`)
 }
 
 function checkContent(file: string, database: DatabaseSync): number {
@@ -65,7 +66,9 @@ function checkContent(file: string, database: DatabaseSync): number {
     if (tables > 0 && id !== applicationId) throw new Refused(`${file} is not a Pillarbox database.`)
     const known = migrations().length
     if (version > known) {
-      throw new Refused(`${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program, or restore a backup.`)
+      throw new Refused(
+        `${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program, or restore a backup.`,
+      )
     }
     const trouble = statSync(file).size <= quickCheckLimit ? quickCheck(database) : null
     if (trouble) throw new Refused(`${file} is damaged: ${trouble}. ${restore}`)

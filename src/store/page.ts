@@ -27,7 +27,8 @@ export async function page<Row, Item>(
   if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
   const order = raw(list.order)
   const position = cursor === undefined ? undefined : cursors.read(list.name, cursor)
-  const beyond = position === undefined ? sql`` : list.ascending ? sql` AND ${order} > ${position}` : sql` AND ${order} < ${position}`
+  const beyond =
+    position === undefined ? sql`` : list.ascending ? sql` AND ${order} > ${position}` : sql` AND ${order} < ${position}`
   const rows = await reader.all<Row>(
     sql`${list.select} WHERE ${list.where}${beyond} ORDER BY ${order}${list.ascending ? sql`` : sql` DESC`} LIMIT ${limit + 1} OFFSET ${offset}`,
   )

@@ -62,7 +62,10 @@ export class Helper {
   }
 
   #abandon(worker: Worker): void {
-    this.#fail(worker, new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 }))
+    this.#fail(
+      worker,
+      new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 }),
+    )
     void worker.terminate()
   }
 

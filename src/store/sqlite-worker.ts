@@ -20,5 +20,8 @@ function answer(question: Question): unknown {
     const row = database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as { log: number }
     return row.log
   }
-  return database.prepare(question.text).all(...question.values).map((row) => ({ ...row }))
+  return database
+    .prepare(question.text)
+    .all(...question.values)
+    .map((row) => ({ ...row }))
 }

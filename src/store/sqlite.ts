@@ -57,7 +57,13 @@ export class SqliteDatabase implements Database {
   #broken: Error | undefined
   #closed = false
 
-  private constructor(file: string, log: Log, walFile: FileHandle, writer: DatabaseSync, sync: (file: FileHandle) => Promise<void>) {
+  private constructor(
+    file: string,
+    log: Log,
+    walFile: FileHandle,
+    writer: DatabaseSync,
+    sync: (file: FileHandle) => Promise<void>,
+  ) {
     this.#log = log
     this.#walFile = walFile
     this.#writer = writer
@@ -98,7 +104,8 @@ export class SqliteDatabase implements Database {
   }
 
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    if (this.#closed) return Promise.reject(new Fault('internal_error', 'The box is stopping.', { code: 'stopping', retryAfter: 5 }))
+    if (this.#closed)
+      return Promise.reject(new Fault('internal_error', 'The box is stopping.', { code: 'stopping', retryAfter: 5 }))
     if (this.#broken) return Promise.reject(this.#broken)
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
@@ -199,7 +206,8 @@ export class SqliteDatabase implements Database {
     this.#dirty = true
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      if (this.#dirty && !this.#closed) this.#checkpointing ??= this.#checkpoint().finally(() => (this.#checkpointing = undefined))
+      if (this.#dirty && !this.#closed)
+        this.#checkpointing ??= this.#checkpoint().finally(() => (this.#checkpointing = undefined))
     }, 250)
   }
 
@@ -249,7 +257,6 @@ export class SqliteDatabase implements Database {
     return code !== undefined && ((code & 0xff) === sqliteFull || code === sqliteWriteFailed) ? storageFull(error) : error
   }
 }
-
 
 class OpenTransaction implements Transaction {
   readonly #database: DatabaseSync

@@ -107,7 +107,9 @@ function check(file: string, text: string): State {
   }
   const version = (value as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > 1) {
-    throw new Error(`${file} was written by a newer Pillarbox (version ${version}, this one knows 1). Run the newer program, or restore a backup.`)
+    throw new Error(
+      `${file} was written by a newer Pillarbox (version ${version}, this one knows 1). Run the newer program, or restore a backup.`,
+    )
   }
   const parsed = State.safeParse(value)
   if (parsed.success) return parsed.data
