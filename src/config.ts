@@ -1,4 +1,9 @@
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
+import { load } from './config/load.ts'
+import type { Sources } from './config/load.ts'
+import { read, sections, settingsOf } from './config/settings.ts'
 import {
   AddressBlock,
   Choice,
@@ -20,6 +25,7 @@ import {
 } from './config/values.ts'
 import type { Endpoint } from './config/values.ts'
 
+export { ConfigError } from './config/problems.ts'
 export type { Endpoint } from './config/values.ts'
 
 const File = Text('the path of a file')
@@ -214,12 +220,16 @@ const Settings = Group({
 })
 
 /** Every setting with its default, explanation and unit; sizes come out as bytes, times as milliseconds, listeners as endpoints. */
-export const Config = Settings.transform((settings) => {
+export const Config = Settings.transform((settings, context) => {
   const tls = settings.http.tls
   const hostname = settings.hostname ?? settings.mail.domain
+  const keys_dir = settings.keys_dir ?? `${settings.data_dir.replace(/\/+$/, '')}-keys`
+  if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
+    context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
+  }
   return {
     ...settings,
-    keys_dir: settings.keys_dir ?? `${settings.data_dir.replace(/\/+$/, '')}-keys`,
+    keys_dir,
     hostname,
     public_url:
       settings.public_url ??
@@ -227,6 +237,25 @@ export const Config = Settings.transform((settings) => {
   }
 })
 export type Config = z.output<typeof Config>
+
+/** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
+export function loadConfig(sources: Sources): Promise<Config> {
+  return load(Config, sources)
+}
+
+/** The settings that only a restart puts into effect. */
+export const restartOnly: string[] = settingsOf(sections(Config))
+  .filter(({ restart }) => restart)
+  .map(({ name }) => name)
+
+/** Which settings differ, told apart by what they need. */
+export function changed(before: Config, after: Config): { reloadable: string[]; restart: string[] } {
+  const different = settingsOf(sections(Config)).filter(({ path }) => !isDeepStrictEqual(read(before, path), read(after, path)))
+  return {
+    reloadable: different.filter(({ restart }) => !restart).map(({ name }) => name),
+    restart: different.filter(({ restart }) => restart).map(({ name }) => name),
+  }
+}
 
 function reachable(endpoint: Endpoint, hostname: string | undefined): string {
   const everywhere = endpoint.host === undefined || endpoint.host === '0.0.0.0' || endpoint.host === '::'

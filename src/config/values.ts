@@ -114,7 +114,7 @@ const timeUnits = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
 function quantity(units: Record<string, number>, minimum: number, maximum: number, error: string) {
   const form = new RegExp(`^(\\d{1,16}(?:\\.\\d{1,6})?)(?: ?(${Object.keys(units).join('|')}))?$`)
-  return z.union([z.number(), z.string().regex(form)], { error }).transform((given, context) => {
+  return z.union([z.number(), z.string().regex(form, { error })], { error }).transform((given, context) => {
     const [, amount, unit] = form.exec(String(given)) ?? []
     const value = amount === undefined ? Number.NaN : Math.round(Number(amount) * (unit === undefined ? 1 : (units[unit] ?? 1)))
     if (value >= minimum && value <= maximum) return value
