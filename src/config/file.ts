@@ -50,17 +50,34 @@ export function readYaml(file: string, bytes: Buffer): Written | { problems: str
 
 function unfitBytes(bytes: Buffer): string | undefined {
   if (bytes.length > 2 ** 20) return ': is larger than 1 MiB, which no configuration is'
-  const line = (offset: number) => bytes.subarray(0, offset).toString('latin1').split('\n').length
+  if (!isUtf8(bytes)) return `${position(bytes, firstBadByte(bytes))}: is not UTF-8, must be saved as UTF-8`
   const nul = bytes.indexOf(0)
-  if (isUtf8(bytes)) return nul < 0 ? undefined : `:${line(nul)}: holds a NUL byte, must be text`
-  let start = 0
-  while (start < bytes.length) {
-    const end = bytes.indexOf(10, start)
-    const stop = end < 0 ? bytes.length : end
-    if (!isUtf8(bytes.subarray(start, stop))) break
-    start = stop + 1
+  return nul < 0 ? undefined : `${position(bytes, nul)}: holds a NUL byte, must be text`
+}
+
+function position(bytes: Buffer, offset: number): string {
+  const lines = bytes.subarray(0, offset).toString('utf8').split('\n')
+  return `:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
+}
+
+// What precedes it is sound, and nothing that contains it is: found by halving.
+function firstBadByte(bytes: Buffer): number {
+  let [sound, bad] = [0, bytes.length]
+  while (bad - sound > 1) {
+    const middle = (sound + bad) >> 1
+    if (beginsUtf8(bytes.subarray(0, middle))) sound = middle
+    else bad = middle
   }
-  return `:${line(start)}: is not UTF-8, must be saved as UTF-8`
+  return sound
+}
+
+function beginsUtf8(bytes: Buffer): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    return true
+  } catch {
+    return false
+  }
 }
 
 // The library's own sentences may quote the text around an error, and with it a secret.
@@ -75,6 +92,7 @@ const sentences: Partial<Record<YAMLError['code'], string>> = {
   MULTILINE_IMPLICIT_KEY: 'is not complete: a colon is missing after the name',
   MULTIPLE_DOCS: 'starts a second document, must be the only one',
   TAB_AS_INDENT: 'is indented with a tab, must be spaces',
+  UNEXPECTED_TOKEN: 'is followed or preceded by something that does not belong there',
   TAG_RESOLVE_FAILED: 'has a tag (!name), must be a plain value',
 }
 

@@ -23,7 +23,8 @@ export function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'number') return `${value}`
   if (typeof value === 'object') return 'a group of settings'
-  const text = JSON.stringify(value) ?? 'nothing'
+  // A URL may carry a password.
+  const text = (JSON.stringify(value) ?? 'nothing').replace(/\/\/[^/]*@/, '//…@')
   return text.length > 80 ? `${text.slice(0, 76)}…"` : text
 }
 

@@ -10,6 +10,10 @@ export interface Setting {
   kind: 'text' | 'number' | 'switch' | 'list'
   /** The default as one would write it; undefined when there is none. */
   fallback: unknown
+  /** What holds when there is no default, in words. */
+  otherwise: string | undefined
+  /** Must be written whenever its section is. */
+  required: boolean
   /** Bytes, time, connections, …: what a bare number counts. */
   unit: string | undefined
   description: string
@@ -91,13 +95,15 @@ function unwrap(schema: unknown): Unwrapped {
   return { core: schema, meta: own, fallback: undefined, optional: false }
 }
 
-function describe(path: string[], { core, meta, fallback }: Unwrapped): Setting {
+function describe(path: string[], { core, meta, fallback, optional }: Unwrapped): Setting {
   return {
     path,
     name: path.join('.'),
     variable: variable(path),
     kind: kindOf(core),
     fallback,
+    otherwise: text(meta.otherwise),
+    required: fallback === undefined && !optional,
     unit: text(meta.unit),
     description: text(meta.description) ?? '',
     example: meta.example,
