@@ -12,7 +12,6 @@ import {
   HostName,
   List,
   Listen,
-  MailAddress,
   MailDomain,
   NameServer,
   Origin,
@@ -137,10 +136,6 @@ const smtp = Group({
 
 const mail = Group({
   domain: MailDomain.prefault('pillarbox.test').meta({ description: 'The domain of new addresses', restart: true }),
-  postmaster: MailAddress.optional().meta({
-    description: 'Where mail to postmaster and abuse is forwarded (RFC 5321 4.5.1); without it such mail is only kept',
-    example: 'you@example.com',
-  }),
   dmarc: Choice(['reject', 'quarantine', 'none']).prefault('reject').meta({
     description:
       'The harshest DMARC policy of a sender that is followed: quarantine marks what should be rejected, none only notes',
@@ -207,6 +202,11 @@ const Settings = Group({
     otherwise: 'http.listen, or http.tls.listen when there is TLS',
     restart: true,
     example: 'https://box.example.com',
+  }),
+  min_free: Size(0).prefault('256 MiB').meta({
+    description: 'Free space on the disk of data_dir below which the box takes nothing new: mail is put off, writes answer storage_full',
+    unit: 'bytes',
+    restart: true,
   }),
   bootstrap_key: Secret.optional().meta({
     description: 'An API key with every scope, for the first steps: 20 to 128 printable ASCII characters without spaces',

@@ -73,13 +73,6 @@ export const MailDomain = checked('must be a domain such as example.com', (text)
   return name?.includes('.') ? name : undefined
 })
 
-/** A mailbox, `local@domain`. */
-export const MailAddress = checked('must be a mail address such as postmaster@example.com', (text) => {
-  const parts = /^([A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*)@([^@]+)$/.exec(text)
-  const domain = domainName(parts?.[2] ?? '')
-  return parts?.[1] && parts[1].length <= 64 && domain ? `${parts[1]}@${domain}` : undefined
-})
-
 /** The scheme, host and port of a site, without a slash at the end. */
 export const Origin = checked('must be a URL without a path, such as https://box.example.com', (text) => {
   const url = webAddress(text)

@@ -110,7 +110,7 @@ export interface Verdict {
   /** `keep`, `spam` (kept and marked) or `reject` (550 5.7.26, or what a filter said). */
   action: 'keep' | 'spam' | 'reject'
   /** The SMTP reply when the action is `reject`. */
-  reply: { code: number; text: string } | null
+  reply: { code: number; enhanced: string; text: string } | null
   /** The value of our Authentication-Results field (RFC 8601), folded, without the field name. */
   authentication_results: string
 }
