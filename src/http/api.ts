@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import { Router } from '@koa/router'
@@ -77,8 +77,6 @@ interface State {
 }
 
 type Conversation = Context & { state: State }
-
-const inspections = new Set(['/healthz', '/readyz', '/metrics'])
 
 /** Every call from its first header to its last: the one file that knows Koa. */
 export class Api {
@@ -165,28 +163,27 @@ export class Api {
   async #converse(context: Conversation, next: () => Promise<void>): Promise<void> {
     const { req: request, res: response } = context
     const hand = new Hand()
-    const state = context.state
-    Object.assign(state, this.#stateOf(context, hand))
+    const state = this.#stateOf(context, hand)
+    context.state = state
     this.#hands.add(hand)
     response.once('close', () => {
       this.#hands.delete(hand)
       if (!response.writableFinished) hand.abort('gone')
     })
     if (this.#closing) hand.abort('stopping')
-    for (const [name, value] of Object.entries(this.#settings.headers)) response.setHeader(name, value)
+    setHeaders(response, this.#settings.headers)
     response.setHeader('X-Request-Id', state.requestId)
     try {
-      for (const [name, value] of Object.entries(corsHeaders(request, this.#settings.cors_origins)))
-        response.setHeader(name, value)
-      const answer = await this.#aside(context)
-      if (answer) send(context, answer)
+      setHeaders(response, corsHeaders(request, this.#settings.cors_origins))
+      const answer = this.#aside(context)
+      if (answer) send(context, await answer)
       else await next()
       if (context.status === 404 && context.body === undefined) throw await this.#unknown(state)
     } catch (error) {
       this.#fail(context, error)
     }
     const { standing } = state
-    if (standing) for (const [name, value] of Object.entries(rateHeaders(standing))) response.setHeader(name, value)
+    if (standing) setHeaders(response, rateHeaders(standing))
     if (this.#closing) response.setHeader('Connection', 'close')
     this.#journal.note({
       request_id: state.requestId,
@@ -221,25 +218,17 @@ export class Api {
   }
 
   /** What is answered without a route: the watchers' questions and preflights. Refuses what could mean two things. */
-  async #aside(context: Conversation): Promise<Answer | undefined> {
-    const { req: request, state } = context
+  #aside({ req: request, state }: Conversation): Promise<Answer> | Answer | undefined {
     guard(request)
     const { path, search } = readTarget(request.url ?? '')
     state.search = search
-    if (inspections.has(path)) {
-      const { ready, metrics } = this.#parts
-      const answer = await inspect(path, request, { ready, metrics, token: this.#settings.metrics_token })
-      if (answer) {
-        state.route = path
-        state.counted = true
-      }
-      return answer
-    }
-    const permission = preflight(request, this.#settings.cors_origins)
-    if (!permission) return undefined
-    state.route = 'preflight'
+    const { ready, metrics } = this.#parts
+    const answer = inspect(path, request, { ready, metrics, token: this.#settings.metrics_token })
+    const permission = answer ? undefined : preflight(request, this.#settings.cors_origins)
+    if (!answer && !permission) return undefined
+    state.route = answer ? path : 'preflight'
     state.counted = true
-    return jsonAnswer(204, '', permission)
+    return answer ?? jsonAnswer(204, '', permission)
   }
 
   async #admit(state: State, route: Pick<AnyRoute, 'scope' | 'rate'> | undefined): Promise<Verdict> {
@@ -286,10 +275,14 @@ function shown(error: unknown, hand: Hand): unknown {
   })
 }
 
+function setHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+}
+
 function send(context: Context, answer: Answer): void {
   const { res: response } = context
   context.status = answer.status
-  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
+  setHeaders(response, answer.headers)
   if (answer.status === 204) return
   response.setHeader('Content-Type', answer.type)
   const { body } = answer
