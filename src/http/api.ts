@@ -1,7 +1,6 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { Router } from '@koa/router'
 import Koa from 'koa'
 import type { Context } from 'koa'
 import type { Clock } from '../core/clock.ts'
@@ -19,6 +18,8 @@ import { readBody } from './body.ts'
 import { clientAddress } from './client-address.ts'
 import { corsHeaders, preflight } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
+import { dispatcher } from './dispatch.ts'
+import type { Destination, RouterContext } from './dispatch.ts'
 import { answerCall } from './endpoint.ts'
 import { guard } from './guard.ts'
 import { Hand } from './hand.ts'
@@ -77,6 +78,7 @@ interface State {
 }
 
 type Conversation = Context & { state: State }
+type Matched = RouterContext<State>
 
 /** Every call from its first header to its last: the one file that knows Koa. */
 export class Api {
@@ -122,41 +124,41 @@ export class Api {
     koa.silent = true
     koa.on('error', (error: unknown) => this.#parts.log.debug({ err: error }, 'an answer could not be sent'))
     koa.use((context, next) => this.#converse(context, next))
-    koa.use(this.#router().middleware() as Koa.Middleware<State>)
+    const find = dispatcher(this.#destinations())
+    koa.use((context, next) => find(context.path)?.(context as Matched, next) ?? next())
     const callback = koa.callback()
     return (request, response) => void callback(request, response)
   }
 
-  #router(): Router<State> {
-    const router = new Router<State>({ strict: true, sensitive: true })
+  #destinations(): Destination<State>[] {
     const { routes, version, public_url: publicUrl } = this.#parts
     const described = openapiRoute(routes, { version, publicUrl })
-    for (const { method, path, route } of spellings([...routes, described])) {
-      router.register(path, [method], async (context) => {
-        context.state.route = path
-        const { caller } = await this.#admit(context.state, route)
-        if (stores(method) && !this.#parts.roomy()) throw storageFull()
-        const { requestId, search, hand } = context.state
-        const call = {
-          requestId,
-          search,
-          hand,
-          caller,
-          params: context['params'],
-          headers: context.req.headers,
-          read: (limit: number) => readBody(context, limit),
-        }
-        send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
-      })
-    }
-    for (const path of docsPaths) {
-      router.get(path, async (context) => {
+    const calls = spellings([...routes, described]).map(({ method, path, route }) => ({
+      method,
+      path,
+      answer: (context: Matched) => this.#call(context, path, route),
+    }))
+    const documents = docsPaths.map((path) => ({
+      method: 'GET',
+      path,
+      answer: async (context: Matched) => {
         context.state.route = '/docs'
         await this.#admit(context.state, { scope: 'public', rate: 'document' })
         await serveDocs(context)
-      })
-    }
-    return router
+      },
+    }))
+    return [...calls, ...documents]
+  }
+
+  async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
+    const { state, params, req: request } = context
+    state.route = path
+    const { caller } = await this.#admit(state, route)
+    if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
+    const { requestId, search, hand } = state
+    const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit)
+    const call = { requestId, search, hand, caller, params, headers: request.headers, read }
+    send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
   }
 
   /** Around everything: what every request gets, whatever becomes of it. */
