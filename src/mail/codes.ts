@@ -72,6 +72,7 @@ function plainLine(row: string): string {
   }
   // Numbers in addresses are nobody's code.
   if (line.includes('://') || line.includes('@')) line = line.replace(/https?:\/\/[^\s)\]>]+/gi, '\u0001').replace(/\S{0,64}@\S{1,255}/g, '\u0001')
+  if (!/[*_`#|>\s]{2}|[*_`#|>\t\r]|^ | $/.test(line)) return line
   return line
     .replace(/(?<=(?:^|[^\w|])\d ?)\|(?= ?\d(?:\D|$))/g, ' ')
     .replace(/[*_`#|>\s]+/g, ' ')
@@ -108,8 +109,9 @@ function digitsOf(run: string): string | undefined {
   return isCode ? bare.replace(/\D/g, '') : undefined
 }
 
+// A year, or a date without separators: believed to be a code only when it is called one in so many words.
 function isYear(code: string): boolean {
-  return /^(?:19|20)\d\d$/.test(code)
+  return /^(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))?$/.test(code)
 }
 
 function tokenKind(token: string): 'mixed' | 'letters' | undefined {
@@ -149,12 +151,16 @@ const kindScore = { digits: 20, year: -20, mixed: 0, letters: 0 }
 
 // What may stand between the announcement and the code: no end of a sentence, and no word that speaks of something else.
 function isShort(gap: string, kind: Candidate['kind']): boolean {
-  if (/[.!?。!?;؛](?:\s|$)|[。!?]/.test(gap)) return false
-  if (!/(?:[::]|\b(?:is|ist))\s*$/iu.test(gap) && besides.test(gap.slice(-24))) return false
-  if (kind === 'digits') return gap.length <= 70
-  if (kind === 'year') return gap.length <= 12 && /[::]\s*$|\b(?:is|ist|es|est|è|é)\s*$|[是は]\s*$/u.test(gap)
-  return gap.length <= 50 && /^[\s)\]"'»”]{0,3}[::\-–—]|(?:^|[^\p{L}])(?:is|ist|lautet|es|est|è|é|jest|är|er|on|to|enter|use|code|below|:)[\s::"'«“([]*$|[是为為は:]\s*[「"“]?$/iu.test(gap)
+  if (/[.!?;؛](?:\s|$)|[。！？；]/.test(gap)) return false
+  if (!/(?:[:：]|\b(?:is|ist))\s*$/iu.test(gap) && besides.test(gap.slice(-24))) return false
+  if (kind === 'digits') return gap.length <= 25 || (gap.length <= 90 && connector.test(gap))
+  if (kind === 'year') return gap.length <= 12 && /[:：]\s*$|\b(?:is|ist|es|est|è|é)\s*$|[是は]\s*$/u.test(gap)
+  return gap.length <= 50 && /^[\s)\]"'»”]{0,3}[:：\-–—]|(?:^|[^\p{L}])(?:is|ist|lautet|es|est|è|é|jest|är|er|on|to|enter|use|code|below|:)[\s:："'«“([]*$|[是为為は:：]\s*[「"“]?$/iu.test(gap)
 }
+
+// "… code for your transfer is", "… code: "
+const connector =
+  /(?:[:：=(（[【「—-]|(?<!\p{L})(?:is|are|ist|sind|lautet|es|est|è|é|e['’]|to|jest|är|er|on|olan|είναι|это|היא|הוא|هو|هي|it)|[是为為は이은])[\s"'“«([（「【]*$/iu
 
 function gapAfterAnnouncer(before: string): string | undefined {
   let end = -1
@@ -173,13 +179,13 @@ function announcedAbove(lines: readonly string[], at: number): number {
     distance += line.length
     const gap = gapAfterAnnouncer(line.slice(-240))
     if (gap === undefined || besidesAlone.test(line)) continue
-    return (/[::]\s*$/.test(line) ? 110 : 95) - seen * 10
+    return (/[:：]\s*$/.test(line) ? 110 : 95) - seen * 10
   }
   return 0
 }
 
 // "Order number: / 48213" below a line about a code: the nearer label counts.
-const besidesAlone = /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[::]?$/iu
+const besidesAlone = /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
 
 function startsWithAnnouncer(line: string): boolean {
   for (const match of line.slice(0, 80).matchAll(announcers)) return match.index < 40
@@ -188,13 +194,13 @@ function startsWithAnnouncer(line: string): boolean {
 
 // "123456 is your Acme code", "Use 123456 to sign in", "123456(登录验证码)".
 function announcedAfter(before: string, after: string): number {
-  const clause = /^[^.!?。!?;\n]*/.exec(after)?.[0] ?? ''
+  const clause = /^[^.!?。！？;；\n]*/.exec(after)?.[0] ?? ''
   for (const match of clause.matchAll(announcers)) {
     const gap = clause.slice(0, match.index)
-    const says = /^\s?(?:is|ist|es|est|è|é|jest|är|er|[--—–(([【「::]|as|als|como|comme|come|to|olan|—|—|は|が|是|为|為|님|이|를|을|,)/iu.test(gap) || gap.trim() === ''
+    const says = /^\s?(?:is|ist|es|est|è|é|jest|är|er|[-—–(（[【「:：]|as|als|como|comme|come|to|olan|—|は|が|是|为|為|님|이|를|을|,)/iu.test(gap) || gap.trim() === ''
     return says && gap.length <= 45 && !besides.test(gap) ? 80 - gap.length / 2 : 0
   }
-  const isAsked = /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)\s*[::]?\s*$/iu.test(before)
+  const isAsked = /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)\s*[:：]?\s*$/iu.test(before)
   const forWhat = /^\s?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu.test(clause)
   return isAsked && forWhat ? 70 : 0
 }

@@ -124,6 +124,6 @@ function byPath(url: string): Kind {
 }
 
 function lastSentence(before: string): string {
-  const sentences = before.trim().split(/(?<=[.!?。!?])\s+|\n\s*\n/)
+  const sentences = before.trim().split(/(?<=[.!?。！？])\s+|\n\s*\n/)
   return sentences.at(-1) ?? ''
 }

@@ -15,7 +15,7 @@ export function markdownOf(html: string): string {
     .replace(/[\u00ad\u034f\u200b\u2060\ufeff]+/g, '')
     .replace(/\u00a0/g, ' ')
     .split('\n')
-    .map((line) => (invisible.test(line) ? '' : line.trimEnd()))
+    .map((line) => (invisible.test(line) ? '' : line.replace(/^ (?=\d{1,4}\. )/, '').trimEnd()))
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
@@ -99,7 +99,7 @@ const options: HtmlToTextOptions = {
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },
     { selector: 'hr', format: 'markdownRule' },
-    { selector: 'ul', options: { itemPrefix: '- ' } },
+    { selector: 'ul', options: { itemPrefix: '- ', leadingLineBreaks: 2, trailingLineBreaks: 2 } },
   ],
 }
 

@@ -12,15 +12,18 @@ export function newPart(text: string, subject = ''): string {
 
 // One cheap look before anything is split: a quote, a dashed line, or the colon that ends an attribution or follows From.
 const mayQuote =
-  /^(?:>|-- ?$|[-_*]{4,}|.{0,300}[::][* ]{0,8}$|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))|iphone|ipad|outlook|android/im
+  /^(?:>|-- ?$|[-_*]{4,}|.{0,300}[:：][* ]{0,8}$|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))|iphone|ipad|outlook|android/im
 
-const forwarded = /^\s*(?:fwd?|wg|tr|rv|enc|i|doorst|vs|vb|pd|転送|转发|轉寄|전달|переслано|ilt)\s*[::]/i
+const forwarded = /^\s*(?:fwd?|wg|tr|rv|enc|i|doorst|vs|vb|pd|転送|转发|轉寄|전달|переслано|ilt)\s*[:：]/i
 
 const originalMessage =
   /^[-_\s*]{2,60}(?:original message|original appointment|reply message|ursprüngliche nachricht|mensaje original|message d['’]origine|messaggio originale|oorspronkelijk bericht|mensagem original|ursprungligt meddelande|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|wiadomość oryginalna|původní zpráva|eredeti üzenet|özgün ileti|orijinal mesaj|исходное сообщение|пересылаемое сообщение|原始邮件|原始郵件|元のメッセージ|원본 메시지|원본 메일)[-_\s*]{2,60}$/i
 
 const attribution =
-  /(?:\bwrote|\bschrieb(?:\s.{1,120})?|\ba\s[ée]crit|\bescribi[óo]|\bha\s+scritto|\bescreveu|\bschreef(?:\s.{1,120})?|\bskrev(?:\s.{1,120})?|\bnapisał(?:\(a\)|a)?|\bpisze|\bkirjoitti|\bnapsala?\(?a?\)?|\bírta|\bşunu yazdı|\byazdı|\ba scris|έγραψε|писал\(?а?\)?|написала?\(?а?\)?|пишет|כתב\/?ה?|كتب|写道|寫道|のメール|さんは書きました|のメッセージ|님이 작성|작성)\s*[::]\s*$/iu
+  /(?:\bwrote|\bschrieb(?:\s.{1,120})?|\ba\s[ée]crit|\bescribi[óo]|\bha\s+scritto|\bescreveu|\bschreef(?:\s.{1,120})?|\bskrev(?:\s.{1,120})?|\bnapisał(?:\(a\)|a)?|\bpisze|\bkirjoitti|\bnapsala?\(?a?\)?|\bírta|\bşunu yazdı|\byazdı|\ba scris|έγραψε|писал\(?а?\)?|написала?\(?а?\)?|пишет|כתב\/?ה?|كتب|写道|寫道|のメール|さんは書きました|のメッセージ|님이 작성|작성)\s*[:：]\s*$/iu
+
+// Gmail in languages that need no verb: "2026年11月19日(木) 16:12 Robin <robin@box.example>:"
+const namedSender = /^[^<]{0,300}\d[^<]{0,300}<[^<>\s]{1,200}@[^<>\s]{1,200}>\)?\s?[:：]$/u
 
 const fieldNames = [
   'from|sent|date|to|subject|cc',
@@ -41,8 +44,8 @@ const fieldNames = [
   '보낸 사람|보낸 날짜|날짜|받는 사람|제목',
 ]
 const sender =
-  /^[\s*]*(?:from|von|de|da|van|från|fra|od|kimden|от|发件人|寄件者|差出人|보낸 사람)\s?\**[::]/iu
-const headerLine = new RegExp(`^[\\s*]*(?:${fieldNames.join('|')})\\s?\\**[::]`, 'iu')
+  /^[\s*]*(?:from|von|de|da|van|från|fra|od|kimden|от|发件人|寄件者|差出人|보낸 사람)\s?\**[:：]/iu
+const headerLine = new RegExp(`^[\\s*]*(?:${fieldNames.join('|')})\\s?\\**[:：]`, 'iu')
 
 const sentFrom =
   /^(?:sent from (?:my|mail|outlook|yahoo|proton|samsung)\b.{0,80}|get outlook for .{1,80}|von meinem .{1,40} gesendet|gesendet (?:von|mit|aus) .{1,80}|envoyé (?:de|depuis|à partir de) .{1,80}|enviado (?:desde|do meu|a partir do) .{1,80}|inviato da .{1,80}|verzonden (?:vanaf|met) .{1,80}|verstuurd vanaf .{1,80}|skickat från .{1,80}|sendt fra .{1,80}|wysłane z .{1,80}|отправлено (?:с|из) .{1,80}|发自我的.{1,40}|從我的.{1,40}傳送|.{0,40}から送信|나의 .{1,40}에서 보냄|.{1,40}['’]?(?:dan|den|mdan|mden) gönderildi)\.?$/iu
@@ -88,9 +91,9 @@ function attributionLength(lines: readonly string[], at: number): number {
     const line = lines[at + count - 1]
     if (line === undefined || line.trim() === '' || line.length > 300) return 0
     joined = joined === '' ? line : `${joined} ${line}`
-    if (/[::]\s*$/.test(line)) {
+    if (/[:：]\s*$/.test(line)) {
       // Someone who tells what another wrote does not give the date or address of it.
-      return joined.length < 500 && /[\d@]/.test(joined) && attribution.test(joined.trim()) ? count : 0
+      return joined.length < 500 && /[\d@]/.test(joined) && (attribution.test(joined.trim()) || namedSender.test(joined.trim())) ? count : 0
     }
     if (count === 1 && !startsAttribution.test(line)) return 0
   }

@@ -2,7 +2,9 @@ const most = 200
 
 /** At most 200 characters of one line: white space folded, invisible padding taken out. */
 export function snippetOf(text: string): string {
-  const start = text.slice(0, 4000)
+  const close = text.slice(0, 600)
+  // Far more is looked at only where padding fills the first of it.
+  const start = padded.test(close) || /\s{9}/.test(close) ? text.slice(0, 6000) : close
   const visible = padded.test(start) ? start.replace(padding, '').replace(looseJoiners, '') : start
   const line = visible.replace(/\s+/g, ' ').trim()
   if (line.length <= most) return line
