@@ -1,4 +1,4 @@
-import { announcers, besides, notBefore } from './codewords.ts'
+import { announcers, besides, elsewhere, notAfter, notBefore } from './codewords.ts'
 
 const most = 5
 const longest = 200_000
@@ -41,7 +41,7 @@ interface Candidate {
 function linesOf(subject: string, text: string): string[] {
   const lines = [plainLine(subject), '']
   const start = text.slice(0, longest)
-  if (!/\d/.test(start) && !/[A-Z]{3,5}-[A-Z]{3,5}/.test(start) && !/[\u0660-\u06f9\uff10-\uff19]/.test(start)) return lines
+  if (!/\d/.test(start) && !/[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/m.test(start) && !/[\u0660-\u06f9\uff10-\uff19]/.test(start)) return lines
   let singles = ''
   for (const row of start.split('\n')) {
     const line = row.length > 5000 ? plainLine(row.slice(0, 5000)) : plainLine(row)
@@ -79,8 +79,8 @@ function plainLine(row: string): string {
     .trim()
 }
 
-const numbers = /(?<![\w.,:/@+=&%€$£¥₹©~-])(?:[A-Z]{1,2}-)?\d(?:[ .\-/:,]?\d)*(?![\w@%€$£¥₹°=&])/g
-const tokens = /(?<![\w.,:/@+=&%$#~-])[A-Za-z0-9]{3,12}(?:-[A-Za-z0-9]{3,5}){0,3}(?![\w@%=&-]|[./]\w)/g
+const numbers = /(?<![\w.,/@+=&%€$£¥₹©~-]|\d:)(?:[A-Z]{1,2}-)?\d(?:[ .\-/:,]?\d)*(?![\w@%€$£¥₹°=&])/g
+const tokens = /(?<![\w.,/@+=&%$#~-]|\d:)[A-Za-z0-9]{3,12}(?:-[A-Za-z0-9]{3,6}){0,3}(?![\w@%=&-]|[./]\w)/g
 
 function* candidatesIn(line: string): Generator<Candidate> {
   if (/\d{2}|\d[ -]\d/.test(line)) {
@@ -89,7 +89,7 @@ function* candidatesIn(line: string): Generator<Candidate> {
       if (code !== undefined) yield { code, start: match.index, end: match.index + match[0].length, kind: isYear(code) ? 'year' : 'digits' }
     }
   }
-  if (!/\d[A-Za-z]|[A-Za-z]\d|[A-Z]{3}-[A-Z]{3}/.test(line)) return
+  if (!/\d[A-Za-z]|[A-Za-z]\d|[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/.test(line)) return
   for (const match of line.matchAll(tokens)) {
     const code = match[0]
     const kind = tokenKind(code)
@@ -115,7 +115,7 @@ function isYear(code: string): boolean {
 }
 
 function tokenKind(token: string): 'mixed' | 'letters' | undefined {
-  if (/^[A-Z]{3,5}(?:-[A-Z]{3,5}){1,3}$/.test(token)) {
+  if (/^(?:[A-Z]{3,5}(?:-[A-Z]{3,5}){1,3}|[a-z]{4,6}(?:-[a-z]{4,6}){1,3})$/.test(token)) {
     const groups = token.split('-')
     return groups.every((group) => group.length === groups[0]?.length) ? 'letters' : undefined
   }
@@ -129,12 +129,12 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
   const line = lines[at] ?? ''
   const before = line.slice(Math.max(0, start - 160), start)
   const after = line.slice(end, end + 80)
-  if (notBefore.test(before.slice(-40)) || /^(?:\.\d| ?(?:%|€|\$|£|usd|eur|gbp|円|元|₽|руб|원|tl\b|kr\b|uhr\b|км|km\b|:\d\d))/iu.test(after)) return 0
+  if (notBefore.test(before.slice(-40)) || notAfter.test(after)) return 0
 
   const isAlone = /^[^\p{L}\d]*$/u.test(before) && /^[^\p{L}\d]*$/u.test(after)
   if (isAlone && at > 0) {
     const above = announcedAbove(lines, at)
-    if (above > 0) return above + kindScore[kind]
+    if (above > 0 && (kind !== 'letters' || /[A-Z]/.test(line) || /[:：]$/.test(nextAbove(lines, at)))) return above + kindScore[kind]
     const below = lines[at + 1] || lines[at + 2] || ''
     return kind === 'digits' && startsWithAnnouncer(below) ? 60 : 0
   }
@@ -142,9 +142,9 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
   // One line end may part the announcement from the code; a blank line may not.
   const wrapped = before.length === start && at > 1 && lines[at - 1] !== '' ? `${(lines[at - 1] ?? '').slice(-120)} ${before}` : before
   const gap = gapAfterAnnouncer(wrapped)
-  if (gap !== undefined && isShort(gap, kind)) return 90 - gap.length / 2 + kindScore[kind]
-  if (kind !== 'digits') return 0
-  return announcedAfter(before, after)
+  if (gap !== undefined && isShort(gap, kind) && (kind !== 'letters' || /[A-Z]/.test(line.slice(start, end)))) return 90 - gap.length / 2 + kindScore[kind]
+  if (gap?.trim() === '' && kind === 'mixed' && isAsked.test(before.replace(lastWord, '')) && forWhat.test(after)) return 70
+  return kind === 'digits' ? announcedAfter(before, after) : 0
 }
 
 const kindScore = { digits: 20, year: -20, mixed: 0, letters: 0 }
@@ -153,7 +153,7 @@ const kindScore = { digits: 20, year: -20, mixed: 0, letters: 0 }
 function isShort(gap: string, kind: Candidate['kind']): boolean {
   if (/[.!?;؛](?:\s|$)|[。！？；]/.test(gap)) return false
   if (!/(?:[:：]|\b(?:is|ist))\s*$/iu.test(gap) && besides.test(gap.slice(-24))) return false
-  if (kind === 'digits') return gap.length <= 25 || (gap.length <= 90 && connector.test(gap))
+  if (kind === 'digits') return (gap.length <= 25 && !elsewhere.test(gap)) || (gap.length <= 90 && connector.test(gap))
   if (kind === 'year') return gap.length <= 12 && /[:：]\s*$|\b(?:is|ist|es|est|è|é)\s*$|[是は]\s*$/u.test(gap)
   return gap.length <= 50 && /^[\s)\]"'»”]{0,3}[:：\-–—]|(?:^|[^\p{L}])(?:is|ist|lautet|es|est|è|é|jest|är|er|on|to|enter|use|code|below|:)[\s:："'«“([]*$|[是为為は:：]\s*[「"“]?$/iu.test(gap)
 }
@@ -171,26 +171,39 @@ function gapAfterAnnouncer(before: string): string | undefined {
 function announcedAbove(lines: readonly string[], at: number): number {
   let seen = 0
   let distance = 0
-  for (let above = at - 1; above >= 0 && seen < 3 && distance < 400; above--) {
+  for (let above = at - 1; above >= 0 && seen < 4 && distance < 400; above--) {
     const line = lines[above] ?? ''
     if (line === '') continue
-    if (above === 0 && seen > 0) break
     seen++
     distance += line.length
-    const gap = gapAfterAnnouncer(line.slice(-240))
-    if (gap === undefined || besidesAlone.test(line)) continue
-    return (/[:：]\s*$/.test(line) ? 110 : 95) - seen * 10
+    // "Order number:" right above: the nearer label counts.
+    if (seen === 1 && (besidesAlone.test(line) || notBefore.test(line.slice(-60)))) return 0
+    if (gapAfterAnnouncer(line.slice(-240)) === undefined) continue
+    return (/[:：]\s*$/.test(line) ? 110 : 95) - (above === 0 ? 30 : seen * 10)
   }
   return 0
 }
 
-// "Order number: / 48213" below a line about a code: the nearer label counts.
+function nextAbove(lines: readonly string[], at: number): string {
+  return lines[at - 1] || lines[at - 2] || ''
+}
+
 const besidesAlone = /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
 
 function startsWithAnnouncer(line: string): boolean {
   for (const match of line.slice(0, 80).matchAll(announcers)) return match.index < 40
   return false
 }
+
+// "Enter", "Use the"
+const isAsked =
+  /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?\s*[:：]?\s*$/iu
+
+// "to sign in"
+const forWhat =
+  /^\s?(?:(?:in|on|into|at|auf|en|dans)\s.{0,40}?\s)?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|continue|proceed|finish|activat|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu
+
+const lastWord = /\p{L}{2,20}\s*$/u
 
 // "123456 is your Acme code", "Use 123456 to sign in", "123456(登录验证码)".
 function announcedAfter(before: string, after: string): number {
@@ -200,7 +213,5 @@ function announcedAfter(before: string, after: string): number {
     const says = /^\s?(?:is|ist|es|est|è|é|jest|är|er|[-—–(（[【「:：]|as|als|como|comme|come|to|olan|—|は|が|是|为|為|님|이|를|을|,)/iu.test(gap) || gap.trim() === ''
     return says && gap.length <= 45 && !besides.test(gap) ? 80 - gap.length / 2 : 0
   }
-  const isAsked = /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)\s*[:：]?\s*$/iu.test(before)
-  const forWhat = /^\s?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu.test(clause)
-  return isAsked && forWhat ? 70 : 0
+  return isAsked.test(before) && forWhat.test(clause) ? 70 : 0
 }

@@ -26,3 +26,11 @@ export const notBefore =
 /** Words between an announcement and a number that make the number something else. */
 export const besides =
   /(?<!\p{L})(?:expires?|expiring|valid (?:for|until)|within|sent (?:to|at|on)|ending|ends in|order|invoice|phone|call|number ending|account|gültig (?:bis|für)|läuft|innerhalb|válido|expira|caduca|valable|expire|scade|действител|истекает|有效|on (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))(?!\p{L})/iu
+
+/** Words after an announcement without "is" or a colon that turn to something else: "pushed code to branch 48213". */
+export const elsewhere =
+  /(?<!\p{L})(?:to|in|on|at|of|with|by|from|line|branch|case|version|has|have|been|was|were|page|section|for order)(?!\p{L})/iu
+
+/** What follows a number that is a price, a time, a count or a discount. */
+export const notAfter =
+  /^(?:\.\d| ?(?:%|€|\$|£|usd|eur|gbp|円|元|₽|руб|원|tl\b|kr\b|uhr\b|км|km\b|:\d\d)|,\d\d\b| (?:times|users|people|characters|customers|points|words|lines|steps|orders|items|downloads|views|seconds|minutes|hours|days|weeks|months|years|mal|fois|veces|volte|раз|次|回|main st|market st|at checkout|for \d{1,3} ?%|to (?:get|save|receive|claim|redeem)|and (?:get|save))(?!\p{L}))/iu
