@@ -20,7 +20,7 @@ export function anchorsOf(html: string, most: number): { anchors: Anchor[]; dept
   tokenizer.write(html)
   tokenizer.end()
   walk.onend()
-  return { anchors: walk.anchors, depth: walk.depth }
+  return { anchors: walk.anchors, depth: walk.depth() }
 }
 
 // They hold nothing, or HTML closes them where the next of their kind begins: neither nests.
@@ -32,10 +32,9 @@ const flat = new Set(
 
 class Walk {
   readonly anchors: Anchor[] = []
-  depth = 0
   readonly #html: string
   readonly #most: number
-  #open = 0
+  readonly #nest = new Nest()
   #tag = ''
   #attribute = ''
   #value = ''
@@ -50,17 +49,17 @@ class Walk {
     this.#most = most
   }
 
+  depth(): number {
+    return this.#nest.deepest
+  }
+
   onopentagname(start: number, end: number): void {
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     this.#href = ''
     this.#alt = ''
     if (this.#tag === 'style' || this.#tag === 'script' || this.#tag === 'title') this.#silent = this.#tag
-    if (!flat.has(this.#tag)) {
-      this.#open++
-      if (this.#open > this.depth) this.depth = this.#open
-    } else {
-      this.#words(' ')
-    }
+    if (flat.has(this.#tag)) this.#words(' ')
+    else this.#nest.open(this.#tag)
   }
 
   onattribname(start: number, end: number): void {
@@ -94,7 +93,6 @@ class Walk {
 
   onselfclosingtag(): void {
     this.onopentagend()
-    if (this.#open > 0 && !flat.has(this.#tag)) this.#open--
   }
 
   onclosetag(start: number, end: number): void {
@@ -102,7 +100,7 @@ class Walk {
     if (tag === 'a') this.#finish()
     else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#words(' ')
     if (tag === this.#silent) this.#silent = ''
-    if (this.#open > 0 && !flat.has(tag)) this.#open--
+    this.#nest.close(tag)
   }
 
   ontext(start: number, end: number): void {
@@ -145,6 +143,27 @@ class Walk {
     anchor.before = fold(anchor.before)
     this.#recent += ` ${anchor.text} `
     this.anchors.push(anchor)
+  }
+}
+
+// How HTML nests: an end tag closes down to the nearest element of its name, and nothing when there is none.
+class Nest {
+  deepest = 0
+  readonly #names: string[] = []
+  readonly #open = new Map<string, number>()
+
+  open(name: string): void {
+    this.#names.push(name)
+    this.#open.set(name, (this.#open.get(name) ?? 0) + 1)
+    if (this.#names.length > this.deepest) this.deepest = this.#names.length
+  }
+
+  close(name: string): void {
+    if ((this.#open.get(name) ?? 0) === 0) return
+    for (let last = this.#names.pop(); last !== undefined; last = this.#names.pop()) {
+      this.#open.set(last, (this.#open.get(last) ?? 1) - 1)
+      if (last === name) return
+    }
   }
 }
 

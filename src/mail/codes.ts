@@ -136,7 +136,7 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
     const above = announcedAbove(lines, at)
     if (above > 0 && (kind !== 'letters' || /[A-Z]/.test(line) || /[:：]$/.test(nextAbove(lines, at)))) return above + kindScore[kind]
     const below = lines[at + 1] || lines[at + 2] || ''
-    return kind === 'digits' && startsWithAnnouncer(below) ? 60 : 0
+    return kind === 'digits' && !/[:：]$/.test(below) && startsWithAnnouncer(below) ? 60 : 0
   }
 
   // One line end may part the announcement from the code; a blank line may not.

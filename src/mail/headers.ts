@@ -21,10 +21,10 @@ export function headersOf(raw: Buffer): HeaderField[] {
   while (start < limit) {
     let end = lineEnd(head, start)
     while (end < limit && isBlank(head.charCodeAt(end))) end = lineEnd(head, end)
-    const colon = head.indexOf(':', start)
-    if (colon > start && colon < end) {
-      const name = head.slice(start, colon).trimEnd()
-      if (isFieldName(name)) fields.push({ name: name.toLowerCase(), value: valueOf(raw, head, colon + 1, end), start, end })
+    const colon = head.slice(start, end).indexOf(':')
+    if (colon > 0) {
+      const name = head.slice(start, start + colon).trimEnd()
+      if (isFieldName(name)) fields.push({ name: name.toLowerCase(), value: valueOf(raw, head, start + colon + 1, end), start, end })
     }
     start = end
   }

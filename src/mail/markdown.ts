@@ -21,6 +21,16 @@ export function markdownOf(html: string): string {
     .trim()
 }
 
+/** HTML with its tags taken out and nothing else: for what nests too deep for `markdownOf`. */
+export function strippedOf(html: string): string {
+  return html
+    .slice(0, htmlLimit)
+    .replace(/<[^<>]*>/g, ' ')
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ ?\n[ \n]*/g, '\n')
+    .trim()
+}
+
 // What fills a preheader up: joiners and spaces and nothing else.
 const invisible = /^[\s\u200c-\u200f\u2007\u2800\u3164]+$/
 

@@ -7,7 +7,7 @@ import { codesIn } from './codes.ts'
 import { firstValue, headEnd, headerLimit, headersOf } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 import { linksOf } from './links.ts'
-import { markdownOf } from './markdown.ts'
+import { markdownOf, strippedOf } from './markdown.ts'
 import type { Attachment, Parsed } from './model.ts'
 import { newPart } from './reply.ts'
 import { snippetOf, unmarked } from './snippet.ts'
@@ -76,13 +76,14 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, reason: string |
   const html = bodyOf(mail.html === false ? undefined : mail.html)
   const [bodyText, bodyHtml] = [capped(plain), capped(html)]
   const { links, depth } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
-  const whole = bodyText ?? (bodyHtml === null || depth > deepest ? '' : markdownOf(bodyHtml))
+  const written = (markup: string) => (depth > deepest ? strippedOf(markup) : markdownOf(markup))
+  const whole = bodyText ?? (bodyHtml === null ? '' : written(bodyHtml))
   const text = newPart(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
   let codes = codesIn(subject, whole)
   // A text part that only says "see the HTML" has no code in it.
-  if (codes.length === 0 && bodyText !== null && bodyHtml !== null && bodyText.length < 400 && depth <= deepest) {
-    codes = codesIn(subject, markdownOf(bodyHtml))
+  if (codes.length === 0 && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
+    codes = codesIn(subject, written(bodyHtml))
   }
   return {
     subject,
