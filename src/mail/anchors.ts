@@ -2,7 +2,7 @@ import { Tokenizer } from 'htmlparser2'
 
 /** An `<a href>` as it stands in HTML. */
 export interface Anchor {
-  /** Character references decoded, white space at the edges and line ends inside removed. */
+  /** Character references decoded, white space at the edges and line ends inside removed, spaces inside `%20`. */
   href: string
   /** The plain text of the anchor, or what its image is called; folded, at most 200 characters. */
   text: string
@@ -84,8 +84,12 @@ class Walk {
   onopentagend(): void {
     if (this.#tag === 'a') {
       this.#finish()
-      const href = this.#href.replace(/[\t\r\n]/g, '').trim()
-      if (/^https?:\/\//i.test(href) && this.anchors.length < this.#most) this.#anchor = { href, text: '', before: this.#recent.slice(-160) }
+      const href = this.#href
+        .replace(/[\t\r\n]/g, '')
+        .trim()
+        .replaceAll(' ', '%20')
+      if (/^https?:\/\//i.test(href) && this.anchors.length < this.#most)
+        this.#anchor = { href, text: '', before: this.#recent.slice(-160) }
     } else if (this.#tag === 'img' && this.#anchor !== undefined && this.#alt !== '') {
       this.#words(` ${this.#alt} `)
     }
@@ -132,7 +136,8 @@ class Walk {
       if (this.#anchor.text.length < 1000) this.#anchor.text += text
       return
     }
-    if (this.anchors.length < this.#most) this.#recent = this.#recent.length > 4000 ? this.#recent.slice(-400) + text : this.#recent + text
+    if (this.anchors.length < this.#most)
+      this.#recent = this.#recent.length > 4000 ? this.#recent.slice(-400) + text : this.#recent + text
   }
 
   #finish(): void {

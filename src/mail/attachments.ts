@@ -7,13 +7,15 @@ export function servedName(name: string | undefined, index: number): string {
     // Before the path is cut: a control between two dots must not make a path out of them.
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]+/gu, '')
     .replaceAll('\\', '/')
-  const base = basename(clean).replace(/[:*?"<>|]/g, '_').trim()
+  const base = basename(clean)
+    .replace(/[:*?"<>|]/g, '_')
+    .trim()
   return /^[.\s_]*$/.test(base) ? `attachment-${index}` : shortened(base)
 }
 
 /** A media type in lower case without its parameters; application/octet-stream when it is none (RFC 2045 5.1). */
-export function mediaType(type: string | undefined): string {
-  const clean = (type ?? '').trim().toLowerCase()
+export function mediaType(type: unknown): string {
+  const clean = typeof type === 'string' ? type.trim().toLowerCase() : ''
   return clean.length < 128 && /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+$/.test(clean) ? clean : 'application/octet-stream'
 }
 

@@ -41,7 +41,12 @@ interface Candidate {
 function linesOf(subject: string, text: string): string[] {
   const lines = [plainLine(subject), '']
   const start = text.slice(0, longest)
-  if (!/\d/.test(start) && !/[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/m.test(start) && !/[\u0660-\u06f9\uff10-\uff19]/.test(start)) return lines
+  if (
+    !/\d/.test(start) &&
+    !/[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/m.test(start) &&
+    !/[\u0660-\u06f9\uff10-\uff19]/.test(start)
+  )
+    return lines
   let singles = ''
   for (const row of start.split('\n')) {
     const line = row.length > 5000 ? plainLine(row.slice(0, 5000)) : plainLine(row)
@@ -66,12 +71,13 @@ function plainLine(row: string): string {
       .replace(/[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]/g, (char) => String.fromCharCode(char.charCodeAt(0) - 0xfee0))
       .replace(/[\u0660-\u0669]/g, (char) => String(char.charCodeAt(0) - 0x660))
       .replace(/[\u06f0-\u06f9]/g, (char) => String(char.charCodeAt(0) - 0x6f0))
-      .replace(/[\u00ad\u034f\u200b-\u200f\u2060\ufeff]/g, '')
+      .replace(/[\u034f\u00ad\u200b-\u200f\u2060\ufeff]/g, '')
       .replace(/[\u2010-\u2013\u2212]/g, '-')
       .replace(/\s+/g, ' ')
   }
   // Numbers in addresses are nobody's code.
-  if (line.includes('://') || line.includes('@')) line = line.replace(/https?:\/\/[^\s)\]>]+/gi, '\u0001').replace(/\S{0,64}@\S{1,255}/g, '\u0001')
+  if (line.includes('://') || line.includes('@'))
+    line = line.replace(/https?:\/\/[^\s)\]>]+/gi, '\u0001').replace(/\S{0,64}@\S{1,255}/g, '\u0001')
   if (!/[*_`#|>\s]{2}|[*_`#|>\t\r]|^ | $/.test(line)) return line
   return line
     .replace(/(?<=(?:^|[^\w|])\d ?)\|(?= ?\d(?:\D|$))/g, ' ')
@@ -86,7 +92,8 @@ function* candidatesIn(line: string): Generator<Candidate> {
   if (/\d{2}|\d[ -]\d/.test(line)) {
     for (const match of line.matchAll(numbers)) {
       const code = digitsOf(match[0])
-      if (code !== undefined) yield { code, start: match.index, end: match.index + match[0].length, kind: isYear(code) ? 'year' : 'digits' }
+      if (code !== undefined)
+        yield { code, start: match.index, end: match.index + match[0].length, kind: isYear(code) ? 'year' : 'digits' }
     }
   }
   if (!/\d[A-Za-z]|[A-Za-z]\d|[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/.test(line)) return
@@ -120,7 +127,10 @@ function tokenKind(token: string): 'mixed' | 'letters' | undefined {
     return groups.every((group) => group.length === groups[0]?.length) ? 'letters' : undefined
   }
   const size = token.replaceAll('-', '').length
-  const looksMade = /\d/.test(token) && /[A-Za-z]/.test(token) && !/^\d+(?:st|nd|rd|th|min|hrs?|h|am|pm|px|mb|gb|kb|km|kg|eur|usd|k|x|d|days?)$/i.test(token)
+  const looksMade =
+    /\d/.test(token) &&
+    /[A-Za-z]/.test(token) &&
+    !/^\d+(?:st|nd|rd|th|min|hrs?|h|am|pm|px|mb|gb|kb|km|kg|eur|usd|k|x|d|days?)$/i.test(token)
   return looksMade && size >= 5 && size <= 16 && (!token.includes('-') || /^[A-Z0-9-]+$/.test(token)) ? 'mixed' : undefined
 }
 
@@ -134,15 +144,18 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
   const isAlone = /^[^\p{L}\d]*$/u.test(before) && /^[^\p{L}\d]*$/u.test(after)
   if (isAlone && at > 0) {
     const above = announcedAbove(lines, at)
-    if (above > 0 && (kind !== 'letters' || /[A-Z]/.test(line) || /[:：]$/.test(nextAbove(lines, at)))) return above + kindScore[kind]
+    if (above > 0 && (kind !== 'letters' || /[A-Z]/.test(line) || /[:：]$/.test(nextAbove(lines, at))))
+      return above + kindScore[kind]
     const below = lines[at + 1] || lines[at + 2] || ''
     return kind === 'digits' && !/[:：]$/.test(below) && startsWithAnnouncer(below) ? 60 : 0
   }
 
   // One line end may part the announcement from the code; a blank line may not.
-  const wrapped = before.length === start && at > 1 && lines[at - 1] !== '' ? `${(lines[at - 1] ?? '').slice(-120)} ${before}` : before
+  const wrapped =
+    before.length === start && at > 1 && lines[at - 1] !== '' ? `${(lines[at - 1] ?? '').slice(-120)} ${before}` : before
   const gap = gapAfterAnnouncer(wrapped)
-  if (gap !== undefined && isShort(gap, kind) && (kind !== 'letters' || /[A-Z]/.test(line.slice(start, end)))) return 90 - gap.length / 2 + kindScore[kind]
+  if (gap !== undefined && isShort(gap, kind) && (kind !== 'letters' || /[A-Z]/.test(line.slice(start, end))))
+    return 90 - gap.length / 2 + kindScore[kind]
   if (gap?.trim() === '' && kind === 'mixed' && isAsked.test(before.replace(lastWord, '')) && forWhat.test(after)) return 70
   return kind === 'digits' ? announcedAfter(before, after) : 0
 }
@@ -155,7 +168,12 @@ function isShort(gap: string, kind: Candidate['kind']): boolean {
   if (!/(?:[:：]|\b(?:is|ist))\s*$/iu.test(gap) && besides.test(gap.slice(-24))) return false
   if (kind === 'digits') return (gap.length <= 25 && !elsewhere.test(gap)) || (gap.length <= 90 && connector.test(gap))
   if (kind === 'year') return gap.length <= 12 && /[:：]\s*$|\b(?:is|ist|es|est|è|é)\s*$|[是は]\s*$/u.test(gap)
-  return gap.length <= 50 && /^[\s)\]"'»”]{0,3}[:：\-–—]|(?:^|[^\p{L}])(?:is|ist|lautet|es|est|è|é|jest|är|er|on|to|enter|use|code|below|:)[\s:："'«“([]*$|[是为為は:：]\s*[「"“]?$/iu.test(gap)
+  return (
+    gap.length <= 50 &&
+    /^[\s)\]"'»”]{0,3}[:：\-–—]|(?:^|[^\p{L}])(?:is|ist|lautet|es|est|è|é|jest|är|er|on|to|enter|use|code|below|:)[\s:："'«“([]*$|[是为為は:：]\s*[「"“]?$/iu.test(
+      gap,
+    )
+  )
 }
 
 // "… code for your transfer is", "… code: "
@@ -188,7 +206,8 @@ function nextAbove(lines: readonly string[], at: number): string {
   return lines[at - 1] || lines[at - 2] || ''
 }
 
-const besidesAlone = /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
+const besidesAlone =
+  /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
 
 function startsWithAnnouncer(line: string): boolean {
   for (const match of line.slice(0, 80).matchAll(announcers)) return match.index < 40
@@ -210,7 +229,10 @@ function announcedAfter(before: string, after: string): number {
   const clause = /^[^.!?。！？;；\n]*/.exec(after)?.[0] ?? ''
   for (const match of clause.matchAll(announcers)) {
     const gap = clause.slice(0, match.index)
-    const says = /^\s?(?:is|ist|es|est|è|é|jest|är|er|[-—–(（[【「:：]|as|als|como|comme|come|to|olan|—|は|が|是|为|為|님|이|를|을|,)/iu.test(gap) || gap.trim() === ''
+    const says =
+      /^\s?(?:is|ist|es|est|è|é|jest|är|er|[-—–(（[【「:：]|as|als|como|comme|come|to|olan|—|は|が|是|为|為|님|이|를|을|,)/iu.test(
+        gap,
+      ) || gap.trim() === ''
     return says && gap.length <= 45 && !besides.test(gap) ? 80 - gap.length / 2 : 0
   }
   return isAsked.test(before) && forWhat.test(clause) ? 70 : 0

@@ -24,7 +24,8 @@ export function headersOf(raw: Buffer): HeaderField[] {
     const colon = head.slice(start, end).indexOf(':')
     if (colon > 0) {
       const name = head.slice(start, start + colon).trimEnd()
-      if (isFieldName(name)) fields.push({ name: name.toLowerCase(), value: valueOf(raw, head, start + colon + 1, end), start, end })
+      if (isFieldName(name))
+        fields.push({ name: name.toLowerCase(), value: valueOf(raw, head, start + colon + 1, end), start, end })
     }
     start = end
   }

@@ -11,7 +11,11 @@ const longestUrl = 8192
  * addresses in the text (whose `text` is empty); last the ones in List-Unsubscribe (RFC 2369 3.2). Also says how deep
  * the HTML nests.
  */
-export function linksOf(html: string | null, text: string | null, unsubscribe: string | undefined): { links: Link[]; depth: number } {
+export function linksOf(
+  html: string | null,
+  text: string | null,
+  unsubscribe: string | undefined,
+): { links: Link[]; depth: number } {
   const found = new Map<string, Link>()
   let depth = 0
   if (html !== null) {
@@ -102,7 +106,7 @@ const wordsOfKind: [Kind, RegExp][] = [
   ],
   [
     'reset',
-    /(?:reset|change|set|choose|create|forgot|recover)\b.{0,30}\bpassword|password reset|passwor[dt].{0,20}zurücksetzen|zurücksetzen|neues passwort|kennwort|réinitialiser|mot de passe|(?:restablecer|cambiar|recuperar|crear)\b.{0,20}contraseña|restablec|redefinir (?:a |sua )?senha|redefinir|reimposta|(?:nuova )?password dimenticata|wachtwoord|återställ|nulstil|tilbakestill|resetuj|zresetuj|сбро(?:сить|с) парол|(?:восстанов|измен|смен).{0,20}парол|重置密码|重設密碼|重设密码|修改密码|パスワード.{0,6}(?:再設定|リセット|変更)|비밀번호.{0,6}(?:재설정|변경|초기화)|إعادة تعيين|كلمة المرور|şifre.{0,20}(?:sıfırla|yenile|değiştir)|parola.{0,20}sıfırla/iu,
+    /(?:reset|change|set|choose|create|forgot|recover)\b.{0,30}\bpassword|password reset|zurück(?:zu)?setz|neues passwort|kennwort|réinitialiser|mot de passe|(?:restablecer|cambiar|recuperar|crear)\b.{0,20}contraseña|restablec|redefinir (?:a |sua )?senha|redefinir|reimposta|(?:nuova )?password dimenticata|wachtwoord|återställ|nulstil|tilbakestill|resetuj|zresetuj|сбро(?:сить|с) парол|(?:восстанов|измен|смен).{0,20}парол|重置密码|重設密碼|重设密码|修改密码|パスワード.{0,6}(?:再設定|リセット|変更)|비밀번호.{0,6}(?:재설정|변경|초기화)|إعادة تعيين|كلمة المرور|şifre.{0,20}(?:sıfırla|yenile|değiştir)|parola.{0,20}sıfırla/iu,
   ],
   [
     'verify',
@@ -117,9 +121,16 @@ const wordsOfKind: [Kind, RegExp][] = [
 function byPath(url: string): Kind {
   const path = url.slice(url.indexOf('/', 8)).slice(0, 300)
   if (/unsub(?:scribe)?\b|opt[-_]?out\b|abmelden|desuscribir|\/preferences\/off/i.test(path)) return 'unsubscribe'
-  if (/(?:password|passwd|pwd)[-_/]?(?:reset|recover|change|new)|reset[-_/]?(?:your[-_])?(?:password|pwd)|\/reset\b|forgot/i.test(path)) return 'reset'
-  if (/verif(?:y|ication)|confirm(?:ation)?\b|confirm[-_/]|activat(?:e|ion)|validate[-_]?email|\boptin\b/i.test(path)) return 'verify'
-  if (/magic[-_]?(?:link|login|sign)|sign[-_]?in\b|log[-_]?in\b|\/auth\/(?:email|token|callback)|passwordless/i.test(path)) return 'signin'
+  if (
+    /(?:password|passwd|pwd)[-_/]?(?:reset|recover|change|new)|reset[-_/]?(?:your[-_])?(?:password|pwd)|\/reset\b|forgot/i.test(
+      path,
+    )
+  )
+    return 'reset'
+  if (/verif(?:y|ication)|confirm(?:ation)?\b|confirm[-_/]|activat(?:e|ion)|validate[-_]?email|\boptin\b/i.test(path))
+    return 'verify'
+  if (/magic[-_]?(?:link|login|sign)|sign[-_]?in\b|log[-_]?in\b|\/auth\/(?:email|token|callback)|passwordless/i.test(path))
+    return 'signin'
   return 'other'
 }
 

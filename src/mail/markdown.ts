@@ -12,7 +12,7 @@ export const htmlLimit = 1024 * 1024
 export function markdownOf(html: string): string {
   const text = convert(html.length > htmlLimit ? html.slice(0, htmlLimit) : html)
   return text
-    .replace(/[\u00ad\u034f\u200b\u2060\ufeff]+/g, '')
+    .replace(/[\u034f\u00ad\u200b\u2060\ufeff]+/g, '')
     .replace(/\u00a0/g, ' ')
     .split('\n')
     .map((line) => (invisible.test(line) ? '' : line.replace(/^ (?=\d{1,4}\. )/, '').trimEnd()))
@@ -89,6 +89,12 @@ const rule: FormatCallback = (_element, _walk, builder) => {
   builder.closeBlock({ trailingLineBreaks: 2 })
 }
 
+const hidden = [':', ': ', ' :', ' : '].flatMap((colon) => [
+  `display${colon}none`,
+  `visibility${colon}hidden`,
+  `mso-hide${colon}all`,
+])
+
 const single = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 
 const options: HtmlToTextOptions = {
@@ -97,14 +103,18 @@ const options: HtmlToTextOptions = {
   formatters: { markdownHeading: heading, markdownAnchor: anchor, markdownRow: row, markdownRule: rule },
   selectors: [
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, format: 'markdownHeading' })),
-    ...['td', 'th', 'center', 'dt', 'dd', 'address', 'fieldset'].map((selector) => ({ selector, format: 'block', options: single })),
-    ...['img', 'style', 'script', 'title', 'head', 'svg', 'select', 'object', 'template', 'noscript', '[hidden]'].map((selector) => ({
+    ...['td', 'th', 'center', 'dt', 'dd', 'address', 'fieldset'].map((selector) => ({
       selector,
-      format: 'skip',
+      format: 'block',
+      options: single,
     })),
-    ...['display:none', 'display: none', 'mso-hide:all', 'mso-hide: all', 'visibility:hidden', 'visibility: hidden'].map(
-      (style) => ({ selector: `[style*="${style}" i]`, format: 'skip' }),
+    ...['img', 'style', 'script', 'title', 'head', 'svg', 'select', 'object', 'template', 'noscript', '[hidden]'].map(
+      (selector) => ({
+        selector,
+        format: 'skip',
+      }),
     ),
+    ...hidden.map((style) => ({ selector: `[style*="${style}" i]`, format: 'skip' })),
     { selector: 'a', format: 'markdownAnchor' },
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },
@@ -138,7 +148,7 @@ function isBlock(node: DomNode): boolean {
 
 function isHidden(node: DomNode): boolean {
   const style: string | undefined = node.attribs?.['style']
-  return style !== undefined && /display:\s?none|mso-hide:\s?all|visibility:\s?hidden/i.test(style)
+  return style !== undefined && /display\s?:\s?none|mso-hide\s?:\s?all|visibility\s?:\s?hidden/i.test(style)
 }
 
 function alternative(node: DomNode, depth: number): string {

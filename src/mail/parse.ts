@@ -21,7 +21,8 @@ export const textLimit = 5 * 1024 * 1024
  */
 export async function parse(raw: Buffer): Promise<Parsed> {
   const fields = headersOf(raw)
-  if (headEnd(raw) === Infinity) return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
+  if (headEnd(raw) === Infinity)
+    return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
   let mail: ParsedMail
   try {
     mail = await read(raw)
@@ -102,7 +103,8 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, reason: string |
     codes,
     links,
     attachments: mail.attachments.map(describe),
-    parse_error: reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
+    parse_error:
+      reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
   }
 }
 
@@ -151,7 +153,9 @@ function every(fields: readonly HeaderField[], name: string): string[] {
 
 // Of very many the first (the thread's root) and the last hundred.
 function messageIds(values: readonly string[]): string[] {
-  const ids = values.flatMap((value) => value.match(/<[^<>\s]{1,990}>/g) ?? (/^[^<>\s]{1,990}$/.test(value) ? [`<${value}>`] : []))
+  const ids = values.flatMap(
+    (value) => value.match(/<[^<>\s]{1,990}>/g) ?? (/^[^<>\s]{1,990}$/.test(value) ? [`<${value}>`] : []),
+  )
   return ids.length > 101 ? [...ids.slice(0, 1), ...ids.slice(-100)] : ids
 }
 
@@ -159,10 +163,14 @@ function describe(part: Part, index: number): Attachment {
   return {
     index,
     filename: servedName(part.filename ?? embeddedName(part), index),
+    // The library says false where the part names no type.
     content_type: mediaType(part.contentType),
     size: part.size,
     content_id: part.cid === undefined || part.cid === '' ? null : part.cid.slice(0, 998),
-    disposition: part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true) ? 'inline' : 'attachment',
+    disposition:
+      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true)
+        ? 'inline'
+        : 'attachment',
     sha256: part.checksum,
   }
 }

@@ -43,8 +43,7 @@ const fieldNames = [
   '差出人|送信日時|日付|宛先|件名',
   '보낸 사람|보낸 날짜|날짜|받는 사람|제목',
 ]
-const sender =
-  /^[\s*]*(?:from|von|de|da|van|från|fra|od|kimden|от|发件人|寄件者|差出人|보낸 사람)\s?\**[:：]/iu
+const sender = /^[\s*]*(?:from|von|de|da|van|från|fra|od|kimden|от|发件人|寄件者|差出人|보낸 사람)\s?\**[:：]/iu
 const headerLine = new RegExp(`^[\\s*]*(?:${fieldNames.join('|')})\\s?\\**[:：]`, 'iu')
 
 const sentFrom =
@@ -54,7 +53,7 @@ function withoutQuotes(lines: readonly string[], isForward: boolean): string[] {
   const kept: string[] = []
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? ''
-    if (line.startsWith('>') && !/^>From /.test(line)) continue
+    if (line.startsWith('>') && !line.startsWith('>From ')) continue
     if (line.length < 200 && originalMessage.test(line)) {
       if (hasWords(kept)) return kept
     } else if (!isForward && line.length < 400 && sender.test(line) && isHeaderBlock(lines, at)) {
@@ -93,7 +92,9 @@ function attributionLength(lines: readonly string[], at: number): number {
     joined = joined === '' ? line : `${joined} ${line}`
     if (/[:：]\s*$/.test(line)) {
       // Someone who tells what another wrote does not give the date or address of it.
-      return joined.length < 500 && /[\d@]/.test(joined) && (attribution.test(joined.trim()) || namedSender.test(joined.trim())) ? count : 0
+      return joined.length < 500 && /[\d@]/.test(joined) && (attribution.test(joined.trim()) || namedSender.test(joined.trim()))
+        ? count
+        : 0
     }
     if (count === 1 && !startsAttribution.test(line)) return 0
   }

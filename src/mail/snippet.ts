@@ -8,7 +8,11 @@ export function snippetOf(text: string): string {
   const visible = padded.test(start) ? start.replace(padding, '').replace(looseJoiners, '') : start
   const line = visible.replace(/\s+/g, ' ').trim()
   if (line.length <= most) return line
-  return line.slice(0, most).toWellFormed().replace(/\uFFFD$/, '').trimEnd()
+  return line
+    .slice(0, most)
+    .toWellFormed()
+    .replace(/\uFFFD$/, '')
+    .trimEnd()
 }
 
 /** Markdown without its marks, for people to read in one line. */
@@ -21,7 +25,7 @@ export function unmarked(markdown: string): string {
     .replace(/ \| /g, ' ')
 }
 
-const padded = /[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/
-const padding = /[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/g
+const padded = /[\u034f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/
+const padding = /[\u034f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/g
 // Joiners mean something between letters (Persian, emoji); beside a space they only fill.
 const looseJoiners = /(?<=^|\s)[\u200c\u200d]|[\u200c\u200d](?=[\s\u200c\u200d]|$)/g
