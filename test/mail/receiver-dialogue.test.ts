@@ -41,14 +41,14 @@ describe('a conversation', () => {
   })
 
   test('keeps a message and names it only when it is kept', async () => {
-    let release = (): void => undefined
-    box.mailroom.before = () => new Promise((resolve) => (release = resolve))
+    const disk = Promise.withResolvers<void>()
+    box.mailroom.before = () => disk.promise
     const client = await Dialogue.hello(box.port)
     expect(await client.begin(['user@box.test', 'user2@BOX.test'], ' SIZE=100 BODY=8BITMIME')).toMatch(/^354 /)
     client.send(`${message}.\r\n`)
     const beforeKept = await Promise.race([client.reply(), new Promise((resolve) => setTimeout(resolve, 100, 'silence'))])
     expect(beforeKept).toBe('silence')
-    release()
+    disk.resolve()
     await client.say('NOOP')
     expect(client.transcript).toContain('250 2.0.0 Ok: queued as queue-1\r\n')
     const [kept] = box.mailroom.kept
