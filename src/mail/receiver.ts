@@ -2,64 +2,38 @@ import { randomBytes } from 'node:crypto'
 import type { Server, Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
-import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
 import type { Log } from '../core/log.ts'
-import { MessageOctets } from './data.ts'
 import { Guard } from './guard.ts'
 import type { ConnectionLimits } from './guard.ts'
+import { Intake } from './intake.ts'
+import type { IntakeLimits } from './intake.ts'
 import { addressesOf, listenOn } from './listening.ts'
-import { recipientOf, senderOf } from './mailbox.ts'
 import type { Mailroom } from './mailroom.ts'
-import { Refusal } from './refusal.ts'
-import { isTrouble, refusalFor, refusalOf, replyError, within } from './replies.ts'
-import { headerLength, receivedHops } from './trace.ts'
 import { Visit } from './visit.ts'
 import type { VisitLimits } from './visit.ts'
 
 /** Durations in milliseconds, sizes in octets. */
-export interface ReceiverSettings extends ConnectionLimits, VisitLimits {
+export interface ReceiverSettings extends ConnectionLimits, VisitLimits, IntakeLimits {
   /** The name in the greeting and in our trace fields. */
   hostname: string
   /** `127.0.0.1:2525`, `[::]:25`; port 0 takes any free one. */
   listen: string[]
   /** PEM. */
   tls: { cert: string; key: string }
-  /** The largest message, without its final dot. */
-  size: number
   /** How long a client must hold its tongue before our 220; 0 asks for none. */
   greeting_delay: number
   max_recipients: number
   idle_timeout: number
-  /** How long the mailroom may take for one answer. */
-  data_timeout: number
-  /** How many Received fields make a loop. */
-  max_received: number
 }
-
-/** What a full measure of `size` is overrun by before the connection is cut: room for a client that stops when it is done. */
-const overrun = 65_536
-
-/** The largest header section we take, in octets. */
-const largestHeader = 262_144
 
 /** How long messages in flight may take to end when the box stops, in milliseconds. */
 const patience = 5000
 
 /** Takes mail from strangers by SMTP (RFC 5321), refuses what is not for us, and says 250 only when the mailroom has kept it. */
 export class Receiver {
-  /** Counters since the start; `connections` is how many are open. */
-  readonly stats = {
-    connections: 0,
-    sessions: 0,
-    refused_connections: 0,
-    refused_recipients: 0,
-    refused_messages: 0,
-    failed_messages: 0,
-    messages: 0,
-    octets: 0,
-  }
-  readonly #mailroom: Mailroom
+  readonly #intake: Intake
+  readonly #counts = { connections: 0, sessions: 0, refused_connections: 0 }
   readonly #log: Log
   readonly #guard = new Guard()
   readonly #visits = new Map<string, Visit>()
@@ -70,8 +44,13 @@ export class Receiver {
 
   constructor(settings: ReceiverSettings, mailroom: Mailroom, log: Log) {
     this.#settings = settings
-    this.#mailroom = mailroom
     this.#log = log
+    this.#intake = new Intake(() => this.#settings, mailroom, log)
+  }
+
+  /** Counts since the box started, octets of kept messages among them; `connections` is how many are open now. */
+  get stats(): Readonly<Record<keyof Intake['stats'] | 'connections' | 'sessions' | 'refused_connections', number>> {
+    return { ...this.#counts, ...this.#intake.stats }
   }
 
   /** Where the receiver listens; empty unless started. */
@@ -129,14 +108,20 @@ export class Receiver {
       lenientAddressParsing: true,
       maxCommandLength: 2048,
       onSecure: (socket, session, callback) => {
-        this.#secured(socket, session)
+        this.#secured(socket, session.id)
         callback()
       },
-      onMailFrom: (address, session, answer) => answer(this.#sender(address, session)),
-      onRcptTo: (address, session, answer) => {
-        this.#recipient(address, session).then(answer).catch(this.#bug)
+      onMailFrom: (path, session, answer) => answer(this.#intake.sender(path, session)),
+      onRcptTo: (path, session, answer) => {
+        this.#intake
+          .recipient(path, session)
+          .then(answer)
+          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
       },
-      onData: (stream, session, answer) => this.#receive(stream, session, answer),
+      onData: (stream, session, answer) => {
+        const visit = this.#visits.get(session.id)
+        if (visit) this.#intake.message(visit, stream, session, answer)
+      },
       onClose: (session) => this.#left(session.id),
     })
     // Without a listener one reset connection ends the process.
@@ -153,14 +138,14 @@ export class Receiver {
     }
     const verdict = this.#guard.admit(address, this.#settings)
     if (verdict !== 'welcome') {
-      this.stats.refused_connections++
+      this.#counts.refused_connections++
       const text = verdict === 'full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
       socket.end(`421 ${text}\r\n`)
       socket.destroySoon()
       return
     }
-    this.stats.sessions++
-    this.stats.connections = this.#guard.open
+    this.#counts.sessions++
+    this.#counts.connections = this.#guard.open
     this.#welcome(this.#smtp, socket, address)
   }
 
@@ -177,10 +162,12 @@ export class Receiver {
     else setImmediate(greet)
   }
 
-  #secured(socket: Socket, session: SMTPServerSession): void {
+  #secured(socket: Socket, id: string): void {
     if (!(socket instanceof TLSSocket)) return
+    // The library listens for one error of a TLS socket; a second must not end the process either.
+    socket.on('error', () => socket.destroy())
     const tls = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name }
-    this.#visits.get(session.id)?.secured(socket, tls)
+    this.#visits.get(id)?.secured(socket, tls)
   }
 
   #left(id: string): void {
@@ -189,106 +176,10 @@ export class Receiver {
     this.#visits.delete(id)
     visit.ended()
     this.#guard.release(visit.address)
-    this.stats.connections = this.#guard.open
+    this.#counts.connections = this.#guard.open
     if (this.#visits.size === 0) this.#emptied()
   }
-
-  #sender(address: SMTPServerAddress, session: SMTPServerSession): Error | null {
-    try {
-      checkParameters(address, ['SIZE', 'BODY', 'SMTPUTF8'])
-      // Read again: the library leaves those of a refused MAIL command behind.
-      session.envelope.smtpUtf8 = argument(address, 'SMTPUTF8') === true
-      session.envelope.bodyType = String(argument(address, 'BODY') ?? '7bit').toLowerCase()
-      address.address = senderOf(address.address, session.envelope.smtpUtf8)
-      return null
-    } catch (error) {
-      return this.#reply(error, session.id)
-    }
-  }
-
-  async #recipient(address: SMTPServerAddress, session: SMTPServerSession): Promise<Error | null> {
-    try {
-      checkParameters(address, [])
-      const mailbox = recipientOf(address.address, session.envelope.smtpUtf8 ?? false)
-      await within(this.#settings.data_timeout, this.#mailroom.ownerOf(mailbox))
-      address.address = mailbox
-      return null
-    } catch (error) {
-      this.stats.refused_recipients++
-      return this.#reply(error, session.id)
-    }
-  }
-
-  #receive(stream: SMTPServerDataStream, session: SMTPServerSession, answer: Answer): void {
-    const visit = this.#visits.get(session.id)
-    if (!visit) return
-    const { size } = this.#settings
-    const octets = new MessageOctets(size)
-    visit.phase = 'receiving'
-    stream.on('data', (chunk: Buffer) => {
-      octets.add(chunk)
-      if (octets.size <= size + overrun) return
-      stream.removeAllListeners('data')
-      this.stats.refused_messages++
-      visit.cut(refusalOf('size'))
-    })
-    // The client went away in the middle: nobody is left to answer.
-    stream.on('error', () => undefined)
-    stream.on('end', () => {
-      visit.phase = 'keeping'
-      this.#settle(visit, session, octets, answer).catch(this.#bug)
-    })
-  }
-
-  async #settle(visit: Visit, session: SMTPServerSession, octets: MessageOctets, answer: Answer): Promise<void> {
-    try {
-      const id = await this.#keep(visit, session, octets)
-      this.stats.messages++
-      this.stats.octets += octets.size
-      visit.settle('message', () => answer(null, `2.0.0 Ok: queued as ${id}`))
-    } catch (error) {
-      this.stats[isTrouble(error) ? 'failed_messages' : 'refused_messages']++
-      const reply = this.#reply(error, session.id)
-      visit.settle(octets.flaw === 'bare' ? 'hang up' : 'message', () => answer(reply))
-    }
-  }
-
-  async #keep(visit: Visit, session: SMTPServerSession, octets: MessageOctets): Promise<string> {
-    if (octets.flaw) throw refusalOf(octets.flaw)
-    const raw = octets.whole()
-    if (headerLength(raw) > largestHeader) throw new Refusal(552, '5.3.4', 'The header of the message is too large')
-    if (receivedHops(raw) > this.#settings.max_received) throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
-    const { envelope } = session
-    return within(
-      this.#settings.data_timeout,
-      this.#mailroom.keep(
-        {
-          remote_address: session.remoteAddress,
-          helo: session.hostNameAppearsAs,
-          mail_from: envelope.mailFrom === false ? '' : envelope.mailFrom.address,
-          recipients: [...new Set(envelope.rcptTo.map((recipient) => recipient.address))],
-          smtputf8: envelope.smtpUtf8 ?? false,
-          eight_bit: envelope.bodyType === '8bitmime',
-          esmtp: session.openingCommand === 'EHLO',
-          tls: visit.tls,
-          session: `${session.id}.${session.transaction}`,
-        },
-        raw,
-      ),
-    )
-  }
-
-  #reply(error: unknown, session: string): Error {
-    if (isTrouble(error)) this.#log.error({ err: error, session }, 'Mail could not be taken')
-    return replyError(refusalFor(error))
-  }
-
-  readonly #bug = (error: unknown): void => {
-    this.#log.error({ err: error }, 'An SMTP session broke')
-  }
 }
-
-type Answer = (error?: Error | null, text?: string) => void
 
 /** The library's option for each setting that may change while it runs. */
 function changeable(settings: ReceiverSettings) {
@@ -304,14 +195,4 @@ function changeable(settings: ReceiverSettings) {
 function checkCertificate({ tls }: ReceiverSettings): void {
   if (!tls.cert || !tls.key) throw new Error('The mail receiver needs a TLS certificate and its key')
   createSecureContext(tls)
-}
-
-function argument(address: SMTPServerAddress, name: string): string | true | undefined {
-  return address.args === false ? undefined : address.args[name]
-}
-
-function checkParameters(address: SMTPServerAddress, known: string[]): void {
-  if (address.args === false) return
-  const unknown = Object.keys(address.args).some((name) => !known.includes(name))
-  if (unknown) throw new Refusal(555, '5.5.4', 'Parameter not recognized')
 }

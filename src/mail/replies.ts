@@ -31,8 +31,8 @@ export function refusalOf(flaw: Flaw): Refusal {
 
 /** Rejects when the work is not done in time (milliseconds); the work itself cannot be called back. */
 export function within<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`No answer in ${milliseconds} ms`)), milliseconds)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
+  const { promise, resolve, reject } = Promise.withResolvers<Value>()
+  const timer = setTimeout(() => reject(new Error(`No answer in ${milliseconds} ms`)), milliseconds)
+  work.then(resolve, reject).finally(() => clearTimeout(timer))
+  return promise
 }
