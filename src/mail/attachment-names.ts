@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 
-/** The name an attachment is served under (M-10): a basename without controls and direction marks, at most 200 characters. */
+/** The name an attachment is served under: a basename without controls and direction marks, at most 200 characters. */
 export function servedName(name: string | undefined, index: number): string {
   const clean = (name ?? '')
     .slice(0, 10_000)

@@ -9,7 +9,7 @@ export interface HeaderField {
   end: number
 }
 
-/** The most header octets that are read (M-03). */
+/** The most header octets that are read. */
 export const headerLimit = 256 * 1024
 
 /** The header fields in their order; what is not a field is passed over. Reads at most 256 KiB, in linear time, and never throws. */

@@ -12,7 +12,7 @@ import type { Attachment, Parsed } from './model.ts'
 import { newPart } from './reply.ts'
 import { snippetOf, unmarked } from './snippet.ts'
 
-/** The most characters kept of each body (M-07). */
+/** The most characters kept of each body. */
 export const textLimit = 5 * 1024 * 1024
 
 /**
