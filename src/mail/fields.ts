@@ -1,4 +1,5 @@
 import addressparser from 'nodemailer/lib/addressparser'
+import type { Address } from './model.ts'
 
 /** A header field as it lies in the message: the name in lower case, and where its octets are. */
 export interface Field {
@@ -61,6 +62,16 @@ export function authorOf(raw: Buffer, header: Header): Author {
   if (second) return { address: null, name: '', reason: 'multiple-mailboxes' }
   if (!mailbox?.address) return { address: null, name: '', reason: 'no-author' }
   return { address: mailbox.address, name: mailbox.name, reason: null }
+}
+
+/** The mailboxes of all fields of this name; of a long field only its first octets are read. */
+export function mailboxesOf(raw: Buffer, header: Header, name: string, most = 2048): Address[] {
+  return header.fields
+    .filter((field) => field.name === name)
+    .flatMap((field) =>
+      addressparser(valueOf(raw, { ...field, end: Math.min(field.end, field.value + most) }), { flatten: true }),
+    )
+    .map(({ address, name: shown }) => ({ address, name: shown }))
 }
 
 function readLine(raw: Buffer, start: number, end: number, fields: Field[]) {

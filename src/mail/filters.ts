@@ -119,7 +119,7 @@ function reverse(address: string): string | null {
       .map((octet) => Number.parseInt(octet, 16))
       .toReversed()
       .join('.')
-  return [...groups].toReversed().join('.')
+  return groups.split('').toReversed().join('.')
 }
 
 /** The 32 hexadecimal digits of an IPv6 address. */
