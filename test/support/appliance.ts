@@ -87,7 +87,7 @@ export async function appliance(env: Record<string, string> = {}, clock?: Clock)
   settle(box)
   onTestFinished(async () => {
     await box.app.stop()
-    await dns.stop()
+    await dns.close()
     rmSync(directory, { recursive: true, force: true })
   })
   return box

@@ -53,9 +53,8 @@ test('a message sent to an identity is verified, kept, and read back', async () 
 
 test('several recipients get a copy each, tags are kept, unknown ones are refused', async () => {
   const box = await appliance()
-  const [ada, bob] = await Promise.all(
-    ['Ada', 'Bob'].map(async (name) => (await box.call('POST', '/v1/identities', { name })).body),
-  )
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
   const raw = message({ To: 'both', Subject: 'To both' }, 'Hello\n')
   expect(await deliver(box.smtp, { to: ['ada+news@pillarbox.test', 'bob@pillarbox.test'], raw })).toMatch(/^250 /)
   const { body: adas } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
