@@ -92,10 +92,7 @@ export class Inbox implements Mailroom {
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
   async keep(envelope: Envelope, raw: Buffer): Promise<string> {
-    const [examined, unwanted] = await Promise.all([
-      this.#examiner.examine(raw, envelope),
-      this.#screening.isSpam(envelope, raw),
-    ])
+    const [examined, unwanted] = await Promise.all([this.#examiner.examine(raw, envelope), this.#screening.isSpam(envelope, raw)])
     const { action, reply, authentication } = examined.verdict
     if (action === 'reject' && reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {

@@ -103,7 +103,7 @@ function conclude(
     authentication,
     verified_domain: dmarc.result === 'pass' ? dmarc.domain : null,
     action,
-    reply: action === 'reject' ? { code: 550, enhanced: "5.7.26", text } : null,
+    reply: action === 'reject' ? { code: 550, enhanced: '5.7.26', text } : null,
     authentication_results: authenticationResults(settings.hostname, authentication, envelope),
   }
 }

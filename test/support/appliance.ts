@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -9,6 +7,7 @@ import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { DnsStub } from './dns-stub.ts'
+import { Dialogue } from './smtp.ts'
 
 /** What the tests of a box hold: the real app on ports of its own, over a directory of its own. */
 export interface Appliance {
@@ -121,49 +120,30 @@ async function call(
   return { status: response.status, headers: response.headers, body: (json ? JSON.parse(text) : text) as never }
 }
 
-/** Sends one message the way any server does; answers the reply to its end of data, or to the command that was refused. */
+/** Sends one message the way any server does; answers the reply to its end of data, or to the command that was refused; empty when the server is gone. */
 export async function deliver(
   smtp: { host: string; port: number },
   message: { from?: string; to: string | string[]; raw: string | Buffer },
 ): Promise<string> {
-  const socket = createConnection(smtp)
-  await once(socket, 'connect')
-  socket.setEncoding('latin1')
-  let text = ''
-  const reply = async (): Promise<string> => {
-    for (;;) {
-      const match = /^(?:\d{3}-[^\n]*\n)*\d{3} [^\n]*\n/.exec(text)
-      if (match) {
-        text = text.slice(match[0].length)
-        return match[0].trim()
-      }
-      const [chunk] = (await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => [''])])) as [string]
-      if (chunk === '') return 'closed'
-      text += chunk
-    }
-  }
-  const say = (line: string): Promise<string> => {
-    socket.write(`${line}\r\n`)
-    return reply()
-  }
+  const client = await Dialogue.connect(smtp.port, smtp.host)
   try {
-    await reply()
-    await say('EHLO client.test')
-    const accepted = await say(`MAIL FROM:<${message.from ?? 'sender@sender.test'}>`)
-    if (!accepted.startsWith('250')) return accepted
-    for (const to of [message.to].flat()) {
-      const answer = await say(`RCPT TO:<${to}>`)
+    await client.reply()
+    await client.say('EHLO client.test')
+    const commands = [
+      `MAIL FROM:<${message.from ?? 'sender@sender.test'}>`,
+      ...[message.to].flat().map((to) => `RCPT TO:<${to}>`),
+    ]
+    for (const command of commands) {
+      const answer = await client.say(command)
       if (!answer.startsWith('250')) return answer
     }
-    const go = await say('DATA')
+    const go = await client.say('DATA')
     if (!go.startsWith('354')) return go
-    const raw = Buffer.isBuffer(message.raw) ? message.raw.toString('latin1') : Buffer.from(message.raw).toString('latin1')
-    const stuffed = raw.replace(/^\./gm, '..')
-    socket.write(stuffed.endsWith('\r\n') || stuffed === '' ? stuffed : `${stuffed}\r\n`, 'latin1')
-    return await say('.')
+    const stuffed = Buffer.from(message.raw).toString('latin1').replace(/^\./gm, '..')
+    client.send(Buffer.from(stuffed.endsWith('\r\n') || stuffed === '' ? stuffed : `${stuffed}\r\n`, 'latin1'))
+    return await client.say('.')
   } finally {
-    socket.end('QUIT\r\n')
-    socket.destroySoon()
+    client.socket.destroy()
   }
 }
 

@@ -9,7 +9,10 @@ test('identities are made, listed, changed and deleted', async () => {
   expect(made.body.email).toBe('buro-sud@pillarbox.test')
   expect(made.body.date_of_birth).toMatch(/^\d{4}-\d\d-\d\d$/)
 
-  const { body: changed } = await box.call('PATCH', `/v1/identities/${made.body.id}`, { name: 'South', metadata: { team: 'south', old: null } })
+  const { body: changed } = await box.call('PATCH', `/v1/identities/${made.body.id}`, {
+    name: 'South',
+    metadata: { team: 'south', old: null },
+  })
   expect(changed).toMatchObject({ name: 'South', metadata: { team: 'south' }, email: made.body.email })
   expect(changed.metadata).not.toHaveProperty('old')
 
@@ -66,7 +69,11 @@ test('keys: scopes, binding, rotation with grace, revocation', async () => {
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
-  const { body: bound, status } = await box.call('POST', '/v1/api-keys', { label: 'ada', scopes: ['emails:read', 'account:write'], identity_id: ada.id })
+  const { body: bound, status } = await box.call('POST', '/v1/api-keys', {
+    label: 'ada',
+    scopes: ['emails:read', 'account:write'],
+    identity_id: ada.id,
+  })
   expect(status).toBe(201)
   expect(bound.key).toMatch(/^pbx_[0-9A-Za-z]{49}$/)
   const { body: keys } = await box.call('GET', '/v1/api-keys')
@@ -132,7 +139,10 @@ test('search finds words, phrases, prefixes and parts of CJK text, in one mailbo
   expect(nothing).toMatchObject({ status: 400, body: { error: { param: 'query' } } })
   const { body: first } = await box.call('GET', `/v1/identities/${ada.id}/emails/search?query=invoic*&limit=1`)
   expect(first).toMatchObject({ has_more: true, data: [{ subject: 'Meeting' }] })
-  const { body: second } = await box.call('GET', `/v1/identities/${ada.id}/emails/search?query=invoic*&limit=1&cursor=${first.next_cursor}`)
+  const { body: second } = await box.call(
+    'GET',
+    `/v1/identities/${ada.id}/emails/search?query=invoic*&limit=1&cursor=${first.next_cursor}`,
+  )
   expect(second).toMatchObject({ has_more: false, data: [{ subject: 'Invoice for March' }] })
 })
 
@@ -188,7 +198,11 @@ test('attachments are listed, and open by a signed URL that cannot be changed', 
   const part = await fetch(record.url, { headers: { Range: 'bytes=1-3' } })
   expect([part.status, await part.text()]).toEqual([206, 'svg'])
   const url = new URL(record.url)
-  for (const change of [{ expires: '9999999999' }, { signature: 'AAAA' }, { signature: `${url.searchParams.get('signature')}A` }]) {
+  for (const change of [
+    { expires: '9999999999' },
+    { signature: 'AAAA' },
+    { signature: `${url.searchParams.get('signature')}A` },
+  ]) {
     const changed = new URL(url)
     for (const [name, value] of Object.entries(change)) changed.searchParams.set(name, value)
     expect((await fetch(changed)).status).toBe(403)

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { Dialogue } from '../support/smtp.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 
 function directory(): string {
@@ -13,10 +14,10 @@ function directory(): string {
 test('HUP reads the settings again; a bad file keeps the old ones and says where it is wrong', async () => {
   const home = directory()
   const file = join(home, 'pillarbox.yaml')
-  writeFileSync(file, 'smtp:\n  size: 10 KiB\n')
+  writeFileSync(file, 'smtp:\n  size: 100 KiB\n')
   const box = boxProcess({ ...testBox, PILLARBOX_DATA_DIR: join(home, 'data') }, ['serve', '--config', file])
   const { smtp } = await box.said('started')
-  expect(await sizeOf(smtp[0].port)).toBe('10240')
+  expect(await sizeOf(smtp[0].port)).toBe('102400')
 
   writeFileSync(file, 'smtp:\n  size: 1 MiB\n')
   box.child.kill('SIGHUP')
@@ -68,7 +69,6 @@ test('a data directory in use, or damaged, is refused with a sentence and left a
 })
 
 async function sizeOf(port: number): Promise<string | undefined> {
-  const { Dialogue } = await import('../support/smtp.ts')
   const dialogue = await Dialogue.connect(port)
   await dialogue.reply()
   const answer = await dialogue.say('EHLO client.test')

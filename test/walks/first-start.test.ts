@@ -16,7 +16,10 @@ test('the first start prints a key once, and three commands that work as printed
   const box = boxProcess(env)
   await box.said('started')
   while (!box.output().includes('# 3.')) await new Promise((resolve) => box.child.stdout!.once('data', resolve))
-  const pasted = box.output().split('\n').filter((line) => /^(?:export|ID=|printf|curl) ?/.test(line))
+  const pasted = box
+    .output()
+    .split('\n')
+    .filter((line) => /^(?:export|ID=|printf|curl) ?/.test(line))
   expect(pasted).toHaveLength(4)
 
   const { stdout } = await run('bash', ['-c', pasted.join('\n')], { timeout: 30_000 })

@@ -48,7 +48,11 @@ test('a message sent to an identity is verified, kept, and read back', async () 
   expect(marked).toMatchObject({ read: true, labels: ['done'] })
   const { body: events } = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.received`)
   expect(events.data).toHaveLength(1)
-  expect(events.data[0]).toMatchObject({ event: 'email.received', identity_id: ada.id, data: { id: email.id, body_text: email.body_text } })
+  expect(events.data[0]).toMatchObject({
+    event: 'email.received',
+    identity_id: ada.id,
+    data: { id: email.id, body_text: email.body_text },
+  })
 })
 
 test('several recipients get a copy each, tags are kept, unknown ones are refused', async () => {
