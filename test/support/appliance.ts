@@ -123,23 +123,20 @@ async function call(
 /** Sends one message the way any server does; answers the reply to its end of data, or to the command that was refused; empty when the server is gone. */
 export async function deliver(
   smtp: { host: string; port: number },
-  message: { from?: string; to: string | string[]; raw: string | Buffer },
+  mail: { from?: string; to: string | string[]; raw: string | Buffer },
 ): Promise<string> {
   const client = await Dialogue.connect(smtp.port, smtp.host)
   try {
     await client.reply()
     await client.say('EHLO client.test')
-    const commands = [
-      `MAIL FROM:<${message.from ?? 'sender@sender.test'}>`,
-      ...[message.to].flat().map((to) => `RCPT TO:<${to}>`),
-    ]
+    const commands = [`MAIL FROM:<${mail.from ?? 'sender@sender.test'}>`, ...[mail.to].flat().map((to) => `RCPT TO:<${to}>`)]
     for (const command of commands) {
       const answer = await client.say(command)
       if (!answer.startsWith('250')) return answer
     }
     const go = await client.say('DATA')
     if (!go.startsWith('354')) return go
-    const stuffed = Buffer.from(message.raw).toString('latin1').replace(/^\./gm, '..')
+    const stuffed = Buffer.from(mail.raw).toString('latin1').replace(/^\./gm, '..')
     client.send(Buffer.from(stuffed.endsWith('\r\n') || stuffed === '' ? stuffed : `${stuffed}\r\n`, 'latin1'))
     return await client.say('.')
   } finally {
