@@ -83,7 +83,14 @@ export class App {
     }
   }
 
-  private constructor({ config, log, clock }: Opened, lock: Lock, seal: Seal, state: StateFile, database: SqliteDatabase, space: Space) {
+  private constructor(
+    { config, log, clock }: Opened,
+    lock: Lock,
+    seal: Seal,
+    state: StateFile,
+    database: SqliteDatabase,
+    space: Space,
+  ) {
     this.#config = config
     this.#log = log
     this.#lock = lock

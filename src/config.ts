@@ -204,7 +204,8 @@ const Settings = Group({
     example: 'https://box.example.com',
   }),
   min_free: Size(0).prefault('256 MiB').meta({
-    description: 'Free space on the disk of data_dir below which the box takes nothing new: mail is put off, writes answer storage_full',
+    description:
+      'Free space on the disk of data_dir below which the box takes nothing new: mail is put off, writes answer storage_full',
     unit: 'bytes',
     restart: true,
   }),

@@ -5,13 +5,13 @@ import { newId } from '../core/ids.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob } from '../store/blobs.ts'
+import { keepBlob, packJson } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { mailbox, operatorMailboxes } from './address.ts'
 import type { EmailBodies, EmailDetail } from './emails.ts'
-import type { Examined, Examiner } from './examiner.ts'
+import type { Examination, Examiner } from './examiner.ts'
 import type { Mailroom } from './mailroom.ts'
 import type { Email, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
@@ -92,10 +92,7 @@ export class Inbox implements Mailroom {
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
   async keep(envelope: Envelope, raw: Buffer): Promise<string> {
-    const [examined, unwanted] = await Promise.all([
-      this.#examiner.examine(raw, envelope),
-      this.#screening.isSpam(envelope, raw),
-    ])
+    const [examined, unwanted] = await Promise.all([this.#examiner.examine(raw, envelope), this.#screening.isSpam(envelope, raw)])
     const { action, reply, authentication } = examined.verdict
     if (action === 'reject' && reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
@@ -117,14 +114,14 @@ export class Inbox implements Mailroom {
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     const kept = {
       size: raw.length,
-      sha256: examined.sha256,
+      sha256: Buffer.from(examined.sha256, 'hex'),
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     }
+    const { body_text, body_html, text } = examined.parsed
     const rawId = await keepBlob(tx, kept)
-    const bodyId = await keepBlob(tx, examined.body)
-    for (const { owner, recipient } of owners)
-      await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
+    const bodyId = await keepBlob(tx, packJson({ body_text, body_html, text } satisfies EmailBodies))
+    for (const { owner, recipient } of owners) await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
   }
 
   async #deliver(tx: Transaction, copy: Copy): Promise<void> {
@@ -224,7 +221,7 @@ export class Inbox implements Mailroom {
 interface Message {
   envelope: Envelope
   raw: Buffer
-  examined: Examined
+  examined: Examination
   spam: boolean
 }
 
@@ -242,7 +239,7 @@ async function duplicateOf(tx: Transaction, copy: Copy, now: number): Promise<{ 
   if (examined.parsed.message_id === null) return undefined
   const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
     sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.detail FROM emails JOIN blobs ON blobs.id = emails.raw_id WHERE identity_id = ${owner.id}
-      AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${examined.sha256} AND duplicate_of IS NULL
+      AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND duplicate_of IS NULL
       AND deleted_at IS NULL AND received_at > ${iso(now - 86_400_000)} LIMIT 20`,
   )
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)

@@ -97,6 +97,8 @@ export interface Envelope {
   recipients: string[]
   smtputf8: boolean
   eight_bit: boolean
+  /** False when the client said HELO, not EHLO. */
+  esmtp?: boolean
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */
   session: string

@@ -16,7 +16,7 @@ import { Attachments } from './attachments.ts'
 import { certificate } from './certificate.ts'
 import { Emails } from './emails.ts'
 import { Examiner } from './examiner.ts'
-import type { ExaminerSettings } from './examiner.ts'
+import type { ExamineSettings } from './examine.ts'
 import { Inbox } from './inbox.ts'
 import type { InboxSettings } from './inbox.ts'
 import { emailReceived } from './model.ts'
@@ -113,17 +113,22 @@ export class MailPart implements Part {
       'pillarbox_examiner',
       'What the workers that examine messages have counted since the start; waiting is how many wait now',
       (gauge) => {
-        for (const [what, value] of Object.entries(this.#examiner.stats)) gauge.labels(what).set(value)
+        const { counters, waiting, outstanding } = this.#examiner
+        for (const [what, value] of Object.entries({ ...counters, waiting, outstanding })) gauge.labels(what).set(value)
       },
       ['what'],
     )
   }
 }
 
-function examinerSettings({ hostname, mail, dns }: Config): ExaminerSettings {
+function examinerSettings({ hostname, mail, dns }: Config): ExamineSettings {
   return {
-    verdict: { hostname, dmarc: mail.dmarc, deadline: mail.verdict_timeout, trusted_sealers: mail.trusted_sealers },
+    hostname,
+    dmarc: mail.dmarc,
+    deadline: mail.verdict_timeout,
+    trusted_sealers: mail.trusted_sealers,
     dns: { servers: dns.servers, timeout: dns.timeout },
+    verify: true,
   }
 }
 
