@@ -111,17 +111,12 @@ function inTime<T>(work: Promise<T>, route: AnyRoute, hand: Hand, log: Log): Pro
       hand.abort('late')
       reject(new Fault('internal_error', 'The request took too long and was given up.', { code: 'timeout', retryAfter: 1 }))
     }, route.timeout ?? halfMinute)
-    work.then(
-      (result) => {
-        clearTimeout(timer)
-        resolve(result)
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
+    work
+      .finally(() => clearTimeout(timer))
+      .then(resolve, (error: unknown) => {
         if (late) log.warn({ err: error, route: route.path }, 'a handler failed after its time was up')
-        reject(error as Error)
-      },
-    )
+        reject(error)
+      })
   })
 }
 
