@@ -2,7 +2,7 @@
 export interface HeaderField {
   /** Lower case. */
   name: string
-  /** Unfolded (RFC 5322 2.2.3) and trimmed; encoded words are left as they are; raw 8-bit text is read as UTF-8, else as Latin-1. */
+  /** Unfolded (RFC 5322 2.2.3) and trimmed; encoded words are left as they are; raw 8-bit text is read as UTF-8, else in the charset of the body. */
   value: string
   /** Octets of the field in the message, its line end included: `raw.subarray(start, end)`. */
   start: number
@@ -67,11 +67,20 @@ function isFieldName(name: string): boolean {
 function valueOf(raw: Buffer, head: string, from: number, end: number): string {
   const latin1 = head.slice(from, end)
   // eslint-disable-next-line no-control-regex -- every octet above 127 is looked for
-  const text = /[^\0-\x7f]/.test(latin1) ? eightBit(raw.subarray(from, end), latin1) : latin1
+  const text = /[^\0-\x7f]/.test(latin1) ? eightBit(raw.subarray(from, end), head) : latin1
   return text.includes('\n') ? text.replace(/\r?\n/g, '').trim() : text.trim()
 }
 
-function eightBit(octets: Buffer, latin1: string): string {
+// Whoever writes raw octets that are no UTF-8 into a header writes them in the charset of the body.
+function eightBit(octets: Buffer, head: string): string {
   const text = octets.toString('utf8')
-  return text.includes('\uFFFD') ? latin1 : text
+  if (!text.includes('\uFFFD')) return text
+  const charset = /^content-type\s?:[^\n]{0,200}(?:\n[ \t][^\n]{0,200}){0,3}?charset\s?=\s?"?([\w.:-]{1,40})/im.exec(
+    head.slice(0, 65_536),
+  )?.[1]
+  try {
+    return new TextDecoder(charset ?? 'windows-1252').decode(octets)
+  } catch {
+    return octets.toString('latin1')
+  }
 }
