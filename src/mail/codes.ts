@@ -17,7 +17,7 @@ export function codesIn(subject: string, text: string): string[] {
   const lines = linesOf(subject, text)
   let tries = 0
   for (const [at, line] of lines.entries()) {
-    if (line.length < 4) continue
+    if (line.length < 4 || !/\d|[A-Za-z]-[A-Za-z]/.test(line)) continue
     for (const candidate of candidatesIn(line)) {
       if (++tries > 500) break
       const score = scoreOf(candidate, lines, at)
@@ -49,7 +49,7 @@ function linesOf(subject: string, text: string): string[] {
     return lines
   let singles = ''
   for (const row of start.split('\n')) {
-    const line = row.length > 5000 ? plainLine(row.slice(0, 5000)) : plainLine(row)
+    const line = mayMatter.test(row) ? plainLine(row.slice(0, 5000)) : row.trim()
     // A digit a line: boxes drawn one below the other.
     if (/^\d$/.test(line)) {
       singles += line
@@ -63,6 +63,9 @@ function linesOf(subject: string, text: string): string[] {
   if (singles.length > 3) lines.push(singles)
   return lines
 }
+
+// Anything but plain words has to be read closely.
+const mayMatter = /[^ A-Za-z.,;:'!?()-]/
 
 function plainLine(row: string): string {
   let line = row

@@ -5,12 +5,12 @@
 export const announcers = new RegExp(
   [
     // Latin scripts. The end of a word is looked for, not its start: Bestätigungscode, engangskode, vahvistuskoodi.
-    String.raw`(?<!\b(?:promo(?:tion(?:al)?)?|offer|price|deal|savings|campaign|discount|coupon|voucher|gift|zip|postal|post|area|country|qr|error|status|tracking|order|booking|reservation|referral|source|dress|sort|swift|product|item|tax|recovery|backup|building|door|of|voucher|rabatt|gutschein|fehler|buchungs|a|any|no|exit|response|http|color|colour|reason|plus)[\s-]?)(?<!bar|zip|post|en|de|uni|qr|rabatt|gutschein|aktions|fehler|buchungs|promo|länder|bank)co(?:de|digo|dice)(?:s|n)?(?! (?:of|coverage|freeze|quality|style|complete|point|page|owner|postal|promo(?!\p{L})|promotionnel|de descuento|civil|erreur|fiscale|sconto|de réduction|barre|review|base|snippet|changes))(?![\p{L}-])`,
-    String.raw`(?<!\p{L})c[óo]digo(?! (?:postal|promocional|de (?:descuento|desconto|barras|seguimiento|rastreio|área)))(?:s)?(?!\p{L})`,
-    String.raw`(?<!barko|\bpost|\bposta |promo |rabat)(?:kod|kode|koden|koodi|kodu|koda|kodunuz|kodunuzu|kodun|kód|kódja|kódot|codul)(?!\p{L})`,
-    String.raw`(?<!\p{L})(?:otp|pin|m?tan|2fa|passcode|pass code|passphrase|clave(?: dinámica| temporal)?|(?:verification|security|authentication) (?:number|token)|token|mã(?: xác (?:nhận|minh|thực))?)(?!\p{L})(?! (?:number|in|the|it)\b)`,
+    String.raw`(?=cod)(?<!\b(?:promo(?:tion(?:al)?)?|offer|price|deal|savings|campaign|discount|coupon|voucher|gift|zip|postal|post|area|country|qr|error|status|tracking|order|booking|reservation|referral|source|dress|sort|swift|product|item|tax|recovery|backup|building|door|of|voucher|rabatt|gutschein|fehler|buchungs|a|any|no|exit|response|http|color|colour|reason|plus)[\s-]?)(?<!bar|zip|post|en|de|uni|qr|rabatt|gutschein|aktions|fehler|buchungs|promo|länder|bank)co(?:de|digo|dice)(?:s|n)?(?! (?:of|coverage|freeze|quality|style|complete|point|page|owner|postal|promo(?!\p{L})|promotionnel|de descuento|civil|erreur|fiscale|sconto|de réduction|barre|review|base|snippet|changes))(?![\p{L}-])`,
+    String.raw`(?=c[óo]d)(?<!\p{L})c[óo]digo(?! (?:postal|promocional|de (?:descuento|desconto|barras|seguimiento|rastreio|área)))(?:s)?(?!\p{L})`,
+    String.raw`(?=k[oó]|cod)(?<!barko|\bpost|\bposta |promo |rabat)(?:kod|kode|koden|koodi|kodu|koda|kodunuz|kodunuzu|kodun|kód|kódja|kódot|codul)(?!\p{L})`,
+    String.raw`(?=[opmt2cvsa])(?<!\p{L})(?:otp|pin|m?tan|2fa|passcode|pass code|passphrase|clave(?: dinámica| temporal)?|(?:verification|security|authentication) (?:number|token)|token|mã(?: xác (?:nhận|minh|thực))?)(?!\p{L})(?! (?:number|in|the|it)\b)`,
     String.raw`one[- ]time (?:password|pass|pin|login)|einmal(?:passwort|kennwort)|mot de passe (?:à usage unique|temporaire)|contraseña (?:de un solo uso|temporal)|senha (?:única|temporária|de uso único)|tek kullanımlık (?:şifre|parola)|hasło jednorazowe|engångs(?:kod|lösenord)|engangs(?:kode|kodeord|passord)`,
-    String.raw`(?<!\p{L})(?:код(?:а|ом)?|пароль для входа|одноразовый пароль|κωδικός|κωδικό|קוד(?: אימות)?)(?! (?:товара|города|ошибки))(?!\p{L})`,
+    String.raw`(?=[копκק])(?<!\p{L})(?:код(?:а|ом)?|пароль для входа|одноразовый пароль|κωδικός|κωδικό|קוד(?: אימות)?)(?! (?:товара|города|ошибки))(?!\p{L})`,
     String.raw`رمز|كود|الرمز|کد|कोड|ओटीपी|รหัส`,
     String.raw`验证码|驗證碼|校验码|校驗碼|动态码|动态密码|動態密碼|确认码|確認碼|安全码|安全碼|认证码|認證碼|登录码|登入碼|一次性密码|一次性密碼|口令`,
     String.raw`認証コード|確認コード|認証番号|確認番号|セキュリティコード|ワンタイムパスワード|ログインコード|検証コード|暗証番号|(?<!バー|QR|クーポン|郵便)コード`,
