@@ -149,6 +149,7 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
     const above = announcedAbove(lines, at)
     if (above > 0 && (kind !== 'letters' || /[A-Z]/.test(line) || /[:：]$/.test(nextAbove(lines, at))))
       return above + kindScore[kind]
+    if (kind === 'digits' && isInSubject(line.slice(start, end), lines[0] ?? '')) return 50
     const below = lines[at + 1] || lines[at + 2] || ''
     return kind === 'digits' && !/[:：]$/.test(below) && startsWithAnnouncer(below) ? 60 : 0
   }
@@ -198,12 +199,20 @@ function announcedAbove(lines: readonly string[], at: number): number {
     seen++
     distance += line.length
     // "Order number:" right above: the nearer label counts.
-    if (seen === 1 && (besidesAlone.test(line) || notBefore.test(line.slice(-60)))) return 0
+    if (seen === 1 && (besidesAlone.test(line) || (!/[.!?。]$/.test(line) && notBefore.test(line.slice(-60))))) return 0
     if (gapAfterAnnouncer(line.slice(-240)) === undefined) continue
     return (/[:：]\s*$/.test(line) ? 110 : 95) - (above === 0 ? 30 : seen * 10)
   }
   return 0
 }
+
+// "482913 – Acme login" and then the number again, alone.
+function isInSubject(number: string, subject: string): boolean {
+  return (subject.startsWith(number) || subject.endsWith(number)) && signIn.test(subject)
+}
+
+const signIn =
+  /log[ -]?in|sign[ -]?in|verif|authenticat|anmeld|connexion|acceso|accesso|вход|登录|登錄|登入|ログイン|로그인|giriş/iu
 
 function nextAbove(lines: readonly string[], at: number): string {
   return lines[at - 1] || lines[at - 2] || ''
