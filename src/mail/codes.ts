@@ -1,4 +1,15 @@
-import { announcers, besides, elsewhere, notAfter, notBefore } from './codewords.ts'
+import {
+  announcers,
+  besides,
+  besidesAlone,
+  connector,
+  elsewhere,
+  forWhat,
+  isAsked,
+  notAfter,
+  notBefore,
+  signIn,
+} from './codewords.ts'
 
 const most = 5
 const longest = 200_000
@@ -137,7 +148,7 @@ function tokenKind(token: string): 'mixed' | 'letters' | undefined {
   return looksMade && size >= 5 && size <= 16 && (!token.includes('-') || /^[A-Z0-9-]+$/.test(token)) ? 'mixed' : undefined
 }
 
-/** How surely this is a code; 0 or less when nothing announces it. */
+// How surely this is a code; 0 or less when nothing announces it.
 function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: number): number {
   const line = lines[at] ?? ''
   const before = line.slice(Math.max(0, start - 160), start)
@@ -180,10 +191,6 @@ function isShort(gap: string, kind: Candidate['kind']): boolean {
   )
 }
 
-// "… code for your transfer is", "… code: "
-const connector =
-  /(?:[:：=(（[【「—-]|(?<!\p{L})(?:is|are|ist|sind|lautet|es|est|è|é|e['’]|to|jest|är|er|on|olan|είναι|это|היא|הוא|هو|هي|it)|[是为為は이은])[\s"'“«([（「【]*$/iu
-
 function gapAfterAnnouncer(before: string): string | undefined {
   let end = -1
   for (const match of before.matchAll(announcers)) end = match.index + match[0].length
@@ -211,28 +218,14 @@ function isInSubject(number: string, subject: string): boolean {
   return (subject.startsWith(number) || subject.endsWith(number)) && signIn.test(subject)
 }
 
-const signIn =
-  /log[ -]?in|sign[ -]?in|verif|authenticat|anmeld|connexion|acceso|accesso|вход|登录|登錄|登入|ログイン|로그인|giriş/iu
-
 function nextAbove(lines: readonly string[], at: number): string {
   return lines[at - 1] || lines[at - 2] || ''
 }
-
-const besidesAlone =
-  /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
 
 function startsWithAnnouncer(line: string): boolean {
   for (const match of line.slice(0, 80).matchAll(announcers)) return match.index < 40
   return false
 }
-
-// "Enter", "Use the"
-const isAsked =
-  /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?\s*[:：]?\s*$/iu
-
-// "to sign in"
-const forWhat =
-  /^\s?(?:(?:in|on|into|at|auf|en|dans)\s.{0,40}?\s)?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|continue|proceed|finish|activat|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu
 
 const lastWord = /\p{L}{2,20}\s*$/u
 

@@ -34,3 +34,23 @@ export const elsewhere =
 /** What follows a number that is a price, a time, a count or a discount. */
 export const notAfter =
   /^(?:\.\d| ?(?:%|€|\$|£|usd|eur|gbp|円|元|₽|руб|원|tl\b|kr\b|uhr\b|км|km\b|:\d\d)|,\d\d\b| (?:times|users|people|characters|customers|points|words|lines|steps|orders|items|downloads|views|seconds|minutes|hours|days|weeks|months|years|mal|fois|veces|volte|раз|次|回|main st|market st|at checkout|for \d{1,3} ?%|to (?:get|save|receive|claim|redeem)|and (?:get|save))(?!\p{L}))/iu
+
+/** What joins an announcement to its code: "… code for your transfer is", "… code: ". */
+export const connector =
+  /(?:[:：=(（[【「—-]|(?<!\p{L})(?:is|are|ist|sind|lautet|es|est|è|é|e['’]|to|jest|är|er|on|olan|είναι|это|היא|הוא|هو|هي|it)|[是为為は이은])[\s"'“«([（「【]*$/iu
+
+/** A subject that is about signing in: "482913 – Acme login". */
+export const signIn =
+  /log[ -]?in|sign[ -]?in|verif|authenticat|anmeld|connexion|acceso|accesso|вход|登录|登錄|登入|ログイン|로그인|giriş/iu
+
+/** A line that is the label of another number: "Order number:". */
+export const besidesAlone =
+  /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
+
+/** The reader is asked to write what follows: "Enter", "Use the". */
+export const isAsked =
+  /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?\s*[:：]?\s*$/iu
+
+/** … and what for: "to sign in". */
+export const forWhat =
+  /^\s?(?:(?:in|on|into|at|auf|en|dans)\s.{0,40}?\s)?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|continue|proceed|finish|activat|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu

@@ -86,9 +86,11 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, isBesideHtml: bo
   const whole = wholeText(bodyText, bodyHtml, written, isBesideHtml)
   const text = newPart(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
-  let codes = codesIn(subject, whole)
+  const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
+  // What an answer quotes are the codes of another message.
+  let codes = codesIn(subject, inReplyTo === null ? whole : text)
   // A text part that only says "see the HTML" has no code in it.
-  if (codes.length === 0 && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
+  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
     codes = codesIn(subject, written(bodyHtml))
   }
   return {
@@ -98,7 +100,7 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, isBesideHtml: bo
     to: mailboxes(every(fields, 'to'), decodeWords),
     cc: mailboxes(every(fields, 'cc'), decodeWords),
     message_id: messageIds(first(fields, 'message-id'))[0] ?? null,
-    in_reply_to: messageIds(first(fields, 'in-reply-to'))[0] ?? null,
+    in_reply_to: inReplyTo,
     references: messageIds(every(fields, 'references')),
     body_text: bodyText,
     body_html: bodyHtml,
