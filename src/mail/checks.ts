@@ -23,6 +23,18 @@ export interface Signed {
   authors: string[] | null
 }
 
+/** What DMARC makes of an author. */
+export interface Policy {
+  result: AuthResult
+  domain: string | null
+  policy: Authentication['dmarc']['policy']
+  /** Whether SPF is aligned. */
+  spf: boolean
+  /** The signing domains that are aligned. */
+  aligned: Set<string>
+  reason: string | null
+}
+
 type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
 
 const mostSignatures = 10
@@ -70,7 +82,7 @@ export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inqu
 }
 
 /** DMARC for one author and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
-export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry) {
+export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<Policy> {
   const { response, dkimAligned, reason } = await evaluateDmarc({
     headerFrom: [address],
     fromFields: 1,
@@ -79,14 +91,14 @@ export async function checkPolicy(address: string, spf: string[], dkim: string[]
     resolver: resolverOf(inquiry),
     strict: true,
   })
-  if (!response) return { result: 'fail' as const, domain: null, policy: null, spf: false, aligned: new Set<string>(), reason }
+  if (!response) return { result: 'fail', domain: null, policy: null, spf: false, aligned: new Set(), reason: reason ?? null }
   return {
     result: resultOf(response.status.result),
     domain: domainName(response.status.header?.from ?? '') || null,
     policy: policyOf(response.policy),
     spf: Boolean(response.alignment?.spf?.result),
-    aligned: dkimAligned ?? new Set<string>(),
-    reason: response.error,
+    aligned: dkimAligned ?? new Set(),
+    reason: response.error ?? null,
   }
 }
 

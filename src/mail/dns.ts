@@ -127,13 +127,8 @@ export class Inquiry {
       asked.catch(() => undefined)
       this.#asked.set(key, asked)
     }
-    // The library writes on what it gets, so nobody gets another's.
-    return asked.then(
-      (answer) => answer.slice(),
-      (error: unknown) => {
-        throw new DnsError(codeOf(error), name)
-      },
-    )
+    // The library sorts what it gets, so nobody gets another's.
+    return asked.then((answer) => answer.slice())
   }
 
   /** Ends the inquiry: what has no answer yet fails at once. */
@@ -158,7 +153,7 @@ export class Inquiry {
       if (absent(code)) this.#answers += 1
       else this.troubled = true
       if (code === 'ETIMEOUT' || code === 'ECONNREFUSED') this.#timeouts += 1
-      throw new DnsError(code, name)
+      throw error instanceof DnsError ? error : new DnsError(code, name)
     }
   }
 }
