@@ -1,13 +1,7 @@
 import type { Config } from './config.ts'
+import type { Job } from './core/cron.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
-
-/** A named thing the box does on a schedule (cron syntax, UTC). */
-export interface Job {
-  name: string
-  schedule: string
-  run(): Promise<void>
-}
 
 /** A capability, as the app sees it. Started in order, stopped in the reverse order. */
 export interface Part {

@@ -21,7 +21,9 @@ export interface Input<P, Q, B> {
   query: Q
   body: B
   caller: Caller
-  /** Aborts when the client goes away or the box stops. */
+  /** Also in `X-Request-Id` and in the log. */
+  request_id: string
+  /** Aborts when the client goes away, the handler's time is up, or the box stops. */
   signal: AbortSignal
 }
 
@@ -37,9 +39,14 @@ export interface Route<
   path: Path
   /** Other spellings of the same call. */
   aliases?: string[]
+  /** The path is not below `/v1`: well-known documents, signed downloads. */
+  root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
+  /** What a public call counts as: `address` (few) unless it is a `document` (many). */
+  rate?: 'address' | 'document'
   tag: string
+  /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string
   description?: string
   query?: Query
@@ -54,6 +61,8 @@ export interface Route<
   location?: (answer: z.output<Reply>) => string
   /** The answer carries a secret: never cached, kept sealed for idempotent replays. */
   secret?: boolean
+  /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
+  idempotent?: boolean
   /** Largest request body in bytes; 1 MiB unless said. */
   limit?: number
   /** Longest time in milliseconds the handler may take; 30 s unless said. */
@@ -77,4 +86,40 @@ export function route<
   Reply extends z.ZodType = z.ZodType,
 >(declaration: Route<Path, Query, Body, Reply>): AnyRoute {
   return declaration as unknown as AnyRoute
+}
+
+/** One way to call a route. */
+export interface Spelling {
+  method: AnyRoute['method']
+  /** The whole path, `/v1/identities/:id`. */
+  path: string
+  route: AnyRoute
+  alias: boolean
+}
+
+/** Every spelling of every route, literal paths before those with a parameter in the same place. Tests range over it. */
+export function spellings(routes: readonly AnyRoute[]): Spelling[] {
+  return routes
+    .flatMap((declared) =>
+      [declared.path, ...(declared.aliases ?? [])].map((path, index) => ({
+        method: declared.method,
+        path: declared.root ? path : `/v1${path}`,
+        route: declared,
+        alias: index > 0,
+      })),
+    )
+    .toSorted((one, other) => rank(one.path).localeCompare(rank(other.path), 'en'))
+}
+
+/** Whether `Idempotency-Key` means something on this route. */
+export function isIdempotent({ idempotent, method, scope, download }: AnyRoute): boolean {
+  return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
+}
+
+/** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */
+function rank(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => (segment.startsWith(':') ? '1' : '0'))
+    .join('')
 }

@@ -9,7 +9,7 @@ import type { Envelope } from './model.ts'
 export interface RspamdSettings {
   /** Where the controller or normal worker listens: `http://127.0.0.1:11333`. */
   url: string
-  password?: string
+  password?: string | undefined
   /** Longest wait for an answer, in milliseconds. */
   timeout: number
 }
@@ -18,7 +18,7 @@ export interface RspamdSettings {
 export interface Opinion {
   action: 'keep' | 'spam' | 'reject' | 'defer'
   /** The SMTP reply when the message is not taken. */
-  reply: { code: number; text: string } | null
+  reply: { code: number; enhanced: string; text: string } | null
   score: number
   symbols: string[]
 }
@@ -65,9 +65,9 @@ function opinionOf({ action, score, symbols }: z.output<typeof Answer>): Opinion
   const opinion = { score, symbols: Object.keys(symbols) }
   switch (action) {
     case 'reject':
-      return { ...opinion, action: 'reject', reply: { code: 550, text: '5.7.1 This message was refused as spam' } }
+      return { ...opinion, action: 'reject', reply: { code: 550, enhanced: '5.7.1', text: 'This message was refused as spam' } }
     case 'soft reject':
-      return { ...opinion, action: 'defer', reply: { code: 451, text: '4.7.1 Try again later' } }
+      return { ...opinion, action: 'defer', reply: { code: 451, enhanced: '4.7.1', text: 'Try again later' } }
     case 'add header':
     case 'rewrite subject':
       return { ...opinion, action: 'spam', reply: null }

@@ -1,5 +1,14 @@
 import * as z from 'zod'
-import { Id, Timestamp } from '../core/shapes.ts'
+import type { Scope } from '../core/scopes.ts'
+import { Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+
+const Label = z
+  .string()
+  .trim()
+  .min(1)
+  .max(64)
+  .regex(/^[^\p{Cc}]+$/u, { error: 'must be 1 to 64 printable characters' })
 
 /** A mailbox as a header names it; the address is lower case in its domain only. */
 export const Address = z.object({ address: z.string(), name: z.string() }).meta({ id: 'Address' })
@@ -88,6 +97,8 @@ export interface Envelope {
   recipients: string[]
   smtputf8: boolean
   eight_bit: boolean
+  /** False when the client said HELO, not EHLO. */
+  esmtp?: boolean
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */
   session: string
@@ -101,7 +112,7 @@ export interface Verdict {
   /** `keep`, `spam` (kept and marked) or `reject` (550 5.7.26, or what a filter said). */
   action: 'keep' | 'spam' | 'reject'
   /** The SMTP reply when the action is `reject`. */
-  reply: { code: number; text: string } | null
+  reply: { code: number; enhanced: string; text: string } | null
   /** The value of our Authentication-Results field (RFC 8601), folded, without the field name. */
   authentication_results: string
 }
@@ -173,3 +184,78 @@ export const Email = z
   })
   .meta({ id: 'Email' })
 export type Email = z.output<typeof Email>
+
+export const AttachmentWithUrl = z
+  .object({
+    ...Attachment.shape,
+    url: z.string().meta({ description: 'needs no key until it expires' }),
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'AttachmentWithUrl' })
+export type AttachmentWithUrl = z.output<typeof AttachmentWithUrl>
+
+export const EmailChange = z
+  .strictObject({
+    read: z.boolean().optional(),
+    unread: z.boolean().optional(),
+    labels: z.strictObject({ add: z.array(Label).max(50).default([]), remove: z.array(Label).max(50).default([]) }).optional(),
+  })
+  .meta({ id: 'EmailChange' })
+export type EmailChange = z.output<typeof EmailChange>
+
+const filters = {
+  unread: Flag.optional(),
+  from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address or name' }),
+  after: TimestampInput.optional().meta({ description: 'received after this time' }),
+  before: TimestampInput.optional().meta({ description: 'received before this time' }),
+}
+
+export const EmailFilter = z.strictObject({
+  ...Paging.shape,
+  ...filters,
+  direction: z.enum(['inbound', 'outbound', 'all']).default('inbound'),
+  thread_id: Id('thread').optional(),
+  label: Label.optional(),
+  subject: z.string().min(1).max(998).optional().meta({ description: 'part of the subject' }),
+  has_attachments: Flag.optional(),
+  spam: Flag.default(false),
+  duplicates: Flag.default(false).meta({ description: 'also show repeats of a message that came before' }),
+})
+export type EmailFilter = z.output<typeof EmailFilter>
+
+export const EmailSearch = z.strictObject({
+  ...Paging.shape,
+  ...filters,
+  query: z
+    .string()
+    .trim()
+    .min(1)
+    .max(1000)
+    .optional()
+    .meta({ description: 'words, "phrases", prefix*, -not, from:, subject:, has:attachment' }),
+})
+export type EmailSearch = z.output<typeof EmailSearch>
+
+/** A conversation, as lists show it. */
+export const Thread = z
+  .object({
+    id: Id('thread'),
+    identity_id: Id('ident'),
+    subject: z.string(),
+    participants: z.array(z.string()),
+    message_count: z.int(),
+    unread_count: z.int(),
+    last_message_at: Timestamp,
+    snippet: z.string(),
+  })
+  .meta({ id: 'Thread' })
+export type Thread = z.output<typeof Thread>
+
+export const ThreadWithMessages = z
+  .object({ ...Thread.shape, messages: z.array(Email).meta({ description: 'oldest first' }) })
+  .meta({ id: 'ThreadWithMessages' })
+export type ThreadWithMessages = z.output<typeof ThreadWithMessages>
+
+const readers: Scope[] = ['messages:read', 'emails:read']
+
+export const emailReceived = eventType('email.received', readers, 'A message came for an identity.', Email)

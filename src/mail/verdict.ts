@@ -98,12 +98,12 @@ function conclude(
   const { dmarc } = authentication
   if (dmarc.result === 'fail' && vouched !== null) dmarc.reason = `overridden: ${vouched} saw a pass (ARC)`
   const action = dmarc.result === 'fail' && vouched === null ? actionOn(dmarc, settings.dmarc) : 'keep'
-  const text = `5.7.26 This message fails DMARC, and ${oneLine(dmarc.domain ?? '')} asks receivers to reject such mail (RFC 9989)`
+  const text = `This message fails DMARC, and ${oneLine(dmarc.domain ?? '')} asks receivers to reject such mail (RFC 9989)`
   return {
     authentication,
     verified_domain: dmarc.result === 'pass' ? dmarc.domain : null,
     action,
-    reply: action === 'reject' ? { code: 550, text } : null,
+    reply: action === 'reject' ? { code: 550, enhanced: '5.7.26', text } : null,
     authentication_results: authenticationResults(settings.hostname, authentication, envelope),
   }
 }

@@ -1,0 +1,226 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { Fault, invalid, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import { scopes as allScopes } from '../core/scopes.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
+import type { EventLog } from '../events/log.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { ApiKey, NewApiKey } from './model.ts'
+import { keyHash, newKey } from './secret.ts'
+
+interface KeyRow extends Omit<ApiKey, 'scopes'> {
+  seq: number
+  account_id: string
+  scopes: string
+  hash: string
+  previous_hash: string | null
+  previous_expires_at: string | null
+}
+
+/** A key found and ready: what admission needs without asking the store again. */
+interface Known {
+  id: string
+  admits: Omit<Caller, 'ip' | 'user_agent'>
+  /** Milliseconds since the epoch; Infinity for never. */
+  until: number
+}
+
+/** The API keys of every account. Found keys stay in memory until they change, so a call costs no read of the store. */
+export class Keys {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+  readonly #defaultRate: number
+  readonly #known = new Map<string, Known>()
+  readonly #used = new Map<string, string>()
+
+  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; rateLimit: number }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#cursors = parts.cursors
+    this.#defaultRate = parts.rateLimit
+    parts.events.tail((event) => {
+      // a key bound to an identity dies with it
+      if (event.type === 'identity.deleted') this.#known.clear()
+    })
+  }
+
+  /** Who holds this key; undefined when nobody does (unknown, revoked, expired, or bound to a deleted identity). */
+  async authenticate(key: string): Promise<Omit<Caller, 'ip' | 'user_agent'> | undefined> {
+    const hash = keyHash(key)
+    const known = this.#known.get(hash) ?? (await this.#find(hash))
+    if (!known || known.until <= this.#clock.now()) return undefined
+    this.#used.set(known.id, iso(this.#clock.now()))
+    return known.admits
+  }
+
+  async create(caller: Caller, wish: NewApiKey): Promise<ApiKey & { key: string }> {
+    const scopes = wish.scopes ?? [...caller.scopes]
+    requireScopes(caller, scopes)
+    const identityId = wish.identity_id ?? caller.identity_id
+    if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
+    if (wish.expires_at !== undefined && Date.parse(wish.expires_at) <= this.#clock.now()) {
+      throw invalid('expires_at', 'expires_at must lie in the future.')
+    }
+    if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
+    const rate = wish.rate_limit ?? this.#defaultRate
+    return this.insert(caller.account_id, {
+      label: wish.label,
+      scopes,
+      identity_id: identityId,
+      rate_limit: rate,
+      expires_at: wish.expires_at ?? null,
+    })
+  }
+
+  /** Makes a key without asking who wants it: for the first start and the command line. `key` is given or made. */
+  async insert(
+    accountId: string,
+    wish: Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit?: number; key?: string | undefined },
+  ): Promise<ApiKey & { key: string }> {
+    const key = wish.key ?? newKey()
+    const rate = wish.rate_limit ?? this.#defaultRate
+    const row = await this.#database.transaction((tx) =>
+      tx.get<KeyRow>(
+        sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
+          VALUES (${newId('key')}, ${accountId}, ${wish.label}, ${JSON.stringify(wish.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
+          ${wish.identity_id}, ${rate}, ${iso(this.#clock.now())}, ${wish.expires_at}) RETURNING *`,
+      ),
+    )
+    return { ...shown(row!), key }
+  }
+
+  /** Whether any key was ever made. */
+  async any(): Promise<boolean> {
+    return (await this.#database.get(sql`SELECT 1 FROM api_keys LIMIT 1`)) !== undefined
+  }
+
+  list(caller: Caller, paging: Paging): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
+    const own = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
+    return page<KeyRow, ApiKey>(this.#database, this.#cursors, paging, {
+      name: `api-keys ${caller.account_id}`,
+      select: sql`SELECT * FROM api_keys`,
+      where: sql`account_id = ${caller.account_id} AND revoked_at IS NULL${own}`,
+      order: 'seq',
+      present: shown,
+    })
+  }
+
+  /** A new secret for the same key; the old one works for `grace` seconds more. */
+  async rotate(caller: Caller, id: string, grace: number): Promise<ApiKey & { key: string }> {
+    const key = newKey()
+    const row = await this.#database.transaction(async (tx) => {
+      const before = await this.#row(tx, caller, id)
+      requireScopes(caller, JSON.parse(before.scopes) as Scope[])
+      const until = grace > 0 ? iso(this.#clock.now() + grace * 1000) : null
+      return tx.get<KeyRow>(
+        sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${until && before.hash},
+          previous_expires_at = ${until} WHERE id = ${id} RETURNING *`,
+      )
+    })
+    this.#known.clear()
+    return { ...shown(row!), key }
+  }
+
+  /** The next call with the key is 401. */
+  async revoke(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
+    await this.#database.transaction(async (tx) => {
+      await this.#row(tx, caller, id)
+      await tx.run(sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+    })
+    this.#known.clear()
+    return { id, deleted: true }
+  }
+
+  /** Writes down when each key was last used; called on a schedule so that calls need not. */
+  async noteUse(): Promise<void> {
+    if (this.#used.size === 0) return
+    const used = [...this.#used]
+    this.#used.clear()
+    await this.#database.transaction(async (tx) => {
+      for (const [id, at] of used) await tx.run(sql`UPDATE api_keys SET last_used_at = ${at} WHERE id = ${id}`)
+    })
+  }
+
+  async #find(hash: string): Promise<Known | undefined> {
+    const row = await this.#database.get<KeyRow & { identity_status: string | null }>(
+      sql`SELECT api_keys.*, identities.status AS identity_status FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
+        WHERE (hash = ${hash} OR previous_hash = ${hash}) AND revoked_at IS NULL`,
+    )
+    if (!row || row.identity_status === 'deleted') return undefined
+    const ends = [row.expires_at, row.hash === hash ? null : row.previous_expires_at]
+      .filter((text) => text !== null)
+      .map((text) => Date.parse(text))
+    const known: Known = {
+      id: row.id,
+      until: Math.min(Infinity, ...ends),
+      admits: {
+        account_id: row.account_id,
+        key_id: row.id,
+        scopes: new Set(JSON.parse(row.scopes) as Scope[]),
+        identity_id: row.identity_id,
+        rate_limit: row.rate_limit,
+      },
+    }
+    if (this.#known.size >= 10_000) this.#known.clear()
+    this.#known.set(hash, known)
+    return known
+  }
+
+  async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
+    const row = await reader.get<KeyRow>(
+      sql`SELECT * FROM api_keys WHERE id = ${id} AND account_id = ${caller.account_id} AND revoked_at IS NULL`,
+    )
+    if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('API key')
+    return row
+  }
+
+  async #requireIdentity(accountId: string, id: string): Promise<void> {
+    const row = await this.#database.get(
+      sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${accountId} AND status <> 'deleted'`,
+    )
+    if (!row) throw notFound('identity')
+  }
+}
+
+/** Every scope: what the box's first key holds. */
+export const everyScope: Scope[] = [...allScopes]
+
+function requireScopes(caller: Caller, wanted: Scope[]): void {
+  const missing = wanted.filter((scope) => !holds(caller, scope))
+  if (missing.length === 0) return
+  throw new Fault('forbidden', `A key can only give what it holds; this one lacks ${missing.join(', ')}.`, {
+    code: 'missing_scope',
+    param: 'scopes',
+  })
+}
+
+function holds(caller: Caller, scope: Scope): boolean {
+  const wider = scope.replace(/^(?:emails|sms):/, 'messages:') as Scope
+  return caller.scopes.has(scope) || caller.scopes.has(wider)
+}
+
+function shown(row: KeyRow): ApiKey {
+  const { id, label, key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at } = row
+  return {
+    id,
+    label,
+    scopes: JSON.parse(row.scopes) as Scope[],
+    key_prefix,
+    identity_id,
+    rate_limit,
+    created_at,
+    last_used_at,
+    expires_at,
+    revoked_at,
+  }
+}
+
+function prefixOf(key: string): string {
+  return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
+}

@@ -1,0 +1,12 @@
+import type { Part } from '../part.ts'
+import type { Keys } from './keys.ts'
+import { routes } from './routes.ts'
+
+export function accountPart(keys: Keys): Part {
+  return {
+    name: 'account',
+    routes: routes(keys),
+    jobs: [{ name: 'note-key-use', schedule: '*/20 * * * * *', run: () => keys.noteUse() }],
+    stop: () => keys.noteUse(),
+  }
+}

@@ -1,0 +1,59 @@
+import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Keys } from './keys.ts'
+import { ApiKey, ApiKeyWithSecret, NewApiKey, Rotation } from './model.ts'
+
+const tag = 'API keys'
+
+export function routes(keys: Keys): AnyRoute[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api-keys',
+      scope: 'account:write',
+      tag,
+      summary: 'Create an API key',
+      description:
+        'The key is in this answer and never again. A key gives only scopes it holds, and a bound key only keys bound alike.',
+      body: NewApiKey,
+      reply: ApiKeyWithSecret,
+      status: 201,
+      secret: true,
+      example: { body: { label: 'mail reader', scopes: ['emails:read'] } },
+      handle: ({ caller, body }) => keys.create(caller, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/api-keys',
+      scope: 'account:read',
+      tag,
+      summary: 'List API keys',
+      description: 'Keys are masked: only key_prefix is shown.',
+      query: Paging,
+      reply: Page(ApiKey),
+      handle: ({ caller, query }) => keys.list(caller, query),
+    }),
+    route({
+      method: 'POST',
+      path: '/api-keys/:id/rotate',
+      scope: 'account:write',
+      tag,
+      summary: 'Give a key a new secret',
+      body: Rotation,
+      reply: ApiKeyWithSecret,
+      secret: true,
+      handle: ({ caller, params, body }) => keys.rotate(caller, params.id, body.grace_seconds),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api-keys/:id',
+      scope: 'account:write',
+      tag,
+      summary: 'Revoke an API key',
+      description: 'The next call with it is 401.',
+      reply: Deleted,
+      handle: ({ caller, params }) => keys.revoke(caller, params.id),
+    }),
+  ]
+}

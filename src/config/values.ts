@@ -1,0 +1,149 @@
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import * as z from 'zod'
+
+/** Where a listener is bound; `host` is undefined for every address of the machine, port 0 is any free one. */
+export interface Endpoint {
+  host: string | undefined
+  port: number
+}
+
+/** A group of settings; an unknown name in it is refused. */
+export function Group<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, { error: 'must be a group of settings' })
+}
+
+/** A whole number within bounds. */
+export function Whole(minimum: number, maximum: number) {
+  const error = `must be a whole number from ${minimum} to ${maximum}`
+  return z.int({ error }).min(minimum, { error }).max(maximum, { error })
+}
+
+/** `true` or `false`. */
+export const Switch = z.boolean({ error: 'must be true or false' })
+
+/** One of a few words. */
+export function Choice<const Words extends readonly [string, ...string[]]>(words: Words) {
+  return z.enum(words, { error: `must be one of ${words.join(', ')}` })
+}
+
+/** Text that is not empty, on one line. */
+export function Text(what: string) {
+  const error = `must be ${what}`
+  return z
+    .string({ error })
+    .min(1, { error })
+    .max(1000, { error })
+    .refine((text) => !/\p{Cc}/u.test(text), { error })
+}
+
+/** A list of what `item` accepts. */
+export function List<Item extends z.ZodType>(item: Item, what: string) {
+  return z.array(item, { error: `must be a list of ${what}, such as [a, b]` })
+}
+
+/** A number of bytes, or a text such as `25 MiB`; gives bytes. */
+export function Size(minimum: number) {
+  const least = minimum > 0 ? ` of at least ${spell(minimum, sizeUnits)}` : ''
+  return quantity(sizeUnits, minimum, 2 ** 50, `must be a size${least} such as 25 MiB, or a number of bytes`)
+}
+
+/** A number of milliseconds, or a text such as `2 s`; gives milliseconds. */
+export function Duration(minimum: number, maximum: number) {
+  const range = `from ${spell(minimum, timeUnits)} to ${spell(maximum, timeUnits)}`
+  return quantity(timeUnits, minimum, maximum, `must be a time ${range} such as 500 ms, 15 s or 5 min, or milliseconds`)
+}
+
+/** `host:port`, `[::1]:port` or `:port`. */
+export const Listen = checked('must be host:port such as 127.0.0.1:8080, [::1]:8080 or :8080', (text): Endpoint | undefined => {
+  const parts = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text)
+  const port = Number(parts?.[3])
+  if (!parts || port > 65535) return undefined
+  if (parts[1] !== undefined) return isIP(parts[1]) === 6 ? { host: parts[1], port } : undefined
+  if (!parts[2]) return { host: undefined, port }
+  return isIP(parts[2]) === 4 || domainName(parts[2]) ? { host: parts[2], port } : undefined
+})
+
+/** The name of a host, as A-labels in lower case (RFC 1123 2.1). */
+export const HostName = checked('must be a host name such as mx.example.com', domainName)
+
+/** A domain that mail can be sent to, as A-labels in lower case; it has a dot. */
+export const MailDomain = checked('must be a domain such as example.com', (text) => {
+  const name = domainName(text)
+  return name?.includes('.') ? name : undefined
+})
+
+/** The scheme, host and port of a site, without a slash at the end. */
+export const Origin = checked('must be a URL without a path, such as https://box.example.com', (text) => {
+  const url = webAddress(text)
+  return url?.pathname === '/' && !url.search && !text.includes('?') && !text.includes('#') ? url.origin : undefined
+})
+
+/** An http or https URL, perhaps with a path, without a slash at the end. */
+export const WebAddress = checked('must be an http or https URL such as http://127.0.0.1:11334', (text) => {
+  return webAddress(text)?.href.replace(/\/$/, '')
+})
+
+/** An address block; a bare address stands for itself alone. */
+export const AddressBlock = checked('must be an address block such as 10.0.0.0/8 or fd00::/8', (text) => {
+  const [address = '', length, ...rest] = text.split('/')
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
+  if (bits < 0 || address.includes('%') || rest.length > 0) return undefined
+  if (length === undefined) return `${address}/${bits}`
+  return /^\d{1,3}$/.test(length) && Number(length) <= bits ? `${address}/${Number(length)}` : undefined
+})
+
+/** A name server: an address, perhaps with a port. */
+export const NameServer = checked('must be an address such as 127.0.0.1:5353 or [::1]:53', (text) => {
+  if (isIP(text) && !text.includes('%')) return text
+  const parts = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text)
+  const port = Number(parts?.[3])
+  const family = isIP(parts?.[1] ?? parts?.[2] ?? '')
+  return parts && port >= 1 && port <= 65535 && family === (parts[1] === undefined ? 4 : 6) ? text : undefined
+})
+
+/** A secret that callers present: 20 to 128 printable ASCII characters without spaces. */
+export const Secret = z
+  .string({ error: 'must be 20 to 128 printable ASCII characters without spaces' })
+  .regex(/^[\x21-\x7e]{20,128}$/, { error: 'must be 20 to 128 printable ASCII characters without spaces' })
+
+const sizeUnits = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
+const timeUnits = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
+
+function quantity(units: Record<string, number>, minimum: number, maximum: number, error: string) {
+  const form = new RegExp(`^(\\d{1,16}(?:\\.\\d{1,6})?)(?: ?(${Object.keys(units).join('|')}))?$`)
+  return z.union([z.number(), z.string().regex(form, { error })], { error }).transform((given, context) => {
+    const [, amount, unit] = form.exec(String(given)) ?? []
+    const value = amount === undefined ? Number.NaN : Math.round(Number(amount) * (unit === undefined ? 1 : (units[unit] ?? 1)))
+    if (value >= minimum && value <= maximum) return value
+    context.issues.push({ code: 'custom', message: error, input: given })
+    return z.NEVER
+  })
+}
+
+function checked<T>(error: string, read: (text: string) => T | undefined) {
+  return z.string({ error }).transform((text, context): T => {
+    const value = text.length <= 1000 ? read(text) : undefined
+    if (value !== undefined) return value
+    context.issues.push({ code: 'custom', message: error, input: text })
+    return z.NEVER
+  })
+}
+
+function domainName(text: string): string | undefined {
+  const name = /^[^\s/?#@:%\\]+$/.test(text) ? domainToASCII(text) : ''
+  const labels = name.split('.')
+  const sound = labels.every((label) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label))
+  return sound && name.length <= 253 && !/^\d+$/.test(labels.at(-1) ?? '') ? name : undefined
+}
+
+function webAddress(text: string): URL | undefined {
+  const url = /^https?:\/\/[^\s]+$/i.test(text) ? URL.parse(text) : null
+  return url && !url.username && !url.password && !url.hash ? url : undefined
+}
+
+function spell(value: number, units: Record<string, number>): string {
+  const [unit, one] = Object.entries(units).findLast(([, size]) => value >= size && value % size === 0) ??
+    Object.entries(units)[0] ?? ['', 1]
+  return `${value / one} ${unit}`
+}

@@ -1,0 +1,39 @@
+import cron from 'node-cron'
+import type { ScheduledTask } from 'node-cron'
+import type { Log } from './log.ts'
+
+export interface Job {
+  name: string
+  /** Cron syntax, UTC; six fields when the first is seconds. */
+  schedule: string
+  run(): Promise<void>
+}
+
+/** The box's scheduled work: one run of a job at a time; a failing run is logged and does not stop the next. */
+export class Schedule {
+  readonly #log: Log
+  readonly #tasks: ScheduledTask[] = []
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  add(job: Job): void {
+    const run = (): Promise<void> => {
+      const running = job
+        .run()
+        .catch((error: unknown) => this.#log.error({ job: job.name, err: error }, 'a scheduled job failed'))
+        .finally(() => this.#running.delete(running))
+      this.#running.add(running)
+      return running
+    }
+    this.#tasks.push(cron.schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true }))
+  }
+
+  /** No new runs; resolves when those in hand are done. */
+  async stop(): Promise<void> {
+    for (const task of this.#tasks.splice(0)) await task.destroy()
+    await Promise.all(this.#running)
+  }
+}

@@ -1,0 +1,255 @@
+import { domainToASCII } from 'node:url'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, invalid, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
+import type { EventLog } from '../events/log.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { Identity, IdentityChange, NewIdentity } from './model.ts'
+import { identityCreated, identityDeleted, identityUpdated, Metadata } from './model.ts'
+import { adultDate, localPartOf, nameKey, pleasantName, reserved } from './names.ts'
+
+export interface IdentityRow {
+  seq: number
+  id: string
+  account_id: string
+  name: string
+  email: string
+  phone_number: string | null
+  date_of_birth: string
+  status: 'active' | 'suspended' | 'deleted'
+  metadata: string
+  stored_bytes: number
+  created_at: string
+  updated_at: string
+}
+
+type Reduced = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
+
+/** The living identities of every account, and the addresses that are theirs for ever. */
+export class Identities {
+  readonly #database: Database
+  readonly #events: EventLog
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+  readonly #domain: string
+
+  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; domain: string }) {
+    this.#database = parts.database
+    this.#events = parts.events
+    this.#clock = parts.clock
+    this.#cursors = parts.cursors
+    this.#domain = parts.domain
+  }
+
+  async create(caller: Caller, wish: NewIdentity): Promise<Identity> {
+    if (caller.identity_id !== null) throw notFound('identity')
+    const name = oneName(wish)
+    if (wish.provision_phone) throw invalid('provision_phone', 'No SMS provider is configured on this box.', 'sms_not_configured')
+    const domain = this.#hosted(wish.email_domain)
+    return this.#database.transaction((tx) => this.#insert(tx, caller.account_id, { ...wish, name }, domain))
+  }
+
+  async list(caller: Caller, paging: Paging): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
+    const own = caller.identity_id === null ? sql`` : sql` AND id = ${caller.identity_id}`
+    return page<IdentityRow, Reduced>(this.#database, this.#cursors, paging, {
+      name: `identities ${caller.account_id}`,
+      select: sql`SELECT seq, id, name, email, phone_number, status, created_at FROM identities`,
+      where: sql`account_id = ${caller.account_id} AND status <> 'deleted'${own}`,
+      order: 'seq',
+      present: reduced,
+    })
+  }
+
+  async get(caller: Caller, id: string): Promise<Identity> {
+    return shown(await this.row(caller, id))
+  }
+
+  /** The row of a living identity the caller may see; throws Fault not_found. */
+  async row(caller: Caller, id: string, reader: Reader = this.#database): Promise<IdentityRow> {
+    const row = mayName(caller, id) ? await reader.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${id}`) : undefined
+    if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')
+    return row
+  }
+
+  async update(caller: Caller, id: string, change: IdentityChange): Promise<Identity> {
+    const name = oneName(change)
+    return this.#database.transaction(async (tx) => {
+      const before = await this.row(caller, id, tx)
+      if (name !== undefined && nameKey(name) !== nameKey(before.name)) await this.#requireFree(tx, before.account_id, name)
+      const after: IdentityRow = {
+        ...before,
+        name: name ?? before.name,
+        date_of_birth: change.date_of_birth ?? before.date_of_birth,
+        status: change.status ?? before.status,
+        metadata: merged(before.metadata, change.metadata),
+        updated_at: iso(this.#clock.now()),
+      }
+      await tx.run(
+        sql`UPDATE identities SET name = ${after.name}, name_key = ${nameKey(after.name)}, date_of_birth = ${after.date_of_birth},
+          status = ${after.status}, metadata = ${after.metadata}, updated_at = ${after.updated_at} WHERE id = ${id}`,
+      )
+      await this.#events.append(tx, identityUpdated, { account_id: after.account_id, identity_id: id, data: shown(after) })
+      return shown(after)
+    })
+  }
+
+  /** A soft deletion: the identity is gone for every caller, its address stays its own and refuses mail. */
+  async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
+    return this.#database.transaction(async (tx) => {
+      const { account_id, name, email } = await this.row(caller, id, tx)
+      await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+      await this.#events.append(tx, identityDeleted, {
+        account_id,
+        identity_id: id,
+        data: { id, name, email, status: 'deleted' },
+      })
+      return { id, deleted: true }
+    })
+  }
+
+  /** The identity an address belongs to, living or not. The address is lower case. */
+  async ownerOf(address: string, reader: Reader = this.#database): Promise<IdentityRow | undefined> {
+    return reader.get<IdentityRow>(
+      sql`SELECT identities.* FROM addresses JOIN identities ON identities.id = addresses.identity_id WHERE addresses.address = ${address}`,
+    )
+  }
+
+  /** The operator's mailbox for `postmaster` and `abuse` of our domains (RFC 5321 4.5.1), made when the first such message comes. */
+  async operator(tx: Transaction, accountId: string): Promise<IdentityRow> {
+    const address = `postmaster@${this.#domain}`
+    const owner = await this.ownerOf(address, tx)
+    if (owner && owner.status !== 'deleted') return owner
+    const name = (await this.#isTaken(tx, accountId, 'postmaster')) ? `postmaster of ${this.#domain}` : 'postmaster'
+    if (owner) {
+      // the role outlives the identity that last held it
+      await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
+    }
+    const made = await this.#insert(tx, accountId, { name, email_username: 'postmaster' }, this.#domain, true)
+    await tx.run(
+      sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,
+    )
+    return (await this.ownerOf(address, tx))!
+  }
+
+  async #insert(tx: Transaction, accountId: string, wish: NewIdentity, domain: string, role = false): Promise<Identity> {
+    const name = wish.name ?? (await this.#freshName(tx, accountId))
+    if (wish.name !== undefined) await this.#requireFree(tx, accountId, name)
+    const id = newId('ident')
+    const now = iso(this.#clock.now())
+    const email = await this.#claim(tx, id, wish.email_username, name, domain, role)
+    const row = await tx.get<IdentityRow>(
+      sql`INSERT INTO identities (id, account_id, name, name_key, email, date_of_birth, status, metadata, created_at, updated_at)
+        VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${wish.date_of_birth ?? adultDate(this.#clock.now())}, 'active',
+        ${JSON.stringify(wish.metadata ?? {})}, ${now}, ${now}) RETURNING *`,
+    )
+    const identity = shown(row!)
+    await this.#events.append(tx, identityCreated, { account_id: accountId, identity_id: id, data: identity })
+    return identity
+  }
+
+  async #claim(
+    tx: Transaction,
+    id: string,
+    username: string | undefined,
+    name: string,
+    domain: string,
+    role: boolean,
+  ): Promise<string> {
+    const wanted = username ?? (localPartOf(name) || `agent-${id.slice(-10)}`)
+    for (let attempt = 1; ; attempt += 1) {
+      const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('ident').slice(-10)}`
+      const local = `${wanted}${suffix}`
+      const free = role || !reserved.has(local)
+      const address = `${local}@${domain}`
+      const { changes } = free
+        ? await tx.run(sql`INSERT INTO addresses (address, identity_id) VALUES (${address}, ${id}) ON CONFLICT DO NOTHING`)
+        : { changes: 0 }
+      if (changes === 1) return address
+      if (username !== undefined) {
+        const why = reserved.has(local) ? 'is reserved for the operator' : 'is taken; an address is never given twice'
+        throw conflict(`${address} ${why}.`, { param: 'email_username' })
+      }
+    }
+  }
+
+  async #freshName(tx: Transaction, accountId: string): Promise<string> {
+    for (;;) {
+      const name = pleasantName()
+      if (!(await this.#isTaken(tx, accountId, name))) return name
+    }
+  }
+
+  async #requireFree(tx: Transaction, accountId: string, name: string): Promise<void> {
+    if (await this.#isTaken(tx, accountId, name)) throw conflict(`An identity named “${name}” exists already.`, { param: 'name' })
+  }
+
+  async #isTaken(tx: Transaction, accountId: string, name: string): Promise<boolean> {
+    const row = await tx.get(
+      sql`SELECT 1 FROM identities WHERE account_id = ${accountId} AND name_key = ${nameKey(name)} AND status <> 'deleted'`,
+    )
+    return row !== undefined
+  }
+
+  #hosted(domain: string | undefined): string {
+    if (domain === undefined || domainToASCII(domain) === this.#domain) return this.#domain
+    throw invalid('email_domain', `${domain} is not a verified domain of this box; leave it out for ${this.#domain}.`)
+  }
+}
+
+/** Whether a key may name this identity at all: one bound to another answers 404. */
+export function mayName(caller: Caller, id: string): boolean {
+  return caller.identity_id === null || caller.identity_id === id
+}
+
+function shown(row: IdentityRow): Identity {
+  const { date_of_birth, updated_at } = row
+  return { ...reduced(row), date_of_birth, metadata: JSON.parse(row.metadata) as Identity['metadata'], updated_at }
+}
+
+function reduced(row: IdentityRow): Reduced {
+  const { id, name, email, phone_number, created_at } = row
+  return {
+    id,
+    name,
+    email,
+    ...(phone_number === null ? {} : { phone_number }),
+    status: row.status as Identity['status'],
+    created_at,
+  }
+}
+
+function oneName(wish: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
+  if (wish.name !== undefined && wish.display_name !== undefined && wish.name !== wish.display_name) {
+    throw invalid('display_name', 'Give name or display_name, not two different ones.')
+  }
+  return wish.name ?? wish.display_name
+}
+
+/** RFC 7396 on the first level and below: objects merge, null removes, anything else replaces. */
+function merged(before: string, patch: Record<string, unknown> | undefined): string {
+  if (patch === undefined) return before
+  const result = mergePatch(JSON.parse(before), patch)
+  const checked = Metadata.safeParse(result)
+  if (!checked.success) throw invalid('metadata', `metadata ${checked.error.issues[0]!.message}.`)
+  return JSON.stringify(result)
+}
+
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch
+  const result: Record<string, unknown> = isObject(target) ? { ...target } : {}
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key]
+    else result[key] = mergePatch(result[key], value)
+  }
+  return result
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,89 @@
+import * as z from 'zod'
+import { Id, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+
+const bytes = 16 * 1024
+
+export const Metadata = z
+  .record(z.string().min(1).max(128), z.json())
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= bytes, { error: 'must be at most 16 KiB as JSON' })
+  .meta({ override: { type: 'object', additionalProperties: true }, description: 'free-form, at most 16 KiB' })
+
+const Name = z.string().trim().min(1).max(128)
+const DateOfBirth = z.iso
+  .date({ error: 'must be a date such as 1990-04-17' })
+  .refine((text) => text <= new Date().toISOString().slice(0, 10), {
+    error: 'must not lie in the future',
+  })
+
+export const IdentityStatus = z.enum(['active', 'suspended'])
+
+/** An identity as lists show it. */
+export const ReducedIdentity = z
+  .object({
+    id: Id('ident'),
+    name: z.string(),
+    email: z.string(),
+    phone_number: z.string().optional(),
+    status: IdentityStatus,
+    created_at: Timestamp,
+  })
+  .meta({ id: 'ReducedIdentity' })
+
+/** A persistent identity: a name, an address that receives, and what belongs to it. */
+export const Identity = z
+  .object({
+    id: Id('ident'),
+    name: z.string(),
+    email: z.string().meta({ description: 'its address for ever; renaming does not change it' }),
+    phone_number: z.string().optional(),
+    date_of_birth: z.string(),
+    status: IdentityStatus,
+    metadata: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Identity' })
+export type Identity = z.output<typeof Identity>
+
+export const NewIdentity = z
+  .strictObject({
+    name: Name.optional().meta({ description: 'unique in the account without regard to case; made when left out' }),
+    display_name: Name.optional().meta({ description: 'the same as name' }),
+    provision_phone: z.boolean().optional(),
+    phone_country: z
+      .string()
+      .regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
+      .optional(),
+    metadata: Metadata.optional(),
+    date_of_birth: DateOfBirth.optional(),
+    email_username: z
+      .string()
+      .regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55}$/, {
+        error: 'must be 1 to 56 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit',
+      })
+      .optional(),
+    email_domain: z.string().min(1).max(253).optional(),
+  })
+  .meta({ id: 'NewIdentity' })
+export type NewIdentity = z.output<typeof NewIdentity>
+
+export const IdentityChange = z
+  .strictObject({
+    name: Name.optional(),
+    display_name: Name.optional(),
+    metadata: z
+      .record(z.string().min(1).max(128), z.json())
+      .optional()
+      .meta({ override: { type: 'object', additionalProperties: true }, description: 'merged; null removes a key (RFC 7396)' }),
+    date_of_birth: DateOfBirth.optional(),
+    status: IdentityStatus.optional(),
+  })
+  .meta({ id: 'IdentityChange' })
+export type IdentityChange = z.output<typeof IdentityChange>
+
+export const IdentityGone = z.object({ id: Id('ident'), name: z.string(), email: z.string(), status: z.literal('deleted') })
+
+export const identityCreated = eventType('identity.created', ['identities:read'], 'An identity was made.', Identity)
+export const identityUpdated = eventType('identity.updated', ['identities:read'], 'An identity was changed.', Identity)
+export const identityDeleted = eventType('identity.deleted', ['identities:read'], 'An identity was deleted.', IdentityGone)

@@ -1,0 +1,52 @@
+import { randomInt } from 'node:crypto'
+import anyAscii from 'any-ascii'
+
+/** Local parts that are never an identity's own: they belong to the operator (RFC 2142) or to the box. */
+export const reserved: ReadonlySet<string> = new Set([
+  'postmaster',
+  'abuse',
+  'hostmaster',
+  'mailer-daemon',
+  'bounce',
+  'dmarc',
+  'tlsrpt',
+  'security',
+])
+
+const qualities =
+  `amber brisk calm candid clear clever cosy crisp deft eager fair fleet gentle glad golden hardy humble keen kind lively lucid
+  mellow merry mild nimble noble patient plain polite prime proud quick quiet ready rosy sage sharp silver smart snug solid spry steady
+  sunny swift tidy true vivid warm wise witty`.split(/\s+/)
+const things =
+  `acorn alder anchor aspen badger beacon birch brook cedar comet coral crane dune ember falcon fern finch fjord gable grove harbor
+  hazel heron holly island ivy juniper kestrel lantern larch linden lotus maple marten meadow mesa mill otter pebble pine plover quill raven
+  reed ridge robin rowan sparrow spruce thistle tulip wren`.split(/\s+/)
+
+/** A pleasant name, such as `Quiet Heron 4821`; unique enough to be tried at once. */
+export function pleasantName(): string {
+  const word = (list: string[]): string => list[randomInt(list.length)]!
+  const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1)
+  return `${capital(word(qualities))} ${capital(word(things))} ${randomInt(1000, 10_000)}`
+}
+
+/** A name as a local part: lower-case ASCII with dots and hyphens, at most 56 characters; empty when nothing is left. */
+export function localPartOf(name: string): string {
+  return anyAscii(name)
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/([._-])[._-]+/g, '$1')
+    .replace(/^[._-]+/, '')
+    .slice(0, 56)
+    .replace(/[._-]+$/, '')
+}
+
+/** The key under which names are unique in an account: without regard to case or composition. */
+export function nameKey(name: string): string {
+  return name.normalize('NFKC').toLowerCase()
+}
+
+/** A date that makes its bearer 21 to 60 years old. */
+export function adultDate(now: number): string {
+  const day = 86_400_000
+  return new Date(now - randomInt(21 * 366, 60 * 365) * day).toISOString().slice(0, 10)
+}

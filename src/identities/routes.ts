@@ -1,0 +1,68 @@
+import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Identities } from './identities.ts'
+import { Identity, IdentityChange, NewIdentity, ReducedIdentity } from './model.ts'
+
+const tag = 'Identities'
+
+export function routes(identities: Identities): AnyRoute[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/identities',
+      scope: 'identities:write',
+      tag,
+      summary: 'Create an identity',
+      description: 'Everything is optional. The address is derived from the name and stays its own for ever.',
+      body: NewIdentity,
+      reply: Identity,
+      status: 201,
+      location: (identity) => `/v1/identities/${identity.id}`,
+      example: { body: { name: 'Ada', metadata: { team: 'research' } } },
+      handle: ({ caller, body }) => identities.create(caller, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities',
+      scope: 'identities:read',
+      tag,
+      summary: 'List identities',
+      description: 'Newest first, in the reduced form.',
+      query: Paging,
+      reply: Page(ReducedIdentity),
+      handle: ({ caller, query }) => identities.list(caller, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id',
+      scope: 'identities:read',
+      tag,
+      summary: 'Get an identity',
+      reply: Identity,
+      handle: ({ caller, params }) => identities.get(caller, params.id),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/identities/:id',
+      scope: 'identities:write',
+      tag,
+      summary: 'Change an identity',
+      description: 'metadata is merged, a null removes a key. A suspended identity refuses mail for now (450 4.2.1).',
+      body: IdentityChange,
+      reply: Identity,
+      example: { body: { metadata: { team: 'sales' } } },
+      handle: ({ caller, params, body }) => identities.update(caller, params.id, body),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/identities/:id',
+      scope: 'identities:write',
+      tag,
+      summary: 'Delete an identity',
+      description: 'Its address is never given to another; mail to it is refused with 550 5.1.1.',
+      reply: Deleted,
+      handle: ({ caller, params }) => identities.remove(caller, params.id),
+    }),
+  ]
+}

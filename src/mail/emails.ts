@@ -1,0 +1,296 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { invalid, notFound } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Identities } from '../identities/identities.ts'
+import { readBlob, unpack } from '../store/blobs.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Reader, Sql } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { Email, EmailChange, EmailFilter, EmailRow } from './model.ts'
+import { takeFromThread } from './threads.ts'
+import { withTrace } from './trace.ts'
+
+/** The fields of an e-mail that are shown but never looked for. */
+export type EmailDetail = Pick<
+  Email,
+  'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
+> & { mail_from: string }
+
+/** The long fields, kept packed in a blob. */
+export type EmailBodies = Pick<Email, 'body_text' | 'body_html' | 'text'>
+
+/** A row of `emails`. */
+export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
+  seq: number
+  from_address: string
+  to_text: string
+  read: number
+  spam: number
+  automated: number
+  labels: string
+  has_attachments: number
+  codes: string
+  detail: string
+  trace: string
+  duplicate_of: string | null
+  raw_id: number
+  body_id: number
+  deleted_at: string | null
+}
+
+interface WithBody extends StoredEmail {
+  deflated: number | null
+  bytes: Uint8Array | null
+}
+
+type Parts = { database: Database; clock: Clock; cursors: Cursors; identities: Identities; hostname: string }
+
+/** The e-mails of the living identities, for callers. */
+export class Emails {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+  readonly #identities: Identities
+  readonly #hostname: string
+
+  constructor(parts: Parts) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#cursors = parts.cursors
+    this.#identities = parts.identities
+    this.#hostname = parts.hostname
+  }
+
+  async list(
+    caller: Caller,
+    identityId: string,
+    filter: EmailFilter,
+  ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
+    await this.#identities.row(caller, identityId)
+    const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
+    return page<StoredEmail, EmailRow>(this.#database, this.#cursors, filter, {
+      name: `emails ${identityId} ${JSON.stringify(named)}`,
+      select: sql`SELECT ${rowColumns} FROM emails`,
+      where: sql`identity_id = ${identityId} AND deleted_at IS NULL AND ${conditions(filter)}`,
+      order: 'seq',
+      present: emailRow,
+    })
+  }
+
+  async get(caller: Caller, identityId: string, id: string): Promise<Email> {
+    await this.#identities.row(caller, identityId)
+    return whole(await this.#withBody(identityId, id))
+  }
+
+  /** The messages of one thread, oldest first, whole; the thread was checked before. */
+  async ofThread(threadId: string): Promise<Email[]> {
+    const rows = await this.#database.all<WithBody>(
+      sql`${selectWithBody} WHERE thread_id = ${threadId} AND deleted_at IS NULL AND duplicate_of IS NULL ORDER BY emails.seq LIMIT 1000`,
+    )
+    return rows.map(whole)
+  }
+
+  /** All of one identity's messages in the order they came, for the timeline. */
+  async chronological(identityId: string, after: number, limit: number): Promise<{ seq: number; email: Email }[]> {
+    const rows = await this.#database.all<WithBody>(
+      sql`${selectWithBody} WHERE emails.identity_id = ${identityId} AND emails.seq > ${after} AND deleted_at IS NULL AND duplicate_of IS NULL
+        AND spam = 0 ORDER BY emails.seq LIMIT ${limit}`,
+    )
+    return rows.map((row) => ({ seq: row.seq, email: whole(row) }))
+  }
+
+  /** Whether the message is still there to be shown. */
+  async lives(id: string): Promise<boolean> {
+    return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id} AND deleted_at IS NULL`)) !== undefined
+  }
+
+  async change(caller: Caller, identityId: string, id: string, change: EmailChange): Promise<Email> {
+    const read = wantedRead(change)
+    await this.#database.transaction(async (tx) => {
+      await this.#identities.row(caller, identityId, tx)
+      const row = await find(tx, identityId, id)
+      const after = read === undefined ? row.read : read ? 1 : 0
+      const labels = withLabels(JSON.parse(row.labels) as string[], change.labels)
+      await tx.run(sql`UPDATE emails SET read = ${after}, labels = ${JSON.stringify(labels)} WHERE id = ${id}`)
+      if (after !== row.read && row.duplicate_of === null) {
+        await tx.run(sql`UPDATE threads SET unread_count = unread_count + ${after === 1 ? -1 : 1} WHERE id = ${row.thread_id}`)
+      }
+    })
+    return this.get(caller, identityId, id)
+  }
+
+  async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
+    return this.#database.transaction(async (tx) => {
+      await this.#identities.row(caller, identityId, tx)
+      const row = await find(tx, identityId, id)
+      await tx.run(sql`UPDATE emails SET deleted_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+      await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
+      await tx.run(sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${row.size}) WHERE id = ${identityId}`)
+      if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
+      return { id, deleted: true }
+    })
+  }
+
+  /** The octets as they came, our trace header before them (RFC 5321 4.4) and without forged fields that bear our name. */
+  async raw(caller: Caller, identityId: string, id: string): Promise<Buffer> {
+    await this.#identities.row(caller, identityId)
+    const row = await find(this.#database, identityId, id)
+    return withTrace(await this.octets(row.raw_id), row.trace, this.#hostname)
+  }
+
+  /** Exactly what came, nothing before it. */
+  async octets(rawId: number): Promise<Buffer> {
+    const raw = await readBlob(this.#database, rawId)
+    if (!raw) throw notFound('message source; retention has removed it')
+    return raw
+  }
+
+  /** The row of an e-mail the caller may see. */
+  async row(caller: Caller, identityId: string, id: string): Promise<StoredEmail> {
+    await this.#identities.row(caller, identityId)
+    return find(this.#database, identityId, id)
+  }
+
+  /** The row behind a signed URL: there while the e-mail and its identity are. */
+  async signedRow(id: string): Promise<StoredEmail> {
+    const row = await this.#database.get<StoredEmail>(
+      sql`SELECT emails.* FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND deleted_at IS NULL
+        AND identities.status <> 'deleted'`,
+    )
+    if (!row) throw notFound('e-mail')
+    return row
+  }
+
+  async #withBody(identityId: string, id: string): Promise<WithBody> {
+    const row = await this.#database.get<WithBody>(
+      sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId} AND deleted_at IS NULL`,
+    )
+    if (!row) throw notFound('e-mail')
+    return row
+  }
+}
+
+const columns = [
+  'seq',
+  'id',
+  'identity_id',
+  'thread_id',
+  'direction',
+  'status',
+  'from_address',
+  'from_name',
+  'to_text',
+  'subject',
+  'snippet',
+  'read',
+  'spam',
+  'automated',
+  'tag',
+  'labels',
+  'size',
+  'has_attachments',
+  'verified_domain',
+  'message_id',
+  'in_reply_to',
+  'codes',
+  'received_at',
+  'sent_at',
+  'created_at',
+]
+
+/** The columns that a list shows. */
+export const rowColumns: Sql = join(columns.map((name) => sql([`emails.${name}`])))
+
+const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`
+
+/** A row as lists show it. */
+export function emailRow(row: StoredEmail): EmailRow {
+  return {
+    id: row.id,
+    identity_id: row.identity_id,
+    thread_id: row.thread_id,
+    direction: row.direction,
+    status: row.status,
+    from: row.from_address,
+    from_name: row.from_name,
+    to: row.to_text,
+    subject: row.subject,
+    snippet: row.snippet,
+    read: row.read === 1,
+    spam: row.spam === 1,
+    automated: row.automated === 1,
+    tag: row.tag,
+    labels: JSON.parse(row.labels) as string[],
+    size: row.size,
+    has_attachments: row.has_attachments === 1,
+    verified_domain: row.verified_domain,
+    message_id: row.message_id,
+    in_reply_to: row.in_reply_to,
+    codes: JSON.parse(row.codes) as string[],
+    received_at: row.received_at,
+    sent_at: row.sent_at,
+    created_at: row.created_at,
+  }
+}
+
+function whole(row: WithBody): Email {
+  const { mail_from: _, ...detail } = JSON.parse(row.detail) as EmailDetail
+  const none: EmailBodies = { body_text: null, body_html: null, text: '' }
+  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as EmailBodies) : none
+  return { ...emailRow(row), ...detail, ...bodies, duplicate_of: row.duplicate_of }
+}
+
+async function find(reader: Reader, identityId: string, id: string): Promise<StoredEmail> {
+  const row = await reader.get<StoredEmail>(
+    sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId} AND deleted_at IS NULL`,
+  )
+  if (!row) throw notFound('e-mail')
+  return row
+}
+
+function conditions(filter: EmailFilter): Sql {
+  const list = common(filter)
+  if (filter.direction !== 'all') list.push(sql`direction = ${filter.direction}`)
+  if (filter.thread_id !== undefined) list.push(sql`thread_id = ${filter.thread_id}`)
+  if (filter.label !== undefined) list.push(sql`instr(labels, ${JSON.stringify(filter.label)}) > 0`)
+  if (filter.subject !== undefined) list.push(sql`instr(lower(subject), ${filter.subject.toLowerCase()}) > 0`)
+  if (filter.has_attachments !== undefined) list.push(sql`has_attachments = ${filter.has_attachments ? 1 : 0}`)
+  if (!filter.duplicates) list.push(sql`duplicate_of IS NULL`)
+  list.push(sql`spam = ${filter.spam ? 1 : 0}`)
+  return join(list, ' AND ')
+}
+
+/** The conditions that lists and searches share. */
+export function common(filter: {
+  unread?: boolean | undefined
+  from?: string | undefined
+  after?: string | undefined
+  before?: string | undefined
+}): Sql[] {
+  const list: Sql[] = []
+  if (filter.unread !== undefined) list.push(sql`read = ${filter.unread ? 0 : 1}`)
+  if (filter.from !== undefined) {
+    const from = filter.from.toLowerCase()
+    list.push(sql`(instr(lower(from_address), ${from}) > 0 OR instr(lower(from_name), ${from}) > 0)`)
+  }
+  if (filter.after !== undefined) list.push(sql`received_at > ${filter.after}`)
+  if (filter.before !== undefined) list.push(sql`received_at < ${filter.before}`)
+  return list
+}
+
+function wantedRead(change: EmailChange): boolean | undefined {
+  if (change.read !== undefined && change.unread !== undefined && change.read === change.unread) {
+    throw invalid('unread', 'read and unread contradict each other; give one of them.')
+  }
+  return change.read ?? (change.unread === undefined ? undefined : !change.unread)
+}
+
+function withLabels(labels: string[], change: EmailChange['labels']): string[] {
+  if (!change) return labels
+  const kept = new Set([...labels, ...change.add])
+  for (const label of change.remove) kept.delete(label)
+  if (kept.size > 100) throw invalid('labels', 'An e-mail can bear at most 100 labels.')
+  return [...kept]
+}

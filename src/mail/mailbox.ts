@@ -1,0 +1,79 @@
+import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
+import { Refusal } from './refusal.ts'
+
+/** The longest address, in octets (RFC 5321 4.5.3.1.3 less the angle brackets). */
+const longestAddress = 254
+
+/**
+ * The address of a RCPT command as we look it up: lower-case A-label domain, no needless quotes. Throws a `Refusal` for what cannot be a
+ * mailbox here: routes through us (`%`, `!`), address literals, characters that cannot be seen, and non-ASCII without SMTPUTF8 (RFC 6531).
+ */
+export function recipientOf(path: string, smtputf8: boolean): string {
+  if (path.toLowerCase() === 'postmaster') return 'postmaster'
+  const { local, domain } = partsOf(path)
+  checkCharset(local, smtputf8)
+  if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'We do not relay')
+  const mailbox = `${unquoted(local)}@${asciiDomain(domain) ?? ''}`
+  if (!dotAtomAtDomain.test(mailbox) || unseen.test(mailbox) || tooLong(mailbox)) {
+    throw new Refusal(550, '5.1.3', 'That is no address of a mailbox here')
+  }
+  return mailbox
+}
+
+/**
+ * The address of a MAIL command, empty for the null sender; its domain a lower-case A-label or an address literal. Local parts that RFC 5321
+ * forbids but are in use (`a..b`, `c.`) are let through: they are somebody's.
+ */
+export function senderOf(path: string, smtputf8: boolean): string {
+  if (path === '') return ''
+  const { local, domain } = partsOf(path)
+  checkCharset(local, smtputf8)
+  const host = isLiteral(domain) ? domain : asciiDomain(domain)
+  const mailbox = `${unquoted(local)}@${host ?? ''}`
+  if (host === null || !sendingLocal.test(unquoted(local)) || unseen.test(mailbox) || tooLong(mailbox)) {
+    throw new Refusal(553, '5.1.7', 'That is no address of a sender')
+  }
+  return mailbox
+}
+
+/** A domain as the DNS writes it: A-labels in lower case (RFC 5890); null for what is none, also with a dot at its end. */
+export function asciiDomain(domain: string): string | null {
+  const ascii = nonAscii.test(domain) ? domainToASCII(domain) : domain.toLowerCase()
+  return ascii.length <= 253 && domainName.test(ascii) ? ascii : null
+}
+
+const nonAscii = /[^\0-\x7f]/
+// Controls, format characters (zero width, bidi), lone surrogates, private use, unassigned, separators, and what stands for broken UTF-8.
+const unseen = /[\p{C}\p{Z}\ufffd]/u
+const atom = String.raw`[\w!#$%&'*+/=?^\x60{|}~\u{80}-\u{10ffff}-]+`
+const dotAtom = new RegExp(String.raw`^${atom}(?:\.${atom})*$`, 'u')
+const dotAtomAtDomain = new RegExp(String.raw`^${atom}(?:\.${atom})*@[^@]+$`, 'u')
+const sendingLocal = /^(?:[^\s"\\<>@()]+|"(?:[^"\\]|\\.)*")$/u
+// The last label is never a number: such a name is an IPv4 address in one of its spellings.
+const domainName = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
+
+function partsOf(path: string): { local: string; domain: string } {
+  const at = path.lastIndexOf('@')
+  return { local: path.slice(0, Math.max(0, at)), domain: path.slice(at + 1) }
+}
+
+function checkCharset(local: string, smtputf8: boolean): void {
+  if (!smtputf8 && nonAscii.test(local)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
+}
+
+/** `"a.b"` and `a.b` are one mailbox (RFC 5321 4.1.2); quotes that are needed stay. */
+function unquoted(local: string): string {
+  if (!local.startsWith('"')) return local
+  const inside = /^"((?:[^"\\]|\\.)*)"$/u.exec(local)?.[1]?.replaceAll(/\\(.)/gu, '$1')
+  return inside !== undefined && dotAtom.test(inside) ? inside : local
+}
+
+function isLiteral(domain: string): boolean {
+  const inside = /^\[(?:IPv6:)?([^\]]+)\]$/i.exec(domain)?.[1]
+  return inside !== undefined && isIP(inside) !== 0
+}
+
+function tooLong(mailbox: string): boolean {
+  return mailbox.length > longestAddress || Buffer.byteLength(mailbox) > longestAddress
+}

@@ -1,0 +1,177 @@
+import * as z from 'zod'
+import type { Scope } from '../core/scopes.ts'
+import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Attachments } from './attachments.ts'
+import type { Emails } from './emails.ts'
+import {
+  Attachment,
+  AttachmentWithUrl,
+  Email,
+  EmailChange,
+  EmailFilter,
+  EmailRow,
+  EmailSearch,
+  Thread,
+  ThreadWithMessages,
+} from './model.ts'
+import type { Search } from './search.ts'
+import type { Threads } from './threads.ts'
+
+const tag = 'E-mail'
+const read: Scope[] = ['messages:read', 'emails:read']
+const write: Scope[] = ['messages:write', 'emails:write']
+
+const SignedQuery = z.strictObject({
+  expires: z
+    .string()
+    .regex(/^\d{1,12}$/, { error: 'must be the number of the signed URL' })
+    .transform(Number)
+    .meta({ override: { type: 'integer' } }),
+  signature: z.string().min(1).max(100),
+})
+
+interface Nouns {
+  emails: Emails
+  search: Search
+  threads: Threads
+  attachments: Attachments
+}
+
+export function routes(nouns: Nouns): AnyRoute[] {
+  return [...emailRoutes(nouns), ...attachmentRoutes(nouns.attachments), ...threadRoutes(nouns.threads)]
+}
+
+function emailRoutes({ emails, search }: Nouns): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/identities/:id/emails',
+      scope: read,
+      tag,
+      summary: 'List e-mails',
+      description: 'Newest first, without bodies. Inbound, not spam and no repeats unless asked otherwise.',
+      query: EmailFilter,
+      reply: Page(EmailRow),
+      handle: ({ caller, params, query }) => emails.list(caller, params.id, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/emails/search',
+      scope: read,
+      tag,
+      summary: 'Search e-mails',
+      description: 'Full text over sender, subject and body, newest first. At least one parameter is needed.',
+      query: EmailSearch,
+      reply: Page(EmailRow),
+      example: { query: { query: 'invoice -draft' } },
+      handle: ({ caller, params, query }) => search.find(caller, params.id, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/emails/:email_id',
+      scope: read,
+      tag,
+      summary: 'Get an e-mail',
+      description: 'With its bodies, codes, links, attachments and what SPF, DKIM, DMARC and ARC said. Does not mark it as read.',
+      reply: Email,
+      handle: ({ caller, params }) => emails.get(caller, params.id, params.email_id),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/identities/:id/emails/:email_id',
+      scope: write,
+      tag,
+      summary: 'Mark an e-mail',
+      description: 'As read or unread, and with labels.',
+      body: EmailChange,
+      reply: Email,
+      example: { body: { read: true, labels: { add: ['seen'] } } },
+      handle: ({ caller, params, body }) => emails.change(caller, params.id, params.email_id, body),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/identities/:id/emails/:email_id',
+      scope: write,
+      tag,
+      summary: 'Delete an e-mail',
+      reply: Deleted,
+      handle: ({ caller, params }) => emails.remove(caller, params.id, params.email_id),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/emails/:email_id/raw',
+      scope: read,
+      tag,
+      summary: 'Get the source of an e-mail',
+      description: 'Exactly the octets received, with our trace header before them (RFC 5321 4.4).',
+      download: 'message/rfc822',
+      handle: async ({ caller, params }) => ({
+        type: 'message/rfc822',
+        bytes: await emails.raw(caller, params.id, params.email_id),
+        headers: { 'Content-Disposition': `attachment; filename="${params.email_id}.eml"` },
+      }),
+    }),
+  ]
+}
+
+function attachmentRoutes(attachments: Attachments): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/identities/:id/emails/:email_id/attachments',
+      scope: read,
+      tag,
+      summary: 'List attachments',
+      reply: Page(Attachment),
+      handle: ({ caller, params }) => attachments.list(caller, params.id, params.email_id),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/emails/:email_id/attachments/:index',
+      scope: read,
+      tag,
+      summary: 'Get an attachment’s URL',
+      description: 'The signed URL needs no key and opens for 15 minutes.',
+      reply: AttachmentWithUrl,
+      handle: ({ caller, params }) => attachments.get(caller, params.id, params.email_id, params.index),
+    }),
+    route({
+      method: 'GET',
+      path: '/attachments/:email_id/:index',
+      scope: 'public',
+      rate: 'document',
+      tag,
+      summary: 'Download an attachment by its signed URL',
+      query: SignedQuery,
+      download: 'application/octet-stream',
+      handle: ({ params, query }) => attachments.open(params.email_id, params.index, query),
+    }),
+  ]
+}
+
+function threadRoutes(threads: Threads): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/identities/:id/threads',
+      scope: 'messages:read',
+      tag: 'Threads',
+      summary: 'List threads',
+      description: 'The one with the newest message first.',
+      query: Paging,
+      reply: Page(Thread),
+      handle: ({ caller, params, query }) => threads.list(caller, params.id, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/threads/:thread_id',
+      scope: 'messages:read',
+      tag: 'Threads',
+      summary: 'Get a thread',
+      reply: ThreadWithMessages,
+      handle: ({ caller, params }) => threads.get(caller, params.id, params.thread_id),
+    }),
+  ]
+}

@@ -1,0 +1,140 @@
+import type { Cursors } from '../core/cursor.ts'
+import { invalid } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Identities } from '../identities/identities.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Sql } from '../store/database.ts'
+import type { StoredEmail } from './emails.ts'
+import { common, emailRow, rowColumns } from './emails.ts'
+import type { EmailRow, EmailSearch } from './model.ts'
+
+/** A search that takes longer, in milliseconds, is given up. */
+const deadline = 2000
+
+const maxTerms = 16
+
+/** Full-text search in one mailbox, newest first. */
+export class Search {
+  readonly #database: Database
+  readonly #cursors: Cursors
+  readonly #identities: Identities
+
+  constructor(parts: { database: Database; cursors: Cursors; identities: Identities }) {
+    this.#database = parts.database
+    this.#cursors = parts.cursors
+    this.#identities = parts.identities
+  }
+
+  async find(
+    caller: Caller,
+    identityId: string,
+    wish: EmailSearch,
+  ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
+    await this.#identities.row(caller, identityId)
+    const { limit, cursor, offset, ...named } = wish
+    if (Object.values(named).every((value) => value === undefined)) {
+      throw invalid('query', 'Give at least one of query, from, after, before and unread.')
+    }
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    const name = `search ${identityId} ${JSON.stringify(named)}`
+    const position = cursor === undefined ? undefined : this.#cursors.read(name, cursor)
+    const terms = wish.query === undefined ? undefined : understand(wish.query)
+    const where = [
+      sql`identity_id = ${identityId}`,
+      sql`deleted_at IS NULL`,
+      sql`duplicate_of IS NULL`,
+      sql`spam = 0`,
+      ...common(wish),
+    ]
+    if (terms?.attachment) where.push(sql`has_attachments = 1`)
+    const text = terms && matchText(identityId, terms)
+    const rows = await this.#rows(text, where, position, limit + 1, offset)
+    const has_more = rows.length > limit
+    if (has_more) rows.pop()
+    return { data: rows.map(emailRow), has_more, next_cursor: has_more ? this.#cursors.write(name, rows.at(-1)!.seq) : null }
+  }
+
+  #rows(
+    text: string | undefined,
+    where: Sql[],
+    position: number | undefined,
+    limit: number,
+    offset: number,
+  ): Promise<StoredEmail[]> {
+    const rest = join(where, ' AND ')
+    if (text === undefined) {
+      const beyond = position === undefined ? sql`` : sql` AND seq < ${position}`
+      return this.#database.slow<StoredEmail>(
+        sql`SELECT ${rowColumns} FROM emails WHERE ${rest}${beyond} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
+        deadline,
+      )
+    }
+    const beyond = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
+    return this.#database.slow<StoredEmail>(
+      sql`SELECT ${rowColumns} FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${beyond}
+        AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
+      deadline,
+    )
+  }
+}
+
+/** The text to index: CJK characters stand alone, so that any run of them can be found as a phrase. */
+export function indexable(text: string): string {
+  return cjk.test(text) ? text.replace(everyCjk, ' $& ') : text
+}
+
+const cjk = /[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\u{20000}-\u{3FFFF}]/u
+const everyCjk = new RegExp(cjk.source, 'gu')
+
+/** The token under which one identity's mail is indexed. */
+export function ownerToken(identityId: string): string {
+  return identityId.slice(identityId.indexOf('_') + 1)
+}
+
+interface Term {
+  column: 'sender' | 'subject' | undefined
+  text: string
+  prefix: boolean
+}
+
+interface Terms {
+  wanted: Term[]
+  unwanted: Term[]
+  attachment: boolean
+}
+
+/** Words, "phrases", prefix*, -not, from:, subject: and has:attachment; everything else is taken as words. */
+function understand(query: string): Terms {
+  const terms: Terms = { wanted: [], unwanted: [], attachment: false }
+  const pattern = /(-)?(?:(from|subject|has):)?(?:"([^"]*)"?|([^\s"]+))/giu
+  for (const [, not, field, phrase, word] of query.matchAll(pattern)) {
+    const text = phrase ?? word ?? ''
+    if (field?.toLowerCase() === 'has' && text.toLowerCase().startsWith('attachment')) {
+      terms.attachment = true
+      continue
+    }
+    const column = field?.toLowerCase() === 'from' ? 'sender' : field?.toLowerCase() === 'subject' ? 'subject' : undefined
+    // what has no letter or digit has no token: it would match nothing
+    if (!/[\p{L}\p{N}]/u.test(text)) continue
+    const term: Term = { column, text: text.replace(/\*+$/, ''), prefix: phrase === undefined && text.endsWith('*') }
+    ;(not ? terms.unwanted : terms.wanted).push(term)
+    if (terms.wanted.length + terms.unwanted.length > maxTerms)
+      throw invalid('query', `query can have at most ${maxTerms} terms.`)
+  }
+  if (terms.wanted.length === 0 && terms.unwanted.length === 0 && !terms.attachment) {
+    throw invalid('query', 'query has no word to look for.')
+  }
+  return terms
+}
+
+function matchText(identityId: string, terms: Terms): string {
+  const owner = `owner : "${ownerToken(identityId)}"`
+  const wanted = [owner, ...terms.wanted.map(matchTerm)].join(' AND ')
+  return [`(${wanted})`, ...terms.unwanted.map(matchTerm)].join(' NOT ')
+}
+
+/** The term as an FTS5 string: inside the quotes nothing is an operator. */
+function matchTerm({ column, text, prefix }: Term): string {
+  const quoted = `"${indexable(text).replaceAll('"', ' ').replaceAll('\0', ' ')}"${prefix ? ' *' : ''}`
+  return `${column ? column : '{sender subject body}'} : ${quoted}`
+}

@@ -1,0 +1,156 @@
+import { isIPv6 } from 'node:net'
+import { asciiDomain } from './mailbox.ts'
+import type { Envelope } from './model.ts'
+
+export interface Trace {
+  envelope: Envelope
+  /** Our own name: the `by` of Received. */
+  hostname: string
+  /** The queue id the client was told. */
+  id: string
+  /** Milliseconds since the Unix epoch. */
+  received_at: number
+  /** Whose copy this is. */
+  recipient: string
+  /** The value of our Authentication-Results field, without the field name; folded anew here. */
+  authentication_results: string
+}
+
+/** The fields we put before a message at final delivery (RFC 5321 4.4, RFC 8601): whole lines with CRLF, folded at 78 where a space allows. */
+export function traceHeader({ envelope, hostname, id, received_at, recipient, authentication_results }: Trace): string {
+  return [
+    fold(`Return-Path: <${visible(envelope.mail_from)}>`),
+    fold(`Authentication-Results: ${unfold(authentication_results)}`),
+    [
+      fold(`Received: from ${clientName(envelope.helo)} (${literal(envelope.remote_address)})`),
+      ...(envelope.tls ? [fold(`(using ${token(envelope.tls.version)} with cipher ${token(envelope.tls.cipher)})`, '\t')] : []),
+      fold(`by ${token(hostname)} with ${protocolOf(envelope)} id ${token(id)}`, '\t'),
+      fold(`for <${visible(recipient)}>;`, '\t'),
+      `\t${new Date(received_at).toUTCString().replace('GMT', '+0000')}`,
+    ].join('\r\n'),
+    '',
+  ].join('\r\n')
+}
+
+/**
+ * The message with the trace block before it. Authentication-Results that claim to be ours (RFC 8601 5) and Return-Path fields of others go;
+ * every other octet stays.
+ */
+export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer {
+  const header = raw.toString('latin1', 0, headerLength(raw))
+  const block = Buffer.from(trace)
+  if (!/^(?:authentication-results|return-path)[ \t]*:/im.test(header)) return Buffer.concat([block, raw])
+  const kept = fieldsOf(header)
+    .filter((field) => !isForged(field, hostname))
+    .join('')
+  return Buffer.concat([block, Buffer.from(kept, 'latin1'), raw.subarray(header.length)])
+}
+
+/** Octets of the header section, without the empty line that ends it; all of a message that has none. */
+export function headerLength(raw: Buffer): number {
+  if (raw[0] === 13 && raw[1] === 10) return 0
+  const end = raw.indexOf(emptyLine)
+  return end === -1 ? raw.length : end + 2
+}
+
+/** How many hosts say they have handled the message (RFC 5321 6.3). */
+export function receivedHops(raw: Buffer): number {
+  return raw.toString('latin1', 0, headerLength(raw)).match(/^received[ \t]*:/gim)?.length ?? 0
+}
+
+const emptyLine = Buffer.from('\r\n\r\n')
+
+/** RFC 3848 and RFC 6531 4.3; a client that said HELO speaks plain SMTP. */
+function protocolOf(envelope: Envelope): string {
+  const secure = envelope.tls ? 'S' : ''
+  if (envelope.smtputf8) return `UTF8SMTP${secure}`
+  return envelope.esmtp === false ? 'SMTP' : `ESMTP${secure}`
+}
+
+/** What the client calls itself, if it is a domain or an address literal; other text is not worth a place in a header. */
+function clientName(helo: string): string {
+  if (/^\[[0-9a-f.:]+\]$/i.test(helo) || /^\[IPv6:[0-9a-f.:]+\]$/i.test(helo)) return helo
+  return asciiDomain(helo) ?? (/^[0-9.]{7,15}$/.test(helo) ? helo : 'unknown')
+}
+
+function literal(address: string): string {
+  return isIPv6(address) ? `[IPv6:${address}]` : `[${token(address)}]`
+}
+
+function token(text: string): string {
+  return text.replaceAll(/[^\w.:+=@-]/g, '?').slice(0, 255)
+}
+
+/** An address that was checked at the door; the check is repeated because a header is written with it. */
+function visible(address: string): string {
+  return address.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}<>]/gu, '?').slice(0, 320)
+}
+
+function unfold(value: string): string {
+  return value
+    .replaceAll(/\s*[\r\n]+\s*/g, ' ')
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
+    .trim()
+}
+
+/** Breaks a line before spaces so that none is over 78 characters where words allow, and never over the 998 of RFC 5322. */
+function fold(text: string, indent = ''): string {
+  const lines: string[] = []
+  let line = indent
+  for (const word of text.split(' ').flatMap(pieces)) {
+    const empty = line.trim() === ''
+    if (!empty && line.length + 1 + word.length > 78) {
+      lines.push(line)
+      line = `\t${word}`
+    } else {
+      line += empty ? word : ` ${word}`
+    }
+  }
+  return [...lines, line].join('\r\n')
+}
+
+/** A word nobody can mean is cut, at most 900 octets a piece. */
+function pieces(word: string): string[] {
+  return word.length < 225 || Buffer.byteLength(word) <= 900 ? [word] : (word.match(/.{1,225}/gsu) ?? [])
+}
+
+/** The fields of a header section with their continuation lines, each with its line ends. */
+function fieldsOf(header: string): string[] {
+  return header.split(/(?<=\n)(?![ \t])/)
+}
+
+function isForged(field: string, hostname: string): boolean {
+  const colon = field.indexOf(':')
+  const name = field.slice(0, Math.max(0, colon)).trimEnd().toLowerCase()
+  if (name === 'return-path') return true
+  if (name !== 'authentication-results') return false
+  const value = field.slice(colon + 1)
+  const claimed = authservId(value)
+  const ours = hostname.toLowerCase()
+  // Who cannot be read may be read as us by somebody else.
+  return claimed === null ? value.toLowerCase().includes(ours) : claimed === ours
+}
+
+/** The authserv-id of a field's value: a token or a quoted string after any comments; null when there is none that can be read. */
+function authservId(value: string): string | null {
+  const text = withoutLeadingComments(value)
+  if (text === null) return null
+  const quoted = /^"((?:[^"\\]|\\.)*)"/s.exec(text)?.[1]
+  const name = quoted?.replaceAll(/\\(.)/gs, '$1') ?? /^[^\s;()"<>,]+/.exec(text)?.[0]
+  if (name === undefined || name === '') return null
+  return asciiDomain(Buffer.from(name, 'latin1').toString().trim().replace(/\.$/, ''))
+}
+
+/** Comments nest and hold quoted pairs (RFC 5322 3.2.2); null when one does not end. */
+function withoutLeadingComments(value: string): string | null {
+  let at = 0
+  let depth = 0
+  for (; at < value.length; at++) {
+    const character = value[at] ?? ''
+    if (depth > 0 && character === '\\') at++
+    else if (character === '(') depth++
+    else if (depth > 0 && character === ')') depth--
+    else if (depth === 0 && !/\s/.test(character)) break
+  }
+  return depth > 0 ? null : value.slice(at)
+}

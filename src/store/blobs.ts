@@ -1,0 +1,37 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import type { Database, Reader, Transaction } from './database.ts'
+import { sql } from './database.ts'
+
+/** Octets as they are kept: deflated where that makes them smaller. */
+export interface Packed {
+  /** Octets before packing. */
+  size: number
+  sha256: Uint8Array | null
+  deflated: boolean
+  bytes: Uint8Array
+}
+
+/** Packs a JSON document. */
+export function packJson(value: unknown): Packed {
+  const plain = Buffer.from(JSON.stringify(value))
+  if (plain.length < 256) return { size: plain.length, sha256: null, deflated: false, bytes: plain }
+  return { size: plain.length, sha256: null, deflated: true, bytes: deflateRawSync(plain, { level: 1 }) }
+}
+
+/** Keeps octets in the caller's transaction; answers the blob's id. */
+export async function keepBlob(tx: Transaction, packed: Packed): Promise<number> {
+  const row = await tx.get<{ id: number }>(
+    sql`INSERT INTO blobs (size, sha256, deflated, bytes) VALUES (${packed.size}, ${packed.sha256}, ${packed.deflated ? 1 : 0}, ${packed.bytes}) RETURNING id`,
+  )
+  return row!.id
+}
+
+/** The octets as they came; undefined when retention has removed them. */
+export async function readBlob(database: Reader | Database, id: number): Promise<Buffer | undefined> {
+  const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
+  return row && unpack(row.deflated === 1, row.bytes)
+}
+
+export function unpack(deflated: boolean, bytes: Uint8Array): Buffer {
+  return deflated ? inflateRawSync(bytes) : Buffer.from(bytes)
+}

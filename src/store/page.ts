@@ -1,0 +1,43 @@
+import type { Cursors } from '../core/cursor.ts'
+import { invalid } from '../core/fault.ts'
+import type { Paging } from '../core/shapes.ts'
+import { raw, sql } from './database.ts'
+import type { Reader, Sql } from './database.ts'
+
+export interface List<Row, Item> {
+  /** Names the list and its filters: a cursor of another one is refused. */
+  name: string
+  /** `SELECT …` without ORDER BY; must yield the order column under its own name. */
+  select: Sql
+  where: Sql
+  /** The integer column that orders the list. */
+  order: 'seq' | 'last_seq'
+  ascending?: boolean
+  present(row: Row): Item
+}
+
+/** One page of a list, newest first unless it is chronological. Throws Fault for a cursor that is not of this list. */
+export async function page<Row, Item>(
+  reader: Reader,
+  cursors: Cursors,
+  paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
+  list: List<Row, Item>,
+): Promise<{ data: Item[]; has_more: boolean; next_cursor: string | null }> {
+  const { limit, cursor, offset } = paging
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+  const order = raw(list.order)
+  const position = cursor === undefined ? undefined : cursors.read(list.name, cursor)
+  const beyond =
+    position === undefined ? sql`` : list.ascending ? sql` AND ${order} > ${position}` : sql` AND ${order} < ${position}`
+  const rows = await reader.all<Row>(
+    sql`${list.select} WHERE ${list.where}${beyond} ORDER BY ${order}${list.ascending ? sql`` : sql` DESC`} LIMIT ${limit + 1} OFFSET ${offset}`,
+  )
+  const has_more = rows.length > limit
+  if (has_more) rows.pop()
+  const last = rows.at(-1) as Record<string, number> | undefined
+  return {
+    data: rows.map((row) => list.present(row)),
+    has_more,
+    next_cursor: has_more ? cursors.write(list.name, last![list.order]!) : null,
+  }
+}

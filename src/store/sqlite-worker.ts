@@ -1,0 +1,27 @@
+import { DatabaseSync } from 'node:sqlite'
+import type { SQLInputValue } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+
+type Question = { id: number } & ({ kind: 'checkpoint' } | { kind: 'read'; text: string; values: SQLInputValue[] })
+
+const database = new DatabaseSync(workerData as string, { timeout: 5000 })
+database.exec('PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8000')
+
+parentPort!.on('message', (question: Question) => {
+  try {
+    parentPort!.postMessage({ id: question.id, value: answer(question) })
+  } catch (error) {
+    parentPort!.postMessage({ id: question.id, error })
+  }
+})
+
+function answer(question: Question): unknown {
+  if (question.kind === 'checkpoint') {
+    const row = database.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as { log: number }
+    return row.log
+  }
+  return database
+    .prepare(question.text)
+    .all(...question.values)
+    .map((row) => ({ ...row }))
+}

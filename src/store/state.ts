@@ -1,0 +1,125 @@
+import { linkSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { Low } from 'lowdb'
+import type { Adapter } from 'lowdb'
+import writeFileAtomic from 'write-file-atomic'
+import * as z from 'zod'
+import { syncPath } from './sync.ts'
+
+/** The operator's own document: counted in ones and tens, readable, and mendable by hand while the box is stopped. */
+export const State = z.strictObject({
+  version: z.literal(1),
+  box_id: z.string().min(1),
+  created_at: z.iso.datetime(),
+  /** Once true, a missing database is a loss to be told, never an empty box to be started. */
+  database_created: z.boolean(),
+  accounts: z.array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime() })).min(1),
+})
+export type State = z.output<typeof State>
+
+/** `state.json` by lowdb: every write is a new file, fsynced and renamed into place; the one before stays as `state.json.previous`. */
+export class StateFile {
+  readonly #low: Low<State>
+  #data: State
+  #last: Promise<void> = Promise.resolve()
+
+  private constructor(low: Low<State>) {
+    this.#low = low
+    this.#data = low.data
+  }
+
+  /** Throws a sentence naming the file when it is damaged, of a wrong shape or of a newer version; never writes over it. */
+  static async open(file: string, fresh: () => State): Promise<StateFile> {
+    removeDrafts(file)
+    const adapter = new DurableFile(file)
+    const low = new Low<State>(adapter, fresh())
+    await low.read()
+    if (!adapter.found) await low.write()
+    return new StateFile(low)
+  }
+
+  /** As it is on disk. */
+  get data(): Readonly<State> {
+    return this.#data
+  }
+
+  /** On disk when it resolves; changes made at the same time all land, one after the other. Nothing changes when `change` throws. */
+  update(change: (state: State) => void): Promise<void> {
+    const turn = this.#last.then(() => this.#apply(change))
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #apply(change: (state: State) => void): Promise<void> {
+    const next = structuredClone(this.#data)
+    change(next)
+    this.#low.data = State.parse(next)
+    await this.#low.write()
+    this.#data = this.#low.data
+  }
+}
+
+class DurableFile implements Adapter<State> {
+  /** Whether the file was there to be read. */
+  found = false
+  readonly #file: string
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  async read(): Promise<State | null> {
+    let text: string
+    try {
+      text = readFileSync(this.#file, 'utf8')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+      throw error
+    }
+    this.found = true
+    return check(this.#file, text)
+  }
+
+  async write(data: State): Promise<void> {
+    keepPrevious(this.#file)
+    await writeFileAtomic(this.#file, `${JSON.stringify(data, null, 2)}\n`, { mode: 0o600, fsync: true })
+    // the rename is durable only once the directory is
+    syncPath(dirname(this.#file))
+  }
+}
+
+/** What a killed process left of a write under way. */
+function removeDrafts(file: string): void {
+  const name = `${basename(file)}.`
+  for (const entry of readdirSync(dirname(file)))
+    if (entry.startsWith(name) && /^\d+$/.test(entry.slice(name.length))) rmSync(join(dirname(file), entry))
+}
+
+function keepPrevious(file: string): void {
+  rmSync(`${file}.previous`, { force: true })
+  try {
+    linkSync(file, `${file}.previous`)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+}
+
+function check(file: string, text: string): State {
+  const hint = `Put back ${file}.previous or a backup; the file was left as it is.`
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw new Error(`${file} is damaged: it is not JSON (${(error as Error).message}). ${hint}`, { cause: error })
+  }
+  const version = (value as { version?: unknown } | null)?.version
+  if (typeof version === 'number' && version > 1) {
+    throw new Error(
+      `${file} was written by a newer Pillarbox (version ${version}, this one knows 1). Run the newer program, or restore a backup.`,
+    )
+  }
+  const parsed = State.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]!
+  throw new Error(`${file} is damaged: ${issue.path.join('.') || 'the document'}: ${issue.message}. ${hint}`)
+}

@@ -1,0 +1,60 @@
+import * as z from 'zod'
+import { Count, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import type { Event } from '../events/model.ts'
+import { Email, Link } from '../mail/model.ts'
+
+/** The envelope of an event, the same with the same id on every channel. */
+export const EventEnvelope = z
+  .object({
+    id: Id('evt'),
+    event: z.string().meta({ example: 'email.received' }),
+    type: z.string().meta({ description: 'the same as event' }),
+    identity_id: Id('ident').nullable(),
+    created_at: Timestamp,
+    data: z.json().meta({ override: { type: 'object', additionalProperties: true }, description: 'the whole resource' }),
+  })
+  .meta({ id: 'Event' })
+export type EventEnvelope = z.output<typeof EventEnvelope>
+
+/** An event of the log, as everybody outside sees it. */
+export function envelopeOf(event: Event): EventEnvelope {
+  const { id, type, identity_id, created_at } = event
+  return { id, event: type, type, identity_id, created_at, data: event.data as EventEnvelope['data'] }
+}
+
+const since = z
+  .union([Id('evt'), TimestampInput], { error: 'must be an evt_ id or an ISO 8601 time' })
+  .optional()
+  .meta({ description: 'an evt_ id or a time; from there, oldest first', override: { type: 'string' } })
+
+export const EventFilter = z.strictObject({
+  ...Paging.shape,
+  type: z.string().min(1).max(64).optional().meta({ description: 'an event name, such as email.received' }),
+  since,
+})
+export type EventFilter = z.output<typeof EventFilter>
+
+/** One message of either kind. */
+export const Message = z.object({ ...Email.shape, type: z.literal('email') }).meta({ id: 'Message' })
+export type Message = z.output<typeof Message>
+
+export const WaitFilter = z.strictObject({
+  channel: z.enum(['email', 'sms', 'any']).default('any'),
+  since,
+  from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address, name or number' }),
+  subject_contains: z.string().min(1).max(998).optional(),
+  timeout: Count(0, 120, 60).meta({ description: 'seconds to wait' }),
+  spam: Flag.default(false).meta({ description: 'also be woken by spam' }),
+})
+export type WaitFilter = z.output<typeof WaitFilter>
+
+export const WaitAnswer = z
+  .object({
+    timed_out: z.boolean(),
+    since: z.string().nullable().meta({ description: 'pass it as since in the next call, and nothing is missed or seen twice' }),
+    item: Message.nullable(),
+    codes: z.array(z.string()),
+    links: z.array(Link),
+  })
+  .meta({ id: 'WaitAnswer' })
+export type WaitAnswer = z.output<typeof WaitAnswer>

@@ -1,0 +1,169 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
+import { may } from '../core/scopes.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Event } from '../events/model.ts'
+import { ofTypes } from '../events/types.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Emails } from '../mail/emails.ts'
+import type { Email } from '../mail/model.ts'
+import { sql } from '../store/database.ts'
+import type { WaitAnswer, WaitFilter } from './model.ts'
+import type { Timeline } from './timeline.ts'
+
+const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
+  { name: 'email', type: 'email.received', scopes: ['messages:read', 'emails:read'] },
+  { name: 'sms', type: 'sms.received', scopes: ['messages:read', 'sms:read'] },
+]
+
+/** How far back a wait without `since` looks, in milliseconds. */
+const lookBack = 120_000
+
+/** Keys whose last answer is remembered. */
+const remembered = 100_000
+
+interface Parts {
+  clock: Clock
+  events: EventLog
+  identities: Identities
+  emails: Emails
+  timeline: Timeline
+}
+
+/** Waits for a message: looks at what is in the log first, then hears the log live; nothing between the two is missed. */
+export class Waiting {
+  readonly #clock: Clock
+  readonly #events: EventLog
+  readonly #identities: Identities
+  readonly #emails: Emails
+  readonly #timeline: Timeline
+  readonly #heard = new Map<string, Set<(event: Event) => void>>()
+  /** What each key last got by waiting, so that a wait without `since` does not give it again. */
+  readonly #given = new Map<string, number>()
+
+  constructor(parts: Parts) {
+    this.#clock = parts.clock
+    this.#events = parts.events
+    this.#identities = parts.identities
+    this.#emails = parts.emails
+    this.#timeline = parts.timeline
+    parts.events.tail((event) => {
+      for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
+    })
+  }
+
+  async wait(caller: Caller, identityId: string, filter: WaitFilter, signal: AbortSignal): Promise<WaitAnswer> {
+    await this.#identities.row(caller, identityId)
+    const types = typesFor(caller, filter)
+    const key = `${caller.key_id} ${identityId}`
+    const start =
+      filter.since === undefined
+        ? Math.max(await this.#timeline.start(caller, identityId, iso(this.#clock.now() - lookBack)), this.#given.get(key) ?? 0)
+        : await this.#timeline.start(caller, identityId, filter.since)
+    const search = new Hearing(types, filter)
+    const stop = this.#listen(identityId, search.hear)
+    try {
+      const found = (await this.#stored(identityId, start, search)) ?? (await search.next(filter.timeout * 1000, signal))
+      if (found?.type === 'identity.deleted') await this.#identities.row(caller, identityId)
+      return found && found.type !== 'identity.deleted' ? this.#answer(key, found) : await this.#nothing(identityId, filter.since)
+    } finally {
+      stop()
+    }
+  }
+
+  /** How many calls are waiting now. */
+  get size(): number {
+    let count = 0
+    for (const listeners of this.#heard.values()) count += listeners.size
+    return count
+  }
+
+  async #stored(identityId: string, start: number, search: Hearing): Promise<Event | undefined> {
+    for (let seq = start; ;) {
+      const batch = await this.#events.after(seq, 100, sql`identity_id = ${identityId} AND ${ofTypes(search.types)}`)
+      for (const event of batch) {
+        if (search.wants(event) && (await this.#emails.lives((event.data as Email).id))) return event
+      }
+      if (batch.length < 100) return undefined
+      seq = batch.at(-1)!.seq
+    }
+  }
+
+  #answer(key: string, event: Event): WaitAnswer {
+    if (this.#given.size >= remembered) this.#given.delete(this.#given.keys().next().value!)
+    this.#given.delete(key)
+    this.#given.set(key, event.seq)
+    const item = { ...(event.data as Email), type: 'email' as const }
+    return { timed_out: false, since: event.id, item, codes: item.codes, links: item.links }
+  }
+
+  async #nothing(identityId: string, since: string | undefined): Promise<WaitAnswer> {
+    const last = await this.#events.last(sql`identity_id = ${identityId}`)
+    return { timed_out: true, since: last?.id ?? since ?? null, item: null, codes: [], links: [] }
+  }
+
+  #listen(identityId: string, listener: (event: Event) => void): () => void {
+    const listeners = this.#heard.get(identityId) ?? new Set()
+    this.#heard.set(identityId, listeners.add(listener))
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#heard.get(identityId) === listeners) this.#heard.delete(identityId)
+    }
+  }
+}
+
+/** What one call is waiting for, and what it heard meanwhile. */
+class Hearing {
+  readonly types: string[]
+  readonly #filter: WaitFilter
+  #heard: Event | undefined
+  #wake: (() => void) | undefined
+
+  constructor(types: string[], filter: WaitFilter) {
+    this.types = types
+    this.#filter = filter
+  }
+
+  readonly hear = (event: Event): void => {
+    if (this.#heard || (event.type !== 'identity.deleted' && !this.wants(event))) return
+    this.#heard = event
+    this.#wake?.()
+  }
+
+  wants(event: Event): boolean {
+    if (!this.types.includes(event.type)) return false
+    const data = event.data as Email
+    const { from, subject_contains, spam } = this.#filter
+    if (data.spam && !spam) return false
+    if (from !== undefined && !`${data.from_name} ${data.from}`.toLowerCase().includes(from.toLowerCase())) return false
+    return subject_contains === undefined || data.subject.toLowerCase().includes(subject_contains.toLowerCase())
+  }
+
+  /** The first event heard since this was made; undefined after `milliseconds`, or when the call is cut off. */
+  next(milliseconds: number, signal: AbortSignal): Promise<Event | undefined> {
+    if (this.#heard || signal.aborted) return Promise.resolve(this.#heard)
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        resolve(this.#heard)
+      }
+      const timer = setTimeout(done, milliseconds)
+      signal.addEventListener('abort', done)
+      this.#wake = done
+    })
+  }
+}
+
+function typesFor(caller: Caller, filter: WaitFilter): string[] {
+  const wanted = channels.filter(({ name }) => filter.channel === 'any' || filter.channel === name)
+  const allowed = wanted.filter(({ scopes }) => may(caller, scopes))
+  if (allowed.length === 0) {
+    throw new Fault('forbidden', `Waiting for ${filter.channel} needs the scope ${wanted[0]!.scopes.join(' or ')}.`, {
+      code: 'missing_scope',
+    })
+  }
+  return allowed.map(({ type }) => type)
+}
