@@ -5,8 +5,8 @@ import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
 import { isIP } from 'node:net'
 import { domainName, oneLine } from './authentication-results.ts'
 import type { Inquiry } from './dns.ts'
-import { valueOf } from './fields.ts'
-import type { Field, Header } from './fields.ts'
+import type { Header } from './author.ts'
+import type { HeaderField } from './headers.ts'
 import type { Authentication, AuthResult, Envelope } from './model.ts'
 
 export type Spf = Authentication['spf']
@@ -57,9 +57,8 @@ export async function checkSpf(envelope: Envelope, inquiry: Inquiry, mta: string
 }
 
 /** Asks for the keys of the first ten signatures at once; answers come to those who ask again. */
-export function askForKeys(raw: Buffer, header: Header, inquiry: Inquiry) {
-  for (const field of named(header, 'dkim-signature').slice(0, mostSignatures)) {
-    const value = valueOf(raw, field)
+export function askForKeys(header: Header, inquiry: Inquiry) {
+  for (const { value } of named(header, 'dkim-signature').slice(0, mostSignatures)) {
     const domain = /(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1]
     const selector = /(?:^|;)\s*s\s*=\s*([^;\s]+)/.exec(value)?.[1]
     if (domain && selector) inquiry.lookup(`${selector}._domainkey.${domainName(domain)}`, 'TXT').catch(() => undefined)
@@ -155,18 +154,18 @@ function policyOf(text: string | undefined): Authentication['dmarc']['policy'] {
   return text === 'none' || text === 'quarantine' || text === 'reject' ? text : null
 }
 
-function named(header: Header, name: string): Field[] {
+function named(header: Header, name: string): HeaderField[] {
   return header.fields.filter((field) => field.name === name)
 }
 
 /** The DKIM-Signature fields beyond the tenth, and all ARC fields when there are more than five of a kind. */
-function surplusOf(header: Header): { fields: Set<Field>; seals: boolean } {
+function surplusOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
   const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
   const seals = sets.some((set) => set.length > mostSeals)
   return { fields: new Set([...named(header, 'dkim-signature').slice(mostSignatures), ...(seals ? sets.flat() : [])]), seals }
 }
 
-function without(raw: Buffer, fields: Set<Field>): Buffer {
+function without(raw: Buffer, fields: Set<HeaderField>): Buffer {
   if (fields.size === 0) return raw
   const kept: Buffer[] = []
   let position = 0

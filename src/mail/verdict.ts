@@ -3,8 +3,8 @@ import { askForKeys, checkPolicy, checkSignatures, checkSpf } from './checks.ts'
 import type { Arc, Policy, Signature, Signed, Spf } from './checks.ts'
 import { Inquiry } from './dns.ts'
 import type { Lookup } from './dns.ts'
-import { authorOf, readHeader } from './fields.ts'
-import type { Author, Header } from './fields.ts'
+import { authorOf, readHeader } from './author.ts'
+import type { Author, Header } from './author.ts'
 import type { Address, Authentication, AuthResult, Envelope, Verdict } from './model.ts'
 
 export interface VerdictSettings {
@@ -67,10 +67,10 @@ export function confirm(verdict: Verdict, shown: Address | null, envelope: Envel
 
 async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
   const header = readHeader(raw)
-  const author = authorOf(raw, header)
+  const author = authorOf(header)
   // The author's policy and the keys are asked for first, so that no slow sender can keep them from being read in time.
   const policy = author.address === null ? null : checkPolicy(author.address, [], [], inquiry)
-  askForKeys(raw, header, inquiry)
+  askForKeys(header, inquiry)
   const [spf, signed, alone] = await Promise.all([
     checkSpf(envelope, inquiry, settings.hostname),
     checkSignatures(raw, header, inquiry, settings.trusted_sealers),
