@@ -20,6 +20,11 @@ export function mailboxes(values: readonly string[], decode: (words: string) => 
   return found
 }
 
+/** The mailboxes of one address field as they are written, groups flattened; the address of one that cannot be read is empty. */
+export function entriesOf(value: string): Address[] {
+  return addressparser(value, { flatten: true }).map(({ address, name }) => ({ address, name }))
+}
+
 function addressOf(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   if (at < 1 || at === address.length - 1 || address.includes('=?') || /[\s<>]/.test(address)) return undefined

@@ -84,7 +84,7 @@ export class Seat {
       return { id, start, end: position, envelope: job.envelope, attachment: job.attachment }
     })
     this.#octets += octets.length
-    const order: Order = { tasks: JSON.stringify(tasks), octets: octets.buffer }
+    const order: Order = { tasks, octets: octets.buffer }
     this.#worker.postMessage(order, [octets.buffer])
   }
 
@@ -120,8 +120,7 @@ export class Seat {
     if (this.#ended) return
     this.#seen = performance.now()
     if ('results' in report) {
-      const results: Result[] = JSON.parse(report.results)
-      for (const result of results) {
+      for (const result of report.results) {
         const entry = this.#jobs.get(result.id)
         if (!entry) continue
         this.#jobs.delete(result.id)

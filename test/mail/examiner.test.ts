@@ -72,6 +72,34 @@ describe('a message', () => {
     expect([pool.waiting, pool.outstanding]).toEqual([0, 0])
   })
 
+  test('is verified only for the author it shows', async () => {
+    const pool = open()
+    const authors = ['eve@evil.test', '(a(b)<eve@evil.test>) ceo@bank.test', '"a;" <x@y>, g: "q;z" <eve@evil.test>;']
+    authors.push(
+      'ceo@bank.test .evil.test',
+      '"ceo@bank.test" <eve@evil.test>',
+      '=?utf-8?Q?=22ceo=40bank.test=22?= <eve@evil.test>',
+    )
+    authors.push(
+      'eve@evil.test\r\nFrom: ceo@bank.test',
+      '<@evil.test:ceo@bank.test>',
+      'eve@evil.test, ceo@bank.test',
+      'eve@EVIL.test.',
+    )
+    authors.push(
+      'ceo@bank.test\r\nFrom\r\n : eve@evil.test',
+      'g: eve@evil.test;',
+      '=?utf-8?Q?ceo=40bank.test?= eve@evil.test',
+      '',
+    )
+    const answers = await Promise.all(authors.map((from) => pool.examine(Buffer.from(plainMail(from)), envelope())))
+    expect(answers.filter(({ verdict }) => verdict.verified_domain !== null).length).toBeGreaterThanOrEqual(4)
+    for (const { parsed, verdict } of answers) {
+      const domain = parsed.from?.address.split('@').at(-1)?.replace(/\.$/, '')
+      expect([null, domain]).toContain(verdict.verified_domain)
+    }
+  })
+
   test('is refused when its sender asks so', async () => {
     const { verdict } = await open().examine(mail('forged'), envelope({ remote_address: '203.0.113.9' }))
     expect(verdict).toMatchObject({ action: 'reject', reply: { code: 550 } })
@@ -79,7 +107,7 @@ describe('a message', () => {
 
   test('does not keep others waiting while it waits for the DNS', async () => {
     stub.txt('slow.test', 'v=spf1 -all').slow('slow.test', 60_000)
-    const pool = open({ workers: 1 }, { deadline: 5000, dns: { servers: stub.servers, timeout: 60_000 } })
+    const pool = open({ workers: 1 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
     const order: string[] = []
     const slow = pool.examine(mail('slow'), envelope({ mail_from: 'a@slow.test' })).then(() => order.push('slow'))
     const quick = pool.examine(mail('quick'), envelope()).then(() => order.push('quick'))
