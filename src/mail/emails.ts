@@ -8,6 +8,7 @@ import { readBlob, unpack } from '../store/blobs.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import type { Bodies } from './examine.ts'
 import type { Email, EmailChange, EmailFilter, EmailRow } from './model.ts'
 import { takeFromThread } from './threads.ts'
 import { withTrace } from './trace.ts'
@@ -17,9 +18,6 @@ export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
 > & { mail_from: string }
-
-/** The long fields, kept packed in a blob. */
-export type EmailBodies = Pick<Email, 'body_text' | 'body_html' | 'text'>
 
 /** A row of `emails`. */
 export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
@@ -237,8 +235,8 @@ export function emailRow(row: StoredEmail): EmailRow {
 
 function whole(row: WithBody): Email {
   const { mail_from: _, ...detail } = JSON.parse(row.detail) as EmailDetail
-  const none: EmailBodies = { body_text: null, body_html: null, text: '' }
-  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as EmailBodies) : none
+  const none: Bodies = { body_text: null, body_html: null, text: '' }
+  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
   return { ...emailRow(row), ...detail, ...bodies, duplicate_of: row.duplicate_of }
 }
 

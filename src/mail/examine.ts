@@ -43,14 +43,24 @@ export type Order = { tasks: Task[]; octets: ArrayBuffer } | { settings: Examine
 /** From the worker: results likewise, or only a sign of life. */
 export type Report = { alive: true } | { results: Result[]; octets: ArrayBuffer }
 
-/** `span` is where the octets that belong to the result lie in the report's buffer. */
+/** `spans` are where the octets that belong to the result lie in the report's buffer. */
 export interface Result {
   id: number
-  span: [number, number] | null
+  spans: [number, number][]
   message?: { parsed: Parsed; verdict: Verdict; sha256: string }
   attachment?: Attachment
   failure?: string
 }
+
+/** What the store keeps of the bodies, as JSON. */
+export type Bodies = Pick<Parsed, 'body_text' | 'body_html' | 'text'>
+
+interface Finished {
+  result: Result
+  octets: Uint8Array[]
+}
+
+const nothing = new Uint8Array()
 
 /** Serves the thread that started this one, until that ends it. */
 export function serve(readers: Readers) {
@@ -60,7 +70,7 @@ export function serve(readers: Readers) {
   let settings = start.settings
   let dns = new Dns(settings.dns)
   let underway = 0
-  let finished: { result: Result; octets: Uint8Array | null }[] = []
+  let finished: Finished[] = []
 
   port.on('message', (order: Order) => {
     if ('settings' in order) {
@@ -79,11 +89,11 @@ export function serve(readers: Readers) {
     try {
       finish(task.envelope ? await examine(task.id, raw, task.envelope) : await extract(task.id, raw, task.attachment))
     } catch (error) {
-      finish({ result: { id: task.id, span: null, failure: reasonOf(error) }, octets: null })
+      finish({ result: { id: task.id, spans: [], failure: reasonOf(error) }, octets: [] })
     }
   }
 
-  async function examine(id: number, raw: Buffer, envelope: Envelope) {
+  async function examine(id: number, raw: Buffer, envelope: Envelope): Promise<Finished> {
     const current = settings
     // The judge goes first: while it waits for the DNS, the parser works.
     const judged = current.verify
@@ -92,18 +102,20 @@ export function serve(readers: Readers) {
     const read = readers.parse(raw).catch((error: unknown) => unread(raw, reasonOf(error)))
     const [parsed, verdict] = await Promise.all([read, judged])
     const packed = deflateRawSync(raw, { level: 1, chunkSize: Math.min(Math.max(raw.length, 1024), 256 * 1024) })
+    const { body_text, body_html, text } = parsed
+    const bodies = deflateRawSync(JSON.stringify({ body_text, body_html, text } satisfies Bodies), { level: 1 })
     const message = { parsed, verdict: confirm(verdict, parsed.from, envelope, current), sha256: hash('sha256', raw) }
-    return { result: { id, span: null, message }, octets: packed.length < raw.length ? packed : null }
+    return { result: { id, spans: [], message }, octets: [packed.length < raw.length ? packed : nothing, bodies] }
   }
 
-  async function extract(id: number, raw: Buffer, index: number) {
+  async function extract(id: number, raw: Buffer, index: number): Promise<Finished> {
     const found = await readers.attachment(raw, index)
     return found
-      ? { result: { id, span: null, attachment: found.attachment }, octets: found.content }
-      : { result: { id, span: null }, octets: null }
+      ? { result: { id, spans: [], attachment: found.attachment }, octets: [found.content] }
+      : { result: { id, spans: [] }, octets: [] }
   }
 
-  function finish(one: { result: Result; octets: Uint8Array | null }) {
+  function finish(one: Finished) {
     underway -= 1
     if (finished.push(one) === 1) setImmediate(flush)
   }
@@ -111,12 +123,14 @@ export function serve(readers: Readers) {
   function flush() {
     const batch = finished
     finished = []
-    const octets = new Uint8Array(batch.reduce((sum, one) => sum + (one.octets?.length ?? 0), 0))
+    const pieces = batch.flatMap((one) => one.octets)
+    const octets = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
     let position = 0
-    for (const one of batch) {
-      if (!one.octets) continue
-      octets.set(one.octets, position)
-      one.result.span = [position, (position += one.octets.length)]
+    for (const { result, octets: own } of batch) {
+      for (const piece of own) {
+        octets.set(piece, position)
+        result.spans.push([position, (position += piece.length)])
+      }
     }
     say({ results: batch.map(({ result }) => result), octets: octets.buffer }, [octets.buffer])
   }

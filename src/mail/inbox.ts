@@ -5,12 +5,13 @@ import { newId } from '../core/ids.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob, packJson } from '../store/blobs.ts'
+import { keepBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { mailbox, operatorMailboxes } from './address.ts'
-import type { EmailBodies, EmailDetail } from './emails.ts'
+import type { EmailDetail } from './emails.ts'
+import type { Bodies } from './examine.ts'
 import type { Examination, Examiner } from './examiner.ts'
 import type { Mailroom } from './mailroom.ts'
 import type { Email, Envelope } from './model.ts'
@@ -118,9 +119,8 @@ export class Inbox implements Mailroom {
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     }
-    const { body_text, body_html, text } = examined.parsed
     const rawId = await keepBlob(tx, kept)
-    const bodyId = await keepBlob(tx, packJson({ body_text, body_html, text } satisfies EmailBodies))
+    const bodyId = await keepBlob(tx, { size: examined.bodies.length, sha256: null, deflated: true, bytes: examined.bodies })
     for (const { owner, recipient } of owners) await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
   }
 
@@ -245,7 +245,7 @@ async function duplicateOf(tx: Transaction, copy: Copy, now: number): Promise<{ 
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
 }
 
-function cut(parsed: EmailBodies): EmailBodies & { body_truncated?: true } {
+function cut(parsed: Bodies): Bodies & { body_truncated?: true } {
   const { body_text, body_html, text } = parsed
   const long = Math.max(body_text?.length ?? 0, body_html?.length ?? 0, text.length) > eventBody
   if (!long) return { body_text, body_html, text }

@@ -10,7 +10,7 @@ export interface Job {
   attachment: number
   /** It was in a worker that died, so it goes alone now. */
   suspect: boolean
-  done(result: Result, octets: Uint8Array): void
+  done(result: Result, octets: Uint8Array[]): void
   /** It was the only one in a worker that died. */
   killed(why: End): void
 }
@@ -125,16 +125,15 @@ export class Seat {
         if (!entry) continue
         this.#jobs.delete(result.id)
         this.#octets -= entry.job.raw.length
-        entry.job.done(result, new Uint8Array(report.octets, ...spanOf(result)))
+        entry.job.done(
+          result,
+          result.spans.map(([start, end]) => new Uint8Array(report.octets, start, end - start)),
+        )
       }
     } else if (this.#started) return
     this.#started = true
     this.#options.onFree()
   }
-}
-
-function spanOf({ span }: Result): [number, number] {
-  return span ? [span[0], span[1] - span[0]] : [0, 0]
 }
 
 function codeOf(error: Error): unknown {
