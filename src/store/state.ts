@@ -1,10 +1,10 @@
-import { linkSync, readFileSync, rmSync } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { linkSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { Low } from 'lowdb'
 import type { Adapter } from 'lowdb'
 import writeFileAtomic from 'write-file-atomic'
 import * as z from 'zod'
+import { syncPath } from './sync.ts'
 
 /** The operator's own document: counted in ones and tens, readable, and mendable by hand while the box is stopped. */
 export const State = z.strictObject({
@@ -20,15 +20,18 @@ export type State = z.output<typeof State>
 /** `state.json` by lowdb: every write is a new file, fsynced and renamed into place; the one before stays as `state.json.previous`. */
 export class StateFile {
   readonly #low: Low<State>
+  #data: State
+  #last: Promise<void> = Promise.resolve()
 
   private constructor(low: Low<State>) {
     this.#low = low
+    this.#data = low.data
   }
 
   /** Throws a sentence naming the file when it is damaged, of a wrong shape or of a newer version; never writes over it. */
   static async open(file: string, fresh: () => State): Promise<StateFile> {
-    const adapter = new DurableFile(file)
-    const low = new Low<State>(adapter, undefined as unknown as State)
+    removeDrafts(file)
+    const low = new Low<State>(new DurableFile(file), undefined as unknown as State)
     await low.read()
     if (low.data === undefined) {
       low.data = fresh()
@@ -37,22 +40,29 @@ export class StateFile {
     return new StateFile(low)
   }
 
+  /** As it is on disk. */
   get data(): Readonly<State> {
-    return this.#low.data
+    return this.#data
   }
 
-  /** On disk when it resolves. The document is unchanged when `change` throws. */
-  async update(change: (state: State) => void): Promise<void> {
-    const next = structuredClone(this.#low.data)
+  /** On disk when it resolves; changes made at the same time all land, one after the other. Nothing changes when `change` throws. */
+  update(change: (state: State) => void): Promise<void> {
+    const turn = this.#last.then(() => this.#apply(change))
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #apply(change: (state: State) => void): Promise<void> {
+    const next = structuredClone(this.#data)
     change(next)
     this.#low.data = State.parse(next)
     await this.#low.write()
+    this.#data = this.#low.data
   }
 }
 
 class DurableFile implements Adapter<State> {
   readonly #file: string
-  #last: Promise<void> = Promise.resolve()
 
   constructor(file: string) {
     this.#file = file
@@ -69,23 +79,19 @@ class DurableFile implements Adapter<State> {
     return check(this.#file, text)
   }
 
-  write(data: State): Promise<void> {
-    const text = `${JSON.stringify(data, null, 2)}\n`
-    this.#last = this.#last.catch(() => {}).then(() => this.#replace(text))
-    return this.#last
-  }
-
-  async #replace(text: string): Promise<void> {
+  async write(data: State): Promise<void> {
     keepPrevious(this.#file)
-    await writeFileAtomic(this.#file, text, { mode: 0o600, fsync: true })
+    await writeFileAtomic(this.#file, `${JSON.stringify(data, null, 2)}\n`, { mode: 0o600, fsync: true })
     // the rename is durable only once the directory is
-    const folder = await open(dirname(this.#file), 'r')
-    try {
-      await folder.sync()
-    } finally {
-      await folder.close()
-    }
+    syncPath(dirname(this.#file))
   }
+}
+
+/** What a killed process left of a write under way. */
+function removeDrafts(file: string): void {
+  const name = `${basename(file)}.`
+  for (const entry of readdirSync(dirname(file)))
+    if (entry.startsWith(name) && /^\d+$/.test(entry.slice(name.length))) rmSync(join(dirname(file), entry))
 }
 
 function keepPrevious(file: string): void {

@@ -1,0 +1,55 @@
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
+
+const restore = 'Restore a backup, or move the data directory away to start an empty box; nothing was changed.'
+
+/**
+ * Looks at the database file and its log from outside, before SQLite sees them: SQLite takes an empty file for a new database, and
+ * skips a log it cannot read. Answers whether there is content; throws a sentence when it is missing although `expected`, or damaged.
+ */
+export function checkFiles(file: string, expected: boolean): boolean {
+  const log = `${file}-wal`
+  const size = sizeOf(file)
+  const logSize = sizeOf(log) ?? 0
+  if (!size) {
+    // a start that was cut off before the first migration leaves an empty file behind, but never a log
+    const state = size === undefined ? 'missing' : 'empty'
+    if (expected) throw new Error(`${file} is ${state}, although this data directory had a database. ${restore}`)
+    if (logSize > 0) throw new Error(`${file} is ${state}, although its log ${log} is there. ${restore}`)
+    return false
+  }
+  if (head(file, 16).toString('latin1') !== 'SQLite format 3\0')
+    throw new Error(`${file} is damaged: it is not a SQLite database. ${restore}`)
+  // SQLite forces the header of its log to disk before the first frame: only a log without frames may be cut off by a power failure
+  if (logSize > 32 && !isLogHeader(head(log, 32)))
+    throw new Error(`${log} is damaged: it is not the log of a SQLite database, and may have held the newest data. ${restore}`)
+  return true
+}
+
+/** The header of the write-ahead log with its own checksum (sqlite.org/walformat.html, section 4.2). */
+function isLogHeader(header: Buffer): boolean {
+  const magic = header.readUInt32BE(0)
+  if (magic !== 0x377f0682 && magic !== 0x377f0683) return false
+  const word = (offset: number): number => (magic & 1 ? header.readUInt32BE(offset) : header.readUInt32LE(offset))
+  let first = 0
+  let second = 0
+  for (let offset = 0; offset < 24; offset += 8) {
+    first = (first + word(offset) + second) >>> 0
+    second = (second + word(offset + 4) + first) >>> 0
+  }
+  return header.readUInt32BE(24) === first && header.readUInt32BE(28) === second
+}
+
+function head(file: string, length: number): Buffer {
+  const bytes = Buffer.alloc(length)
+  const handle = openSync(file, 'r')
+  try {
+    readSync(handle, bytes, 0, length, 0)
+  } finally {
+    closeSync(handle)
+  }
+  return bytes
+}
+
+function sizeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size
+}
