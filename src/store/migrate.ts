@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { checkFiles } from './files.ts'
 import { syncPath } from './sync.ts'
 
@@ -43,7 +43,7 @@ function checkContent(file: string, expected: boolean, known: number): number {
   const restore = 'Restore a backup; the file was left as it is.'
   let database: DatabaseSync | undefined
   try {
-    database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+    database = new DatabaseSync(unchanged(file), { readOnly: true, timeout: 5000 })
     const id = pragma(database, 'application_id')
     const version = pragma(database, 'user_version')
     const { n: tables } = database.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }
@@ -71,6 +71,13 @@ function checkContent(file: string, expected: boolean, known: number): number {
 }
 
 class Refused extends Error {}
+
+/** Without a log there is nothing to recover, and SQLite can be kept from making one. */
+function unchanged(file: string): URL {
+  const url = pathToFileURL(file)
+  if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) url.searchParams.set('immutable', '1')
+  return url
+}
 
 function pragma(database: DatabaseSync, name: 'application_id' | 'user_version'): number {
   return (database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[name]!
