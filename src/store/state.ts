@@ -31,12 +31,10 @@ export class StateFile {
   /** Throws a sentence naming the file when it is damaged, of a wrong shape or of a newer version; never writes over it. */
   static async open(file: string, fresh: () => State): Promise<StateFile> {
     removeDrafts(file)
-    const low = new Low<State>(new DurableFile(file), undefined as unknown as State)
-    await low.read()
-    if (low.data === undefined) {
-      low.data = fresh()
-      await low.write()
-    }
+    const adapter = new DurableFile(file)
+    const kept = await adapter.read()
+    const low = new Low<State>(adapter, kept ?? fresh())
+    if (!kept) await low.write()
     return new StateFile(low)
   }
 
