@@ -1,4 +1,4 @@
-import cron from 'node-cron'
+import { schedule } from 'node-cron'
 import type { Logger, ScheduledTask } from 'node-cron'
 import type { Log } from './log.ts'
 
@@ -30,7 +30,7 @@ export class Schedule {
       return running
     }
     const logger = jobLog(this.#log.child({ job: job.name }))
-    this.#tasks.push(cron.schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
+    this.#tasks.push(schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
   }
 
   /** No new runs; resolves when those in hand are done. */

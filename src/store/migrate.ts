@@ -35,7 +35,8 @@ export function prepare(file: string, expected: boolean, folder: string = ownMig
 /** `PRAGMA quick_check` over the whole file; answers the first trouble, or null. */
 export function quickCheck(database: DatabaseSync): string | null {
   const row = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
-  return row.quick_check === 'ok' ? null : row.quick_check
+  // the first line only names the database
+  return row.quick_check === 'ok' ? null : row.quick_check.split('\n').at(-1)!
 }
 
 /** Answers the version of the content. Opened for reading only: closing any other connection could rewrite the file. */

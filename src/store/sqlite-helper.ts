@@ -22,7 +22,7 @@ export class Helper {
   readonly #waiting: Asked[] = []
   #asked: Asked | undefined
   #worker: Worker | undefined
-  #leaving: Promise<unknown> | undefined
+  #leaving: Promise<void> | undefined
   #last = 0
   #stopped = false
 
@@ -65,7 +65,7 @@ export class Helper {
     this.#asked = this.#waiting.shift()
     if (!this.#asked) return
     this.#worker ??= this.#start()
-    this.#worker.postMessage({ id: ++this.#last, ...this.#asked.question })
+    this.#worker.postMessage({ id: ++this.#last, ...this.#asked.question }, [])
   }
 
   #start(): Worker {
@@ -108,10 +108,13 @@ export class Helper {
     this.#asked = undefined
     this.#worker = undefined
     settle(asked).reject(error)
-    this.#leaving = worker.terminate().finally(() => {
-      this.#leaving = undefined
-      if (!this.#stopped) this.#next()
-    })
+    this.#leaving = this.#end(worker)
+  }
+
+  async #end(worker: Worker): Promise<void> {
+    await worker.terminate()
+    this.#leaving = undefined
+    if (!this.#stopped) this.#next()
   }
 }
 

@@ -10,11 +10,11 @@ database.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA 
 
 parentPort!.on('message', (question: Question) => {
   try {
-    parentPort!.postMessage({ id: question.id, value: answer(question) })
+    parentPort!.postMessage({ id: question.id, value: answer(question) }, [])
   } catch (error) {
     // an error loses its own properties on the way between threads
     const { message, errcode } = error as Error & { errcode?: number }
-    parentPort!.postMessage({ id: question.id, failure: { message, errcode } })
+    parentPort!.postMessage({ id: question.id, failure: { message, errcode } }, [])
   }
 })
 

@@ -75,6 +75,7 @@ describe('the master key', () => {
 
 describe('a sealed value', () => {
   const seal = new Seal(Buffer.alloc(32, 1))
+  const refused = /unable to authenticate|cut off/
   const secret = Buffer.from('JBSWY3DPEHPK3PXP')
 
   it('opens in its own context, and is another each time', () => {
@@ -87,8 +88,8 @@ describe('a sealed value', () => {
 
   it('does not open in another context or under another master key', () => {
     const sealed = seal.seal(secret, 'totp 1')
-    expect(() => seal.open(sealed, 'totp 2')).toThrow()
-    expect(() => new Seal(Buffer.alloc(32, 2)).open(sealed, 'totp 1')).toThrow()
+    expect(() => seal.open(sealed, 'totp 2')).toThrow(refused)
+    expect(() => new Seal(Buffer.alloc(32, 2)).open(sealed, 'totp 1')).toThrow(refused)
   })
 
   it('does not open with any octet changed, or cut off anywhere', () => {
@@ -96,9 +97,9 @@ describe('a sealed value', () => {
     for (let place = 0; place < sealed.length; place++) {
       const changed = Buffer.from(sealed)
       changed[place]! ^= 1
-      expect(() => seal.open(changed, 'totp 1')).toThrow()
-      expect(() => seal.open(sealed.subarray(0, place), 'totp 1')).toThrow()
-      expect(() => seal.open(sealed.subarray(sealed.length - place), 'totp 1')).toThrow()
+      expect(() => seal.open(changed, 'totp 1')).toThrow(refused)
+      expect(() => seal.open(sealed.subarray(0, place), 'totp 1')).toThrow(refused)
+      expect(() => seal.open(sealed.subarray(sealed.length - place), 'totp 1')).toThrow(refused)
     }
   })
 

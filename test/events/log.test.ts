@@ -14,6 +14,8 @@ const Note = z.object({ text: z.string(), body: z.string().optional() })
 const noted = eventType('note.added', ['messages:read'], 'A note was added', Note)
 const erased = eventType('note.erased', ['messages:read'], 'A note was erased', Note)
 
+const texts = (list: Event[]): string[] => list.map((event) => (event.data as { text: string }).text)
+
 describe('the log', () => {
   let database: SqliteDatabase
   let events: EventLog
@@ -26,7 +28,6 @@ describe('the log', () => {
 
   const add = (text: string, account_id = 'acct_1', type = noted): Promise<Event> =>
     database.transaction((tx) => events.append(tx, type, { account_id, identity_id: 'ident_1', data: { text } }))
-  const texts = (list: Event[]): string[] => list.map((event) => (event.data as { text: string }).text)
 
   it('keeps the order of the commits, and tells it in that order', async () => {
     const heard: Event[] = []

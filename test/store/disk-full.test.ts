@@ -19,8 +19,8 @@ const count = async (database: SqliteDatabase): Promise<number> =>
 async function fill(database: SqliteDatabase): Promise<number> {
   for (let row = 0; row < 1000; row++) {
     const [result] = await Promise.allSettled([add(database, octets)])
-    if (result!.status === 'fulfilled') continue
-    expect(result!.reason).toMatchObject({ type: 'internal_error', code: 'storage_full', retryAfter: 60 })
+    if (result.status === 'fulfilled') continue
+    expect(result.reason).toMatchObject({ type: 'internal_error', code: 'storage_full', retryAfter: 60 })
     return row
   }
   throw new Error('The disk did not fill up.')

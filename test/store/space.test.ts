@@ -47,7 +47,10 @@ it('looks again by itself until it is stopped', async () => {
   )
   await space.start(1)
   expect(looks).toBe(1)
-  for (let wait = 0; wait < 500 && looks < 4; wait++) await sleep(2)
+  for (let wait = 0; wait < 500; wait++) {
+    if (looks >= 4) break
+    await sleep(2)
+  }
   expect(looks).toBeGreaterThanOrEqual(4)
   space.stop()
   await sleep(5)

@@ -59,7 +59,7 @@ describe('state.json', () => {
       throw new Error('changed my mind')
     })
     await expect(failing).rejects.toThrow('changed my mind')
-    await expect(state.update((document) => void (document.accounts = []))).rejects.toThrow()
+    await expect(state.update((document) => void (document.accounts = []))).rejects.toThrow('accounts')
     expect(readFileSync(file, 'utf8')).toBe(before)
     expect(state.data).toEqual(fresh())
     await state.update((document) => void (document.box_id = 'box 1'))
