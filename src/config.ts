@@ -1,4 +1,9 @@
+import { resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
+import { load } from './config/load.ts'
+import type { Sources } from './config/load.ts'
+import { read, sections, settingsOf } from './config/settings.ts'
 import {
   AddressBlock,
   Choice,
@@ -7,7 +12,6 @@ import {
   HostName,
   List,
   Listen,
-  MailAddress,
   MailDomain,
   NameServer,
   Origin,
@@ -20,6 +24,7 @@ import {
 } from './config/values.ts'
 import type { Endpoint } from './config/values.ts'
 
+export { ConfigError } from './config/problems.ts'
 export type { Endpoint } from './config/values.ts'
 
 const File = Text('the path of a file')
@@ -30,6 +35,9 @@ const certificateFile = File.meta({
   example: 'tls/cert.pem',
 })
 const keyFile = File.meta({ description: 'PEM file with the private key of the certificate', file: true, example: 'tls/key.pem' })
+
+const bytes = 'bytes, or with a unit such as kB, MiB or GiB'
+const time = 'milliseconds, or with a unit: ms, s, min, h or d'
 
 const log = Group({
   level: Choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -84,9 +92,11 @@ const metrics = Group({
   }),
 })
 
+const listeners = 'must be host:port such as 127.0.0.1:2525, or a list of them'
+
 const smtp = Group({
   listen: z
-    .union([z.string(), z.array(z.string()).min(1)], { error: 'must be host:port such as 127.0.0.1:2525, or a list of them' })
+    .union([z.string(), z.array(z.string()).min(1, { error: listeners })], { error: listeners })
     .transform((given) => (typeof given === 'string' ? [given] : given))
     .pipe(z.array(Listen))
     .prefault('127.0.0.1:2525')
@@ -94,10 +104,10 @@ const smtp = Group({
       description: 'Where mail is received: one host:port or a list of them; the world delivers to port 25',
       restart: true,
     }),
-  size: Size(65_536).prefault('25 MiB').meta({ description: 'The largest message taken', unit: 'bytes' }),
+  size: Size(65_536).prefault('25 MiB').meta({ description: 'The largest message taken', unit: bytes }),
   greeting_delay: Duration(0, 30_000).prefault('20 ms').meta({
     description: 'How long a client must wait in silence for the greeting; one that talks first is turned away',
-    unit: 'time',
+    unit: time,
   }),
   max_recipients: Whole(1, 10_000).prefault(100).meta({ description: 'Recipients of one message', unit: 'recipients' }),
   max_connections: Whole(1, 100_000).prefault(500).meta({ description: 'Connections open at once', unit: 'connections' }),
@@ -112,10 +122,10 @@ const smtp = Group({
     .meta({ description: 'Commands without a delivered message after which a connection is closed', unit: 'commands' }),
   idle_timeout: Duration(1000, 3_600_000)
     .prefault('60 s')
-    .meta({ description: 'Silence after which a connection is closed', unit: 'time' }),
+    .meta({ description: 'Silence after which a connection is closed', unit: time }),
   session_timeout: Duration(1000, 86_400_000)
     .prefault('10 min')
-    .meta({ description: 'The longest life of a connection', unit: 'time' }),
+    .meta({ description: 'The longest life of a connection', unit: time }),
   max_received: Whole(1, 1000)
     .prefault(50)
     .meta({ description: 'Received fields of a message above which it is taken to be in a loop', unit: 'fields' }),
@@ -126,10 +136,6 @@ const smtp = Group({
 
 const mail = Group({
   domain: MailDomain.prefault('pillarbox.test').meta({ description: 'The domain of new addresses', restart: true }),
-  postmaster: MailAddress.optional().meta({
-    description: 'Where mail to postmaster and abuse is forwarded (RFC 5321 4.5.1); without it such mail is only kept',
-    example: 'you@example.com',
-  }),
   dmarc: Choice(['reject', 'quarantine', 'none']).prefault('reject').meta({
     description:
       'The harshest DMARC policy of a sender that is followed: quarantine marks what should be rejected, none only notes',
@@ -139,14 +145,14 @@ const mail = Group({
     .meta({ description: 'Forwarders whose ARC seal overrides a DMARC failure (RFC 8617)', example: ['lists.example.com'] }),
   verdict_timeout: Duration(100, 300_000).prefault('15 s').meta({
     description: 'How long the checks of one message may take together; what is open then counts as temperror',
-    unit: 'time',
+    unit: time,
   }),
   strict_temperror: Switch.prefault(false).meta({
     description: 'Put off a message (451) whose checks met a DNS failure, instead of keeping it with that noted',
   }),
   quota: Size(0)
     .prefault('1 GiB')
-    .meta({ description: 'Mail kept for one identity; above it mail is put off; 0 means no limit', unit: 'bytes' }),
+    .meta({ description: 'Mail kept for one identity; above it mail is put off; 0 means no limit', unit: bytes }),
   dnsbl: List(MailDomain, 'domains')
     .prefault([])
     .meta({ description: 'DNS block lists asked about each client; who is listed is refused', example: ['zen.spamhaus.org'] }),
@@ -155,9 +161,7 @@ const mail = Group({
     password: Text('the password of the worker')
       .optional()
       .meta({ description: 'What its worker asks for, if it does', secret: true }),
-    timeout: Duration(100, 300_000)
-      .prefault('5 s')
-      .meta({ description: 'How long it may think about one message', unit: 'time' }),
+    timeout: Duration(100, 300_000).prefault('5 s').meta({ description: 'How long it may think about one message', unit: time }),
   })
     .optional()
     .meta({ description: 'Ask Rspamd about each message' }),
@@ -167,7 +171,7 @@ const dns = Group({
   servers: List(NameServer, 'addresses')
     .prefault([])
     .meta({ description: "Name servers to ask; without any, the system's", example: ['127.0.0.1:53', '[::1]:53'] }),
-  timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'How long to wait for one answer', unit: 'time' }),
+  timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'How long to wait for one answer', unit: time }),
 })
 
 const account = Group({
@@ -181,21 +185,29 @@ const Settings = Group({
     restart: true,
   }),
   keys_dir: Directory.optional().meta({
-    description: 'The keys that open what is sealed in data_dir; beside it, never inside. Default: <data_dir>-keys',
+    description: 'The keys that open what is sealed in data_dir; beside it, never inside',
+    otherwise: '<data_dir>-keys',
     directory: true,
     restart: true,
     example: './data-keys',
   }),
   hostname: HostName.optional().meta({
-    description:
-      'The name the box bears towards other mail servers, and in its certificate: what MX records point to. Default: mail.domain',
+    description: 'The name the box bears towards other mail servers, and in its certificate: what MX records point to',
+    otherwise: 'mail.domain',
     restart: true,
     example: 'mx.example.com',
   }),
   public_url: Origin.optional().meta({
-    description: 'Where clients reach the API, as links are written. Default: http.listen, or http.tls.listen when there is TLS',
+    description: 'Where clients reach the API, as links are written',
+    otherwise: 'http.listen, or http.tls.listen when there is TLS',
     restart: true,
     example: 'https://box.example.com',
+  }),
+  min_free: Size(0).prefault('256 MiB').meta({
+    description:
+      'Free space on the disk of data_dir below which the box takes nothing new: mail is put off, writes answer storage_full',
+    unit: 'bytes',
+    restart: true,
   }),
   bootstrap_key: Secret.optional().meta({
     description: 'An API key with every scope, for the first steps: 20 to 128 printable ASCII characters without spaces',
@@ -214,12 +226,16 @@ const Settings = Group({
 })
 
 /** Every setting with its default, explanation and unit; sizes come out as bytes, times as milliseconds, listeners as endpoints. */
-export const Config = Settings.transform((settings) => {
+export const Config = Settings.transform((settings, context) => {
   const tls = settings.http.tls
   const hostname = settings.hostname ?? settings.mail.domain
+  const keys_dir = settings.keys_dir ?? `${settings.data_dir.replace(/\/+$/, '')}-keys`
+  if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
+    context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
+  }
   return {
     ...settings,
-    keys_dir: settings.keys_dir ?? `${settings.data_dir.replace(/\/+$/, '')}-keys`,
+    keys_dir,
     hostname,
     public_url:
       settings.public_url ??
@@ -227,6 +243,25 @@ export const Config = Settings.transform((settings) => {
   }
 })
 export type Config = z.output<typeof Config>
+
+/** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
+export function loadConfig(sources: Sources): Promise<Config> {
+  return load(Config, sources)
+}
+
+/** The settings that only a restart puts into effect. */
+export const restartOnly: string[] = settingsOf(sections(Config))
+  .filter(({ restart }) => restart)
+  .map(({ name }) => name)
+
+/** Which settings differ, told apart by what they need. */
+export function changed(before: Config, after: Config): { reloadable: string[]; restart: string[] } {
+  const different = settingsOf(sections(Config)).filter(({ path }) => !isDeepStrictEqual(read(before, path), read(after, path)))
+  return {
+    reloadable: different.filter(({ restart }) => !restart).map(({ name }) => name),
+    restart: different.filter(({ restart }) => restart).map(({ name }) => name),
+  }
+}
 
 function reachable(endpoint: Endpoint, hostname: string | undefined): string {
   const everywhere = endpoint.host === undefined || endpoint.host === '0.0.0.0' || endpoint.host === '::'

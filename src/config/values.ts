@@ -29,7 +29,12 @@ export function Choice<const Words extends readonly [string, ...string[]]>(words
 
 /** Text that is not empty, on one line. */
 export function Text(what: string) {
-  return z.string({ error: `must be ${what}` }).regex(/^[^\p{Cc}]{1,1000}$/u, { error: `must be ${what}` })
+  const error = `must be ${what}`
+  return z
+    .string({ error })
+    .min(1, { error })
+    .max(1000, { error })
+    .refine((text) => !/\p{Cc}/u.test(text), { error })
 }
 
 /** A list of what `item` accepts. */
@@ -39,13 +44,13 @@ export function List<Item extends z.ZodType>(item: Item, what: string) {
 
 /** A number of bytes, or a text such as `25 MiB`; gives bytes. */
 export function Size(minimum: number) {
-  const least = minimum > 0 ? ` of at least ${minimum} bytes` : ''
+  const least = minimum > 0 ? ` of at least ${spell(minimum, sizeUnits)}` : ''
   return quantity(sizeUnits, minimum, 2 ** 50, `must be a size${least} such as 25 MiB, or a number of bytes`)
 }
 
 /** A number of milliseconds, or a text such as `2 s`; gives milliseconds. */
 export function Duration(minimum: number, maximum: number) {
-  const range = `from ${spell(minimum)} to ${spell(maximum)}`
+  const range = `from ${spell(minimum, timeUnits)} to ${spell(maximum, timeUnits)}`
   return quantity(timeUnits, minimum, maximum, `must be a time ${range} such as 500 ms, 15 s or 5 min, or milliseconds`)
 }
 
@@ -66,13 +71,6 @@ export const HostName = checked('must be a host name such as mx.example.com', do
 export const MailDomain = checked('must be a domain such as example.com', (text) => {
   const name = domainName(text)
   return name?.includes('.') ? name : undefined
-})
-
-/** A mailbox, `local@domain`. */
-export const MailAddress = checked('must be a mail address such as postmaster@example.com', (text) => {
-  const parts = /^([A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*)@([^@]+)$/.exec(text)
-  const domain = domainName(parts?.[2] ?? '')
-  return parts?.[1] && parts[1].length <= 64 && domain ? `${parts[1]}@${domain}` : undefined
 })
 
 /** The scheme, host and port of a site, without a slash at the end. */
@@ -114,7 +112,7 @@ const timeUnits = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
 function quantity(units: Record<string, number>, minimum: number, maximum: number, error: string) {
   const form = new RegExp(`^(\\d{1,16}(?:\\.\\d{1,6})?)(?: ?(${Object.keys(units).join('|')}))?$`)
-  return z.union([z.number(), z.string().regex(form)], { error }).transform((given, context) => {
+  return z.union([z.number(), z.string().regex(form, { error })], { error }).transform((given, context) => {
     const [, amount, unit] = form.exec(String(given)) ?? []
     const value = amount === undefined ? Number.NaN : Math.round(Number(amount) * (unit === undefined ? 1 : (units[unit] ?? 1)))
     if (value >= minimum && value <= maximum) return value
@@ -144,10 +142,8 @@ function webAddress(text: string): URL | undefined {
   return url && !url.username && !url.password && !url.hash ? url : undefined
 }
 
-function spell(milliseconds: number): string {
-  const [unit, length] = Object.entries(timeUnits).findLast(([, size]) => milliseconds >= size && milliseconds % size === 0) ?? [
-    'ms',
-    1,
-  ]
-  return `${milliseconds / length} ${unit}`
+function spell(value: number, units: Record<string, number>): string {
+  const [unit, one] = Object.entries(units).findLast(([, size]) => value >= size && value % size === 0) ??
+    Object.entries(units)[0] ?? ['', 1]
+  return `${value / one} ${unit}`
 }

@@ -100,11 +100,11 @@ export interface Spelling {
 /** Every spelling of every route, literal paths before those with a parameter in the same place. Tests range over it. */
 export function spellings(routes: readonly AnyRoute[]): Spelling[] {
   return routes
-    .flatMap((route) =>
-      [route.path, ...(route.aliases ?? [])].map((path, index) => ({
-        method: route.method,
-        path: route.root ? path : `/v1${path}`,
-        route,
+    .flatMap((declared) =>
+      [declared.path, ...(declared.aliases ?? [])].map((path, index) => ({
+        method: declared.method,
+        path: declared.root ? path : `/v1${path}`,
+        route: declared,
         alias: index > 0,
       })),
     )
@@ -112,8 +112,8 @@ export function spellings(routes: readonly AnyRoute[]): Spelling[] {
 }
 
 /** Whether `Idempotency-Key` means something on this route. */
-export function isIdempotent(route: AnyRoute): boolean {
-  return route.idempotent ?? (route.method === 'POST' && route.scope !== 'public' && route.download === undefined)
+export function isIdempotent({ idempotent, method, scope, download }: AnyRoute): boolean {
+  return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */

@@ -24,9 +24,12 @@ const things =
 
 /** A pleasant name, such as `Quiet Heron 4821`; unique enough to be tried at once. */
 export function pleasantName(): string {
-  const word = (list: string[]): string => list[randomInt(list.length)]!
-  const capital = (text: string): string => text[0]!.toUpperCase() + text.slice(1)
-  return `${capital(word(qualities))} ${capital(word(things))} ${randomInt(1000, 10_000)}`
+  return `${anyOf(qualities)} ${anyOf(things)} ${randomInt(1000, 10_000)}`
+}
+
+function anyOf(list: string[]): string {
+  const word = list[randomInt(list.length)]!
+  return word[0]!.toUpperCase() + word.slice(1)
 }
 
 /** A name as a local part: lower-case ASCII with dots and hyphens, at most 56 characters; empty when nothing is left. */

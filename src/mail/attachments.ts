@@ -44,11 +44,11 @@ export class Attachments {
     const row = await this.#emails.signedRow(emailId)
     const record = recordsOf(row.detail)[position(index)]
     if (!record) throw notFound('attachment')
-    const content = await this.#examiner.attachment(await this.#emails.octets(row.raw_id), record.index)
-    if (!content) throw notFound('attachment')
+    const found = await this.#examiner.attachment(await this.#emails.octets(row.raw_id), record.index)
+    if (!found) throw notFound('attachment')
     return {
       type: harmless.test(record.content_type) ? record.content_type : 'application/octet-stream',
-      bytes: Buffer.from(content),
+      bytes: found.content,
       headers: { 'Content-Disposition': disposition(record.filename) },
     }
   }

@@ -1,19 +1,22 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import { storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob } from '../store/blobs.ts'
+import { keepBlob, packJson } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
 import { mailbox, operatorMailboxes } from './address.ts'
 import type { EmailBodies, EmailDetail } from './emails.ts'
-import type { Examined, Examiner } from './examiner.ts'
+import type { Examination, Examiner } from './examiner.ts'
 import type { Mailroom } from './mailroom.ts'
 import type { Email, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
 import { Refusal } from './refusal.ts'
+import type { Screening } from './screening.ts'
 import { indexable, ownerToken } from './search.ts'
 import { addToThread, threadOf } from './threads.ts'
 import { traceHeader } from './trace.ts'
@@ -29,6 +32,8 @@ export interface InboxSettings {
   domain: string
   /** Octets one identity may keep; 0 is no limit. */
   quota: number
+  /** Whether a DNS failure in the verdict puts the message off. */
+  strict_temperror: boolean
 }
 
 interface Parts {
@@ -37,6 +42,8 @@ interface Parts {
   clock: Clock
   identities: Identities
   examiner: Examiner
+  screening: Screening
+  space: Space
   /** The account whose operator reads `postmaster`. */
   operatorAccount: string
   settings: InboxSettings
@@ -49,6 +56,8 @@ export class Inbox implements Mailroom {
   readonly #clock: Clock
   readonly #identities: Identities
   readonly #examiner: Examiner
+  readonly #screening: Screening
+  readonly #space: Space
   readonly #operatorAccount: string
   #settings: InboxSettings
 
@@ -58,6 +67,8 @@ export class Inbox implements Mailroom {
     this.#clock = parts.clock
     this.#identities = parts.identities
     this.#examiner = parts.examiner
+    this.#screening = parts.screening
+    this.#space = parts.space
     this.#operatorAccount = parts.operatorAccount
     this.#settings = parts.settings
   }
@@ -68,6 +79,7 @@ export class Inbox implements Mailroom {
 
   /** Resolves when mail for the address is taken; throws the Refusal that RCPT answers otherwise. `size` is what MAIL declared. */
   async ownerOf(address: string, size = 0): Promise<void> {
+    if (this.#space.low()) throw storageFull()
     const { local, domain } = mailbox(address, this.#settings.domain)
     if (domain !== this.#settings.domain) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
     if (operatorMailboxes.has(local)) return
@@ -80,16 +92,19 @@ export class Inbox implements Mailroom {
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
   async keep(envelope: Envelope, raw: Buffer): Promise<string> {
-    const examined = await this.#examiner.examine(raw, envelope)
-    const { verdict } = examined
-    if (verdict.action === 'reject' && verdict.reply) {
-      throw new Refusal(verdict.reply.code, verdict.reply.enhanced, verdict.reply.text)
+    const [examined, unwanted] = await Promise.all([this.#examiner.examine(raw, envelope), this.#screening.isSpam(envelope, raw)])
+    const { action, reply, authentication } = examined.verdict
+    if (action === 'reject' && reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
+    if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
+      throw new Refusal(451, '4.4.3', 'The DNS gave no answer about the sender; try again later')
     }
-    await this.#database.transaction((tx) => this.#store(tx, envelope, raw, examined))
+    const spam = unwanted || action === 'spam'
+    await this.#database.transaction((tx) => this.#store(tx, { envelope, raw, examined, spam }))
     return envelope.session
   }
 
-  async #store(tx: Transaction, envelope: Envelope, raw: Buffer, examined: Examined): Promise<void> {
+  async #store(tx: Transaction, message: Message): Promise<void> {
+    const { envelope, raw, examined } = message
     const owners: { owner: IdentityRow; recipient: string }[] = []
     for (const recipient of envelope.recipients) {
       const owner = await this.#owner(tx, recipient)
@@ -99,18 +114,18 @@ export class Inbox implements Mailroom {
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     const kept = {
       size: raw.length,
-      sha256: examined.sha256,
+      sha256: Buffer.from(examined.sha256, 'hex'),
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     }
+    const { body_text, body_html, text } = examined.parsed
     const rawId = await keepBlob(tx, kept)
-    const bodyId = await keepBlob(tx, examined.body)
-    for (const { owner, recipient } of owners)
-      await this.#deliver(tx, { envelope, raw, examined, rawId, bodyId, owner, recipient })
+    const bodyId = await keepBlob(tx, packJson({ body_text, body_html, text } satisfies EmailBodies))
+    for (const { owner, recipient } of owners) await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
   }
 
   async #deliver(tx: Transaction, copy: Copy): Promise<void> {
-    const { envelope, examined, owner, recipient, rawId, bodyId } = copy
+    const { envelope, examined, spam, owner, recipient, rawId, bodyId } = copy
     const { parsed, verdict } = examined
     const now = this.#clock.now()
     const at = iso(now)
@@ -122,7 +137,6 @@ export class Inbox implements Mailroom {
     const others = [from, ...parsed.to, ...parsed.cc].map((one) => one.address).filter((address) => address !== owner.email)
     const thread_id =
       earlier?.thread_id ?? (await threadOf(tx, { ...parsed, identity_id: owner.id, others, own: owner.email }, now))
-    const spam = verdict.action === 'spam'
     const trace = traceHeader({
       envelope,
       hostname: this.#settings.hostname,
@@ -203,10 +217,16 @@ export class Inbox implements Mailroom {
   }
 }
 
-interface Copy {
+/** A message that was examined and is wanted. */
+interface Message {
   envelope: Envelope
   raw: Buffer
-  examined: Examined
+  examined: Examination
+  spam: boolean
+}
+
+/** One recipient's copy. */
+interface Copy extends Message {
   rawId: number
   bodyId: number
   owner: IdentityRow
@@ -219,7 +239,7 @@ async function duplicateOf(tx: Transaction, copy: Copy, now: number): Promise<{ 
   if (examined.parsed.message_id === null) return undefined
   const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
     sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.detail FROM emails JOIN blobs ON blobs.id = emails.raw_id WHERE identity_id = ${owner.id}
-      AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${examined.sha256} AND duplicate_of IS NULL
+      AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND duplicate_of IS NULL
       AND deleted_at IS NULL AND received_at > ${iso(now - 86_400_000)} LIMIT 20`,
   )
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)

@@ -97,6 +97,8 @@ export interface Envelope {
   recipients: string[]
   smtputf8: boolean
   eight_bit: boolean
+  /** False when the client said HELO, not EHLO. */
+  esmtp?: boolean
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */
   session: string
@@ -110,7 +112,7 @@ export interface Verdict {
   /** `keep`, `spam` (kept and marked) or `reject` (550 5.7.26, or what a filter said). */
   action: 'keep' | 'spam' | 'reject'
   /** The SMTP reply when the action is `reject`. */
-  reply: { code: number; text: string } | null
+  reply: { code: number; enhanced: string; text: string } | null
   /** The value of our Authentication-Results field (RFC 8601), folded, without the field name. */
   authentication_results: string
 }

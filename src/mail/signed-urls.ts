@@ -10,9 +10,9 @@ const lifetime = 15 * 60_000
 export class SignedUrls {
   readonly #key: Buffer
   readonly #clock: Clock
-  readonly #publicUrl: string
+  readonly #publicUrl: () => string
 
-  constructor(parts: { key: Buffer; clock: Clock; publicUrl: string }) {
+  constructor(parts: { key: Buffer; clock: Clock; publicUrl: () => string }) {
     this.#key = parts.key
     this.#clock = parts.clock
     this.#publicUrl = parts.publicUrl
@@ -21,7 +21,7 @@ export class SignedUrls {
   sign(emailId: string, index: number): { url: string; expires_at: string } {
     const expires = Math.ceil((this.#clock.now() + lifetime) / 1000)
     const signature = this.#signature(emailId, index, expires).toString('base64url')
-    const url = `${this.#publicUrl}/v1/attachments/${emailId}/${index}?expires=${expires}&signature=${signature}`
+    const url = `${this.#publicUrl()}/v1/attachments/${emailId}/${index}?expires=${expires}&signature=${signature}`
     return { url, expires_at: iso(expires * 1000) }
   }
 

@@ -97,7 +97,7 @@ function unfold(value: string): string {
 function fold(text: string, indent = ''): string {
   const lines: string[] = []
   let line = indent
-  for (const word of text.split(' ').flatMap((long) => long.match(/.{1,900}/gsu) ?? [''])) {
+  for (const word of text.split(' ').flatMap(pieces)) {
     const empty = line.trim() === ''
     if (!empty && line.length + 1 + word.length > 78) {
       lines.push(line)
@@ -107,6 +107,11 @@ function fold(text: string, indent = ''): string {
     }
   }
   return [...lines, line].join('\r\n')
+}
+
+/** A word nobody can mean is cut, at most 900 octets a piece. */
+function pieces(word: string): string[] {
+  return word.length < 225 || Buffer.byteLength(word) <= 900 ? [word] : (word.match(/.{1,225}/gsu) ?? [])
 }
 
 /** The fields of a header section with their continuation lines, each with its line ends. */

@@ -1,5 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { DatabaseSync } from 'node:sqlite'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -11,11 +9,10 @@ import { sql } from './database.ts'
 import { Checkpoints } from './sqlite-checkpoints.ts'
 import { asFault, isSyncFailure, stopping } from './sqlite-failures.ts'
 import { Helper } from './sqlite-helper.ts'
-import { parameters, Statements } from './sqlite-statements.ts'
-import { OpenTransaction } from './sqlite-transaction.ts'
-
-/** Longest time one group of transactions may hold the event loop before it commits, in milliseconds. */
-const groupTime = 8
+import { DurableReader } from './sqlite-reader.ts'
+import { parameters } from './sqlite-statements.ts'
+import { GroupWriter } from './sqlite-writer.ts'
+import type { Group, Waiting } from './sqlite-writer.ts'
 
 export interface SqliteOptions {
   /** How the log is forced to disk; tests put a slow or failing disk in its place. */
@@ -24,18 +21,6 @@ export interface SqliteOptions {
   patience?: number
   /** Frames of 4 KiB in the write-ahead log above which writers wait for a whole checkpoint. */
   longLog?: number
-}
-
-interface Waiting {
-  work: (tx: Transaction) => Promise<unknown>
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
-}
-
-interface Group {
-  taken: Waiting[]
-  finished: { waiting: Waiting; value: unknown; listeners: (() => void)[] }[]
-  wrote: boolean
 }
 
 /**
@@ -53,34 +38,23 @@ interface Group {
  * the database file or its `-shm` by hand while the store is open.
  */
 export class SqliteDatabase implements Database {
-  readonly #writer: DatabaseSync
-  readonly #reader: DatabaseSync
-  readonly #writing: Statements
-  readonly #reading: Statements
+  readonly #writer: GroupWriter
+  readonly #reader: DurableReader
   readonly #log: Log
   readonly #checkpoints: Checkpoints
   readonly #slowReads: Helper
   readonly #dataFile: FileHandle
   readonly #walFile: FileHandle
   readonly #sync: (file: FileHandle) => Promise<void>
-  readonly #patience: number
-  readonly #inside = new AsyncLocalStorage<OpenTransaction>()
   #queue: Waiting[] = []
   #pumping: Promise<void> | undefined
   #group: Promise<void> | undefined
-  #giveUp: ((error: Error) => void) | undefined
   #broken: Fault | undefined
   #closing: Promise<void> | undefined
 
   /** Opens the file (checked and migrated before by `prepare()`). */
   static async open(file: string, log: Log, options: SqliteOptions = {}): Promise<SqliteDatabase> {
-    const writer = new DatabaseSync(file, { timeout: 5000 })
-    writer.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF;
-      PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY`)
-    // makes the log, if there is none
-    writer.exec('BEGIN IMMEDIATE; COMMIT')
-    // nobody else writes: to wait for a lock would only hold up the event loop
-    writer.exec('PRAGMA busy_timeout = 50')
+    const writer = new GroupWriter(file, options.patience ?? 10_000)
     const walFile = await open(`${file}-wal`, 'r')
     const dataFile = await open(file, 'r')
     const folder = await open(dirname(file), 'r')
@@ -92,7 +66,7 @@ export class SqliteDatabase implements Database {
   private constructor(
     file: string,
     log: Log,
-    writer: DatabaseSync,
+    writer: GroupWriter,
     files: { walFile: FileHandle; dataFile: FileHandle },
     options: SqliteOptions,
   ) {
@@ -100,12 +74,8 @@ export class SqliteDatabase implements Database {
     this.#walFile = files.walFile
     this.#dataFile = files.dataFile
     this.#sync = options.sync ?? ((handle) => handle.datasync())
-    this.#patience = options.patience ?? 10_000
     this.#writer = writer
-    this.#writing = new Statements(writer)
-    this.#reader = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-    this.#reader.exec('PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY')
-    this.#reading = new Statements(this.#reader)
+    this.#reader = new DurableReader(file)
     this.#slowReads = new Helper(file)
     this.#checkpoints = new Checkpoints({
       file,
@@ -118,11 +88,11 @@ export class SqliteDatabase implements Database {
   }
 
   async all<Row>(query: Sql): Promise<Row[]> {
-    return this.#prepareRead(query).all(...parameters(query)) as Row[]
+    return this.#reader.all(query) as Row[]
   }
 
   async get<Row>(query: Sql): Promise<Row | undefined> {
-    return this.#prepareRead(query).get(...parameters(query)) as Row | undefined
+    return this.#reader.get(query) as Row | undefined
   }
 
   async slow<Row>(query: Sql, deadline: number): Promise<Row[]> {
@@ -132,7 +102,7 @@ export class SqliteDatabase implements Database {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     if (this.#closing) return Promise.reject(stopping())
     if (this.#broken) return Promise.reject(this.#broken)
-    if (this.#inside.getStore()?.open)
+    if (this.#writer.inside)
       return Promise.reject(new Error('transaction() was called inside the work of another: it would wait for itself.'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
@@ -184,12 +154,12 @@ export class SqliteDatabase implements Database {
   async #runGroup(): Promise<void> {
     const group: Group = { taken: [], finished: [], wrote: false }
     try {
-      await this.#commit(group)
+      await this.#writer.commit(this.#queue, group, () => this.#reader.hideCommit())
       if (group.wrote) await this.#force()
-      this.#showCommit()
+      this.#reader.showCommit()
     } catch (error) {
       const fault = isSyncFailure(error) ? this.#break(error) : asFault(error)
-      if (!this.#broken) this.#showCommit()
+      if (!this.#broken) this.#reader.showCommit()
       // when not even BEGIN went through, nobody was taken and all who wait are told
       for (const waiting of group.taken.length > 0 ? group.taken : this.#queue.splice(0)) waiting.reject(fault)
       return
@@ -198,53 +168,6 @@ export class SqliteDatabase implements Database {
       waiting.resolve(value)
       for (const listener of listeners) setImmediate(() => this.#tell(listener))
     }
-  }
-
-  /** One BEGIN … COMMIT around as many transactions as wait and fit into `groupTime`. */
-  async #commit(group: Group): Promise<void> {
-    this.#exec('BEGIN IMMEDIATE')
-    const end = performance.now() + groupTime
-    const watchdog = setTimeout(() => this.#giveUp?.(stuck(this.#patience)), this.#patience)
-    try {
-      do await this.#one(this.#queue.shift()!, group)
-      while (this.#queue.length > 0 && performance.now() < end)
-      if (group.wrote) this.#hideCommit()
-      this.#exec('COMMIT')
-    } catch (error) {
-      if (this.#writer.isTransaction) this.#exec('ROLLBACK')
-      throw error
-    } finally {
-      clearTimeout(watchdog)
-    }
-  }
-
-  /** Work that throws is rolled back and rejected alone; throws only when the whole group is lost. */
-  async #one(waiting: Waiting, group: Group): Promise<void> {
-    group.taken.push(waiting)
-    this.#exec('SAVEPOINT one')
-    const tx = new OpenTransaction(this.#writer, this.#writing)
-    try {
-      const value = await this.#settled(() => this.#inside.run(tx, waiting.work, tx))
-      tx.mustNotBeLost()
-      this.#exec('RELEASE one')
-      group.finished.push({ waiting, value, listeners: tx.listeners })
-      group.wrote ||= tx.wrote
-    } catch (error) {
-      // a full disk makes SQLite roll back the whole group by itself
-      tx.mustNotBeLost()
-      this.#exec('ROLLBACK TO one')
-      this.#exec('RELEASE one')
-      waiting.reject(asFault(error))
-    } finally {
-      tx.end()
-    }
-  }
-
-  #settled(work: () => Promise<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      this.#giveUp = reject
-      work().then(resolve, reject)
-    })
   }
 
   async #force(): Promise<void> {
@@ -267,28 +190,9 @@ export class SqliteDatabase implements Database {
     return this.#broken
   }
 
-  /** Keeps the readers on what is on disk already while the next commit is forced there. */
-  #hideCommit(): void {
-    this.#reading.prepare('BEGIN').statement.run()
-    this.#reading.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').statement.get()
-  }
-
-  #showCommit(): void {
-    if (this.#reader.isTransaction) this.#reading.prepare('COMMIT').statement.run()
-  }
-
-  #prepareRead(query: Sql): ReturnType<DatabaseSync['prepare']> {
-    if (!this.#reader.isOpen) throw stopping()
-    return this.#reading.prepare(query.sql).statement
-  }
-
-  #exec(text: string): void {
-    this.#writing.prepare(text).statement.run()
-  }
-
   #optimize(): void {
     try {
-      this.#writer.exec('PRAGMA optimize')
+      this.#writer.optimize()
     } catch (error) {
       this.#log.warn({ err: error }, 'the statistics of the database were not renewed')
     }
@@ -301,8 +205,4 @@ export class SqliteDatabase implements Database {
       this.#log.error({ err: error }, 'a listener failed after a commit')
     }
   }
-}
-
-function stuck(patience: number): Error {
-  return new Error(`Work inside a transaction did not settle within ${patience} ms: only database calls may be awaited there.`)
 }

@@ -1,4 +1,4 @@
-import { linkSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, linkSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { Low } from 'lowdb'
 import type { Adapter } from 'lowdb'
@@ -71,8 +71,11 @@ class DurableFile implements Adapter<State> {
     try {
       text = readFileSync(this.#file, 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-      throw error
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      if (!existsSync(`${this.#file}.previous`)) return null
+      throw new Error(`${this.#file} is missing, although ${this.#file}.previous is there. Put that back, or a backup.`, {
+        cause: error,
+      })
     }
     return check(this.#file, text)
   }

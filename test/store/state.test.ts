@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -88,6 +88,16 @@ describe('state.json', () => {
     await expect(opening).rejects.toThrow(/Put back|Run the newer program/)
     expect(readFileSync(file)).toEqual(Buffer.from(content))
     expect(existsSync(`${file}.previous`)).toBe(false)
+  })
+
+  it('is not made anew when only the document before it is left', async () => {
+    const state = await StateFile.open(file, fresh)
+    await state.update((document) => void (document.box_id = 'box 1'))
+    rmSync(file)
+    await expect(StateFile.open(file, fresh)).rejects.toThrow(
+      /state\.json is missing, although .*previous is there\. Put that back/,
+    )
+    expect(existsSync(file)).toBe(false)
   })
 
   it('is whole, with all that was told, when the process is killed at any moment', async () => {

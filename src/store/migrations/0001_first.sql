@@ -128,3 +128,20 @@ CREATE VIRTUAL TABLE emails_search USING fts5 (
   owner, sender, subject, body,
   content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
 );
+
+-- Answers to calls with an Idempotency-Key, kept 24 h.
+CREATE TABLE idempotency_keys (
+  holder TEXT NOT NULL,
+  method TEXT NOT NULL,
+  path TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  location TEXT,
+  body TEXT,
+  sealed INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (holder, method, path, idempotency_key)
+);
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);

@@ -1,0 +1,260 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { accountPart } from './account/part.ts'
+import { everyScope, Keys } from './account/keys.ts'
+import type { Config, Endpoint } from './config.ts'
+import { changed } from './config.ts'
+import { iso, systemClock } from './core/clock.ts'
+import type { Clock } from './core/clock.ts'
+import { Schedule } from './core/cron.ts'
+import { Cursors } from './core/cursor.ts'
+import { newId } from './core/ids.ts'
+import type { Log } from './core/log.ts'
+import { Metrics } from './core/metrics.ts'
+import { masterKey, Seal } from './core/seal.ts'
+import { EventLog } from './events/log.ts'
+import { EventTypes } from './events/types.ts'
+import type { EventType } from './events/model.ts'
+import type { AnyRoute } from './http/route.ts'
+import { HttpServer } from './http/server.ts'
+import type { HttpSettings } from './http/server.ts'
+import { Identities } from './identities/identities.ts'
+import { identitiesPart } from './identities/part.ts'
+import { MailPart } from './mail/part.ts'
+import type { Part } from './part.ts'
+import { Lock } from './store/lock.ts'
+import { prepare } from './store/migrate.ts'
+import { Space } from './store/space.ts'
+import { SqliteDatabase } from './store/sqlite.ts'
+import { StateFile } from './store/state.ts'
+import { timelinePart } from './timeline/part.ts'
+import { Timeline } from './timeline/timeline.ts'
+import { Waiting } from './timeline/wait.ts'
+
+const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+
+export const version = manifest.version
+
+interface Opened {
+  config: Config
+  log: Log
+  clock: Clock
+}
+
+/** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
+export class App {
+  readonly metrics = new Metrics()
+  readonly #log: Log
+  readonly #lock: Lock
+  readonly #database: SqliteDatabase
+  readonly #space: Space
+  readonly #schedule: Schedule
+  readonly #keys: Keys
+  readonly #parts: Part[]
+  readonly #mail: MailPart
+  readonly #http: HttpServer
+  readonly #account: string
+  readonly #types = new EventTypes()
+  #config: Config
+  #started = false
+
+  /**
+   * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
+   * there is never written over.
+   */
+  static async open(config: Config, log: Log, clock: Clock = systemClock): Promise<App> {
+    mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
+    const lock = new Lock(config.data_dir)
+    try {
+      const seal = new Seal(masterKey(config.keys_dir))
+      const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock))
+      const file = join(config.data_dir, 'pillarbox.db')
+      prepare(file, state.data.database_created)
+      if (!state.data.database_created) {
+        await state.update((document) => {
+          document.database_created = true
+        })
+      }
+      const database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
+      return new App({ config, log, clock }, lock, seal, state, database, new Space(config.data_dir, config.min_free))
+    } catch (error) {
+      lock.release()
+      throw error
+    }
+  }
+
+  private constructor(
+    { config, log, clock }: Opened,
+    lock: Lock,
+    seal: Seal,
+    state: StateFile,
+    database: SqliteDatabase,
+    space: Space,
+  ) {
+    this.#config = config
+    this.#log = log
+    this.#lock = lock
+    this.#database = database
+    this.#space = space
+    this.#account = state.data.accounts[0]!.id
+    this.#schedule = new Schedule(log.child({ part: 'cron' }))
+    const events = new EventLog(database, clock)
+    const cursors = new Cursors(seal.key('cursors'))
+    const common = { database, events, clock, cursors }
+    const identities = new Identities({ ...common, domain: config.mail.domain })
+    this.#keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
+    this.#mail = new MailPart({
+      ...common,
+      identities,
+      space,
+      config,
+      log: log.child({ part: 'smtp' }),
+      metrics: this.metrics,
+      operatorAccount: this.#account,
+      urlKey: seal.key('signed urls'),
+      publicUrl: () => this.publicUrl,
+    })
+    const timeline = new Timeline({ cursors, events, types: this.#types, identities, emails: this.#mail.emails })
+    const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline })
+    this.#parts = [accountPart(this.#keys), identitiesPart(identities), this.#mail, timelinePart(timeline, waiting)]
+    for (const part of this.#parts) this.#types.add(part.events ?? [])
+    this.#http = new HttpServer({
+      settings: httpSettings(config),
+      routes: this.routes,
+      authenticate: (key) => this.#keys.authenticate(key),
+      database,
+      seal,
+      log: log.child({ part: 'http' }),
+      metrics: this.metrics,
+      ready: () => this.#ready(),
+      roomy: () => !space.low(),
+      version,
+      clock,
+    })
+    this.metrics.collectProcess()
+    this.metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
+  }
+
+  /** Every endpoint, as declared. */
+  get routes(): AnyRoute[] {
+    return this.#parts.flatMap((part) => part.routes ?? [])
+  }
+
+  /** Every event type, as declared. */
+  get eventTypes(): EventType[] {
+    return this.#types.all()
+  }
+
+  /** Where the API is reached; a port chosen by the system is filled in once it is known. */
+  get publicUrl(): string {
+    const url = this.#config.public_url
+    const { plain, tls } = this.#http.addresses
+    const port = (this.#config.http.tls ? tls : plain)?.port
+    return url.endsWith(':0') && port !== undefined ? url.replace(/:0$/, `:${port}`) : url
+  }
+
+  get smtpAddresses(): { host: string; port: number }[] {
+    return this.#mail.addresses
+  }
+
+  get httpAddresses(): HttpServer['addresses'] {
+    return this.#http.addresses
+  }
+
+  /** Starts every part; answers the first API key when this start made it. */
+  async start(): Promise<{ firstKey: string | null }> {
+    await this.#space.start()
+    const firstKey = await this.#firstKey()
+    for (const part of this.#parts) {
+      await part.start?.()
+      for (const job of part.jobs ?? []) this.#schedule.add(job)
+    }
+    await this.#http.start()
+    this.#schedule.add({ name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) })
+    this.#started = true
+    this.#log.info({ version, api: this.publicUrl, smtp: this.smtpAddresses, data: this.#config.data_dir }, 'started')
+    return { firstKey }
+  }
+
+  /** Takes over what can change while running; answers the settings that need a restart. */
+  async reload(config: Config): Promise<{ restart: string[] }> {
+    const { reloadable, restart } = changed(this.#config, config)
+    if (reloadable.length > 0) {
+      this.#config = { ...config, data_dir: this.#config.data_dir, public_url: this.#config.public_url }
+      this.#log.level = config.log.level
+      await this.#http.reload(httpSettings(config))
+      for (const part of this.#parts) await part.reload?.(config)
+    }
+    this.#log.info({ reloadable, restart }, 'settings were read again')
+    return { restart }
+  }
+
+  /** Listeners close, work in hand finishes, nothing is lost. */
+  async stop(): Promise<void> {
+    this.#started = false
+    await this.#schedule.stop()
+    await this.#http.stop()
+    for (const part of this.#parts.toReversed()) await part.stop?.()
+    this.#space.stop()
+    await this.#database.close()
+    this.#lock.release()
+    this.#log.info('stopped')
+  }
+
+  async #firstKey(): Promise<string | null> {
+    if (await this.#keys.any()) return null
+    const { key } = await this.#keys.insert(this.#account, {
+      label: 'first key',
+      scopes: everyScope,
+      identity_id: null,
+      expires_at: null,
+      key: this.#config.bootstrap_key,
+    })
+    return key
+  }
+
+  async #ready(): Promise<string[]> {
+    const failing: string[] = []
+    if (!this.#started || this.#http.addresses.plain === undefined) failing.push('http')
+    if (this.#mail.addresses.length === 0) failing.push('smtp')
+    if (this.#space.low()) failing.push('space')
+    const stored = await Promise.race([
+      this.#database.probe().then(
+        () => true,
+        () => false,
+      ),
+      new Promise<boolean>((resolve) => setTimeout(resolve, 2000, false).unref()),
+    ])
+    if (!stored) failing.push('store')
+    return failing
+  }
+}
+
+function freshState(config: Config, clock: Clock) {
+  const created_at = iso(clock.now())
+  const account = { id: newId('acct'), name: config.account.name, created_at }
+  return { version: 1 as const, box_id: newId('acct').slice(5), created_at, database_created: false, accounts: [account] }
+}
+
+function httpSettings(config: Config): HttpSettings {
+  const { http, metrics } = config
+  return {
+    listen: spelled(http.listen),
+    tls: http.tls && { ...readPair(http.tls), listen: spelled(http.tls.listen) },
+    public_url: config.public_url,
+    trusted_proxies: http.trusted_proxies,
+    cors_origins: http.cors_origins,
+    public_rate_limit: http.public_rate_limit,
+    document_rate_limit: http.document_rate_limit,
+    max_connections: http.max_connections,
+    metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
+  }
+}
+
+function readPair({ cert, key }: { cert: string; key: string }): { cert: string; key: string } {
+  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
+}
+
+function spelled({ host, port }: Endpoint): string {
+  return host === undefined ? `:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

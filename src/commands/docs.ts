@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { App } from '../app.ts'
+import { loadConfig } from '../config.ts'
+import { createLog } from '../core/log.ts'
+import { reference } from '../http/reference.ts'
+
+export function addDocsCommand(program: Command): void {
+  program
+    .command('docs')
+    .description('write the API reference, made from the routes and event types')
+    .argument('[file]', 'where to', 'docs/api.md')
+    .action(async (file: string) => writeFileSync(file, await apiReference()))
+}
+
+/** The API reference as Markdown, from the declarations of a box that is opened but never started. */
+export async function apiReference(): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), 'pillarbox-docs-'))
+  try {
+    const config = await loadConfig({ env: { PILLARBOX_DATA_DIR: join(directory, 'data') }, cwd: directory })
+    const app = await App.open(config, createLog('silent'))
+    const text = reference(app.routes, app.eventTypes)
+    await app.stop()
+    return text
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,76 @@
+import type { Command } from 'commander'
+import { App } from '../app.ts'
+import { ConfigError, loadConfig } from '../config.ts'
+import type { Config } from '../config.ts'
+import { createLog } from '../core/log.ts'
+import type { Log } from '../core/log.ts'
+import { welcome } from './welcome.ts'
+
+/** Exit status of a start that the configuration or the data directory forbids (EX_CONFIG of sysexits). */
+const badConfig = 78
+
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve', { isDefault: true })
+    .description('run the box until it is told to stop; HUP reads the settings again')
+    .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
+    .action(serve)
+}
+
+async function serve({ config: file }: { config?: string }): Promise<void> {
+  process.umask(0o077)
+  const load = (): Promise<Config> => loadConfig({ file, env: process.env, cwd: process.cwd() })
+  const config = await load().catch(refuse)
+  const log = createLog(config.log.level)
+  const app = await App.open(config, log).catch(refuse)
+  onSignals(app, log, load)
+  const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
+  if (firstKey !== null) process.stdout.write(welcome(app, config, firstKey))
+}
+
+function onSignals(app: App, log: Log, load: () => Promise<Config>): void {
+  let stopping = false
+  const stop = (signal: string): void => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'stopping')
+    app.stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.fatal({ err: error }, 'the stop failed')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  process.on('SIGHUP', () => void reload(app, log, load))
+  const crash = (error: unknown): void => {
+    log.fatal({ err: error }, 'a bug: the box stops so that nothing is lost')
+    if (stopping) process.exit(1)
+    stopping = true
+    setTimeout(() => process.exit(1), 5000).unref()
+    app.stop().then(
+      () => process.exit(1),
+      () => process.exit(1),
+    )
+  }
+  process.on('uncaughtException', crash)
+  process.on('unhandledRejection', crash)
+}
+
+async function reload(app: App, log: Log, load: () => Promise<Config>): Promise<void> {
+  try {
+    const { restart } = await app.reload(await load())
+    if (restart.length > 0) log.warn({ settings: restart }, 'these settings were changed but need a restart')
+  } catch (error) {
+    log.error({ problem: (error as Error).message }, 'the settings were not taken over; the box goes on with the old ones')
+  }
+}
+
+/** Says why the box does not start, in sentences, and ends. */
+function refuse(error: unknown, status?: number): never {
+  const told = error instanceof Error ? error.message : String(error)
+  process.stderr.write(`${told}\n`)
+  process.exit(status ?? (error instanceof ConfigError || error instanceof Error ? badConfig : 1))
+}

@@ -1,0 +1,107 @@
+import * as z from 'zod'
+import { besidePath, sections } from './settings.ts'
+import type { Section, Setting } from './settings.ts'
+
+/** An example of the file: every setting commented out, with what it is for, its default and unit above it. */
+export function example(schema: z.ZodType): string {
+  return [...opening, ...block(sections(schema))].join('\n') + '\n'
+}
+
+/** The JSON Schema of the file, for editors. */
+export function jsonSchema(schema: z.ZodType): string {
+  const made = z.toJSONSchema(schema, { io: 'input', target: 'draft-07' })
+  return JSON.stringify({ title: 'Pillarbox configuration', ...tidy(made), type: 'object' }, null, 2) + '\n'
+}
+
+const opening = [
+  '# yaml-language-server: $schema=./pillarbox.schema.json',
+  '#',
+  '# Every setting of Pillarbox, as it is when nothing is said. Take away the # before a name to change it.',
+  '# This file is ./pillarbox.yaml, or what PILLARBOX_CONFIG or --config names. Check it with: pillarbox config check',
+  '#',
+  '# A variable wins over this file: PILLARBOX_ and the path in capitals, with __ between levels, as in',
+  '# PILLARBOX_HTTP__LISTEN=127.0.0.1:8080 or PILLARBOX_DNS__SERVERS=127.0.0.1:53,[::1]:53 (commas in lists; empty is not set).',
+  '# A secret may lie in a file: token_file here, PILLARBOX_METRICS__TOKEN_FILE, or a systemd credential pillarbox.metrics.token.',
+  '# Relative paths start at the working directory.',
+]
+
+function block(section: Section): string[] {
+  const indent = '  '.repeat(section.path.length)
+  return section.members.flatMap((member) =>
+    'members' in member
+      ? ['', ...prose(headline(member), indent), `${indent}${member.path.at(-1)}:`, ...block(member)]
+      : ['', ...prose(details(member), indent), `${indent}#${line(member)}`],
+  )
+}
+
+function headline({ description, optional }: Section): string[] {
+  return [`${description}.`, ...(optional ? ['Default: none.'] : [])]
+}
+
+function details(setting: Setting): string[] {
+  const { description, required, fallback, otherwise, unit, restart, secret } = setting
+  const usual = required ? 'Required.' : `Default: ${fallback === undefined ? (otherwise ?? 'none') : inline(fallback)}.`
+  return [
+    `${description}.`,
+    [
+      usual,
+      ...(unit ? [`Unit: ${unit}.`] : []),
+      ...(secret ? [`Secret: ${setting.path.at(-1)}, or ${besidePath(setting).at(-1)} with the path of a file.`] : []),
+      ...(restart ? ['A change needs a restart.'] : []),
+    ].join(' '),
+  ]
+}
+
+function line(setting: Setting): string {
+  // A secret that stands in an example would soon stand in a box.
+  if (setting.secret) return `${besidePath(setting).at(-1)}: /run/secrets/pillarbox.${setting.name}`
+  return `${setting.path.at(-1)}: ${inline(setting.example ?? setting.fallback)}`
+}
+
+function inline(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((entry) => JSON.stringify(entry)).join(', ')}]`
+  return `${typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value)}`
+}
+
+function prose(sentences: string[], indent: string): string[] {
+  const lines: string[] = []
+  for (const sentence of sentences) {
+    let row = `${indent}#`
+    for (const word of sentence.split(' ')) {
+      if (row.length + word.length >= 110) {
+        lines.push(row)
+        row = `${indent}#`
+      }
+      row += ` ${word}`
+    }
+    lines.push(row)
+  }
+  return lines
+}
+
+type JsonSchema = z.core.JSONSchema.BaseSchema
+
+const ours = ['unit', 'example', 'secret', 'restart', 'file', 'directory', 'otherwise']
+
+function tidy(given: JsonSchema): JsonSchema {
+  const { unit, example: sample, restart, otherwise } = given
+  const node: JsonSchema = Object.fromEntries(Object.entries(given).filter(([name]) => !ours.includes(name)))
+  const notes = [
+    ...(typeof otherwise === 'string' ? [`Default: ${otherwise}.`] : []),
+    ...(typeof unit === 'string' ? [`Unit: ${unit}.`] : []),
+    ...(restart === true ? ['A change needs a restart.'] : []),
+  ]
+  if (node.description !== undefined) node.description = [`${node.description}.`, ...notes].join(' ')
+  if (sample !== undefined) node.examples = [sample]
+  if (!node.properties) return node
+  const properties: NonNullable<JsonSchema['properties']> = {}
+  for (const [name, member] of Object.entries(node.properties)) {
+    if (typeof member === 'boolean') continue
+    properties[name] = tidy(member)
+    if (member['secret'] !== true) continue
+    properties[`${name}_file`] = { type: 'string', minLength: 1, description: `The path of a file that holds ${name}.` }
+  }
+  const { default: _, ...section } = node
+  // A section whose lines are all commented out reads as null.
+  return { ...section, type: ['object', 'null'], properties }
+}

@@ -1,0 +1,59 @@
+import type { Written } from './file.ts'
+import { spelled } from './problems.ts'
+import { read, variable } from './settings.ts'
+
+/** Settings on their way from the sources to the schema: their values, who gave them, and what is wrong so far. */
+export class Draft {
+  readonly tree: Record<string, unknown>
+  readonly problems: string[] = []
+  readonly #written: Written
+  readonly #places = new Map<string, string>()
+
+  constructor(written: Written) {
+    this.#written = written
+    this.tree = written.tree
+  }
+
+  /** Sets a value and remembers which variable, credential or line gave it. */
+  assign(path: readonly string[], value: unknown, place: string): void {
+    if (this.fill(path, value)) this.#places.set(spelled(path), place)
+  }
+
+  /** Sets a value, whoever gave it before; false when something other than a group is in the way. */
+  fill(path: readonly string[], value: unknown): boolean {
+    let group: object = this.tree
+    for (const step of path.slice(0, -1)) {
+      if (!Object.hasOwn(group, step)) Reflect.set(group, step, {})
+      const next: unknown = Reflect.get(group, step)
+      if (typeof next !== 'object' || next === null || Array.isArray(next)) return false
+      group = next
+    }
+    return Reflect.set(group, path.at(-1) ?? '', value)
+  }
+
+  forget(path: readonly string[]): void {
+    const group = read(this.tree, path.slice(0, -1))
+    if (typeof group === 'object' && group !== null) Reflect.deleteProperty(group, path.at(-1) ?? '')
+  }
+
+  /** Whether the file writes the path with nothing after its colon. */
+  blank(path: readonly string[]): boolean {
+    return read(this.tree, path) === null && this.#written.blank(path)
+  }
+
+  /** Where a person mends it: `file:line:column path`, or the name of a variable or credential. */
+  place(path: readonly PropertyKey[], part: 'name' | 'value'): string {
+    for (let length = path.length; length > 0; length -= 1) {
+      const outside = this.#places.get(spelled(path.slice(0, length)))
+      if (outside) return outside
+    }
+    const own = this.#written.place(path, part)
+    return own === '' || this.#besideVariable(path) ? variable(path.map(String)) : `${own} ${spelled(path)}`
+  }
+
+  // What is missing beside something a variable gave is best given by a variable too.
+  #besideVariable(path: readonly PropertyKey[]): boolean {
+    const group = `${spelled(path.slice(0, -1))}.`
+    return read(this.tree, path) === undefined && [...this.#places.keys()].some((name) => name.startsWith(group))
+  }
+}

@@ -1,0 +1,56 @@
+import { nearest } from '../core/nearest.ts'
+import type { Setting } from './settings.ts'
+
+/** The variables of the box that are no settings: where the file is, and what its own tests use. */
+export const notSettings = /^PILLARBOX_(?:CONFIG$|TEST_)/
+
+/** A setting given outside the file. */
+export interface Assignment {
+  setting: Setting
+  /** The value is the path of the file that holds the secret. */
+  from_file: boolean
+  value: unknown
+  /** How a person finds it: the name of the variable or of the credential. */
+  place: string
+}
+
+/**
+ * Reads `PILLARBOX_` variables: `__` between levels, commas between the entries of a list, `_FILE` after the name of a secret.
+ * An empty variable counts as not set. A name that is no setting is a problem.
+ */
+export function readEnvironment(
+  settings: readonly Setting[],
+  env: Record<string, string | undefined>,
+): { assignments: Assignment[]; problems: string[] } {
+  const targets = new Map<string, { setting: Setting; from_file: boolean }>()
+  for (const setting of settings) {
+    targets.set(setting.variable, { setting, from_file: false })
+    if (setting.secret) targets.set(`${setting.variable}_FILE`, { setting, from_file: true })
+  }
+  const assignments: Assignment[] = []
+  const problems: string[] = []
+  for (const [name, text] of Object.entries(env).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    if (!name.startsWith('PILLARBOX_') || notSettings.test(name)) continue
+    const target = targets.get(name)
+    if (!target) {
+      const near = nearest(name, targets.keys())
+      problems.push(`${name}: is no setting${near ? `, did you mean ${near}?` : ''}`)
+    } else if (text && target.from_file && env[target.setting.variable]) {
+      problems.push(`${name}: is given beside ${target.setting.variable}, must be only one of the two`)
+    } else if (text) {
+      assignments.push({ ...target, value: target.from_file ? text : valueOf(target.setting, text), place: name })
+    }
+  }
+  return { assignments, problems }
+}
+
+// What is no number or switch stays text, so that the schema says what would be right.
+function valueOf({ kind }: Setting, text: string): unknown {
+  if (kind === 'number' && /^-?\d{1,15}(?:\.\d+)?$/.test(text.trim())) return Number(text)
+  if (kind === 'switch' && /^(?:true|false)$/.test(text.trim())) return text.trim() === 'true'
+  if (kind !== 'list') return text
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '')
+}

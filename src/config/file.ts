@@ -1,0 +1,160 @@
+import { isUtf8 } from 'node:buffer'
+import { LineCounter, isMap, isNode, isPair, isScalar, isSeq, parseDocument, visit } from 'yaml'
+import type { Document, Node, Pair, YAMLError } from 'yaml'
+import { spelled } from './problems.ts'
+
+/** What a YAML file says, and where it says it. */
+export interface Written {
+  tree: Record<string, unknown>
+  /** `file:line:column` of a setting's name or value; of the nearest group around it when it is not written. */
+  place(path: readonly PropertyKey[], part: 'name' | 'value'): string
+  /** Whether the path is written with nothing after its colon. */
+  blank(path: readonly PropertyKey[]): boolean
+}
+
+/** Reads one YAML 1.2 document whose top is a map; an empty one says nothing. Problems come as `file:line:column …: message`. */
+export function readYaml(file: string, bytes: Buffer): Written | { problems: string[] } {
+  const unfit = unfitBytes(bytes)
+  if (unfit) return { problems: [`${file}${unfit}`] }
+  const lines = new LineCounter()
+  const text = new TextDecoder().decode(bytes)
+  const options = {
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: 'error',
+    version: '1.2',
+    strict: true,
+    uniqueKeys: true,
+  } as const
+  const document = parseDocument(text, options)
+  const place = (offset: number) => {
+    const { line, col } = lines.linePos(offset)
+    return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`
+  }
+  const problems = [...faults(document, place), ...aliases(document, place)]
+  const top = document.contents
+  if (problems.length === 0 && top !== null && !isMap(top)) {
+    problems.push(`${place(top.range?.[0] ?? 0)}: must be settings such as "hostname: mx.example.com", not ${kindOf(top)}`)
+  }
+  if (problems.length > 0) return { problems }
+  const tree: Record<string, unknown> = top === null ? {} : document.toJS({ maxAliasCount: 0 })
+  return {
+    tree,
+    place: (path, part) => place(offsetOf(document, path, part)),
+    blank: (path) => {
+      const node = document.getIn(path, true)
+      return node === null || (isScalar(node) && node.value === null && !node.source)
+    },
+  }
+}
+
+function unfitBytes(bytes: Buffer): string | undefined {
+  if (bytes.length > 2 ** 20) return ': is larger than 1 MiB, which no configuration is'
+  if (!isUtf8(bytes)) return `${position(bytes, firstBadByte(bytes))}: is not UTF-8, must be saved as UTF-8`
+  const nul = bytes.indexOf(0)
+  return nul < 0 ? undefined : `${position(bytes, nul)}: holds a NUL byte, must be text`
+}
+
+function position(bytes: Buffer, offset: number): string {
+  const lines = bytes.subarray(0, offset).toString('utf8').split('\n')
+  return `:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`
+}
+
+// What precedes it is sound, and nothing that contains it is: found by halving.
+function firstBadByte(bytes: Buffer): number {
+  let [sound, bad] = [0, bytes.length]
+  while (bad - sound > 1) {
+    const middle = (sound + bad) >> 1
+    if (beginsUtf8(bytes.subarray(0, middle))) sound = middle
+    else bad = middle
+  }
+  return sound
+}
+
+function beginsUtf8(bytes: Buffer): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    return true
+  } catch {
+    return false
+  }
+}
+
+// The library's own sentences may quote the text around an error, and with it a secret.
+const sentences: Partial<Record<YAMLError['code'], string>> = {
+  BAD_ALIAS: 'is an alias (*name), write the value out',
+  BAD_DQ_ESCAPE: 'has an unknown escape after a backslash, use single quotes',
+  BAD_INDENT: 'is indented wrongly, must be aligned with its neighbours',
+  BAD_SCALAR_START: 'starts with a character that needs quotes around the value',
+  BLOCK_AS_IMPLICIT_KEY: 'has two colons on one line, put the value in quotes or on lines of its own',
+  DUPLICATE_KEY: 'is set twice, must be set once',
+  MISSING_CHAR: 'is not complete: a colon, comma, quote or bracket is missing',
+  MULTILINE_IMPLICIT_KEY: 'is not complete: a colon is missing after the name',
+  MULTIPLE_DOCS: 'starts a second document, must be the only one',
+  TAB_AS_INDENT: 'is indented with a tab, must be spaces',
+  UNEXPECTED_TOKEN: 'is followed or preceded by something that does not belong there',
+  TAG_RESOLVE_FAILED: 'has a tag (!name), must be a plain value',
+}
+
+// After one slip of syntax the rest is guesswork, so only the first is told; names set twice are all true.
+function faults(document: Document.Parsed, place: (offset: number) => string): string[] {
+  const found = [...document.errors, ...document.warnings]
+  const first = found.find((error) => error.code !== 'DUPLICATE_KEY')
+  return found
+    .filter((error) => error === first || error.code === 'DUPLICATE_KEY')
+    .map((error) => {
+      const path = error.code === 'DUPLICATE_KEY' ? ` ${pathAt(document, error.pos[0])}` : ''
+      return `${place(error.pos[0])}${path}: ${sentences[error.code] ?? 'is not YAML'}`
+    })
+}
+
+function aliases(document: Document.Parsed, place: (offset: number) => string): string[] {
+  const found: string[] = []
+  visit(document, {
+    Alias: (_, alias) => {
+      found.push(`${place(alias.range?.[0] ?? 0)}: is an alias (*name), must be the value itself`)
+      return visit.BREAK
+    },
+  })
+  return found
+}
+
+function pathAt(document: Document.Parsed, offset: number): string {
+  let found = ''
+  visit(document, {
+    Pair: (_, pair, ancestors) => {
+      if (!isNode(pair.key) || pair.key.range?.[0] !== offset) return undefined
+      found = spelled([...ancestors.filter(isPair), pair].map((step) => nameOf(step)))
+      return visit.BREAK
+    },
+  })
+  return found
+}
+
+function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], part: 'name' | 'value'): number {
+  let node: unknown = document.contents
+  let offset = 0
+  for (const [index, step] of path.entries()) {
+    const pair = isMap(node) ? node.items.find((item) => nameOf(item) === step) : undefined
+    const next: unknown = pair ? pair.value : isSeq(node) ? node.items[Number(step)] : undefined
+    if (pair === undefined && next === undefined) return offset
+    const last = index === path.length - 1
+    const named = pair !== undefined && (!last || part === 'name' || !isNode(next))
+    offset = startOf(named ? pair.key : next) ?? offset
+    node = next
+  }
+  return offset
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined
+}
+
+function nameOf(pair: Pair): string {
+  return isScalar(pair.key) ? String(pair.key.value) : String(pair.key)
+}
+
+function kindOf(node: Node): string {
+  if (isSeq(node)) return 'a list'
+  return isScalar(node) && node.value === null ? 'null' : 'a single value'
+}

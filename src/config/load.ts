@@ -1,0 +1,99 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type * as z from 'zod'
+import { nearest } from '../core/nearest.ts'
+import { Draft } from './draft.ts'
+import { readEnvironment } from './environment.ts'
+import { readYaml } from './file.ts'
+import type { Written } from './file.ts'
+import { ConfigError, shown, spelled, unreadable } from './problems.ts'
+import { readCredentials, readNamedFiles, readSecretFiles } from './references.ts'
+import { besidePath, read, sections, settingsOf } from './settings.ts'
+import type { Section, Setting } from './settings.ts'
+
+/** Where settings come from. */
+export interface Sources {
+  /** The path given on the command line; then PILLARBOX_CONFIG, then ./pillarbox.yaml if there is one. */
+  file?: string | undefined
+  env: Record<string, string | undefined>
+  /** Where relative paths start. */
+  cwd: string
+}
+
+/** Merges defaults, file, credentials and environment, later wins. Throws ConfigError with every problem found. */
+export async function load<Schema extends z.ZodType>(schema: Schema, sources: Sources): Promise<z.output<Schema>> {
+  const top = sections(schema)
+  const settings = settingsOf(top)
+  const draft = new Draft(await readConfigFile(sources))
+  dropBlankSections(top, draft)
+  const environment = readEnvironment(settings, sources.env)
+  const handed = await readCredentials(settings, sources.env)
+  draft.problems.push(...handed.problems, ...environment.problems)
+  for (const { setting, from_file, value, place } of [...handed.assignments, ...environment.assignments]) {
+    draft.forget(from_file ? setting.path : besidePath(setting))
+    draft.assign(from_file ? besidePath(setting) : setting.path, value, place)
+  }
+  await readSecretFiles(settings, sources.cwd, draft)
+  await readNamedFiles(settings, sources.cwd, draft)
+  const result = schema.safeParse(draft.tree)
+  for (const issue of result.error?.issues ?? []) draft.problems.push(...told(issue, draft, settings))
+  if (result.success && draft.problems.length === 0) return result.data
+  throw new ConfigError(inOrder(draft.problems))
+}
+
+async function readConfigFile({ file, env, cwd }: Sources): Promise<Written> {
+  const nothing: Written = { tree: {}, place: () => '', blank: () => false }
+  const asked = file ?? (env['PILLARBOX_CONFIG'] || undefined)
+  const name = asked ?? 'pillarbox.yaml'
+  try {
+    const written = readYaml(name, await readFile(resolve(cwd, name)))
+    if ('problems' in written) throw new ConfigError(written.problems)
+    return written
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    if (asked === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return nothing
+    throw new ConfigError([`${name}: ${unreadable(error)}`])
+  }
+}
+
+// `http:` with every line below it commented out says nothing about http.
+function dropBlankSections(section: Section, draft: Draft): void {
+  for (const member of section.members) {
+    if (!('members' in member)) continue
+    if (draft.blank(member.path)) draft.forget(member.path)
+    dropBlankSections(member, draft)
+  }
+}
+
+function told(issue: z.core.$ZodIssue, draft: Draft, settings: readonly Setting[]): string[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map(
+      (key) => `${draft.place([...issue.path, key], 'name')}: is no setting${suggestion(issue.path, key, settings)}`,
+    )
+  }
+  const value = read(draft.tree, issue.path)
+  const place = draft.place(issue.path, value === undefined ? 'name' : 'value')
+  if (value === undefined) return [`${place}: is missing, ${issue.message}`]
+  const setting = settings.find(({ path }) => path.every((step, index) => step === issue.path[index]))
+  return [`${place}: ${issue.message}${setting?.secret ? '' : `, not ${shown(value)}`}`]
+}
+
+function suggestion(path: readonly PropertyKey[], key: string, settings: readonly Setting[]): string {
+  const names = settings.flatMap((setting) => [setting.path, ...(setting.secret ? [besidePath(setting)] : [])])
+  const beside = names.filter((name) => path.every((step, index) => step === name[index])).map((name) => name[path.length] ?? '')
+  const near = nearest(key, new Set(beside))
+  const dotted = names.map((name) => spelled(name))
+  const meant = near ? spelled([...path, near]) : (nearest(key, dotted) ?? dotted.find((name) => name.endsWith(`.${key}`)))
+  if (meant === spelled([...path, key])) return ', must be written with each part on a line of its own'
+  return meant ? `, did you mean ${meant}?` : ''
+}
+
+// A file is mended from the top down; what has no line comes after it.
+function inOrder(problems: string[]): string[] {
+  return [...new Set(problems)].toSorted((a, b) => rank(a) - rank(b))
+}
+
+function rank(problem: string): number {
+  const [, line, column] = /:(\d+):(\d+)[ :]/.exec(problem) ?? []
+  return line === undefined ? Number.MAX_SAFE_INTEGER : Number(line) * 1e6 + Number(column)
+}

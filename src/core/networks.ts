@@ -1,0 +1,44 @@
+import ipaddr from 'ipaddr.js'
+
+type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+/** A set of networks in CIDR form; a bare address is a network of one. Throws on a text that is neither. */
+export class Networks {
+  #ranges: Range[]
+
+  constructor(texts: readonly string[]) {
+    this.#ranges = texts.map(rangeOf)
+  }
+
+  /** False for what is no address at all. An IPv4 address mapped into IPv6 counts as the IPv4 address. */
+  has(address: string): boolean {
+    if (this.#ranges.length === 0 || !ipaddr.isValid(address)) return false
+    const candidate = ipaddr.process(address)
+    return this.#ranges.some(([network, bits]) => network.kind() === candidate.kind() && candidate.match(network, bits))
+  }
+}
+
+/** The address in its one canonical spelling (zone cut, mapped IPv4 unwrapped), or undefined when the text is no address. */
+export function canonicalAddress(text: string): string | undefined {
+  const bare = text.replace(/%.*$/, '')
+  // ipaddr.js also reads `1` and `0x7f.1` as IPv4; a peer is never spelled so.
+  if (!/^\d+\.\d+\.\d+\.\d+$/.test(bare) && !bare.includes(':')) return undefined
+  return ipaddr.isValid(bare) ? ipaddr.process(bare).toString() : undefined
+}
+
+/** Whom to count an address as: itself for IPv4, its /64 for IPv6, since one household or server has all of that. */
+export function neighbourhood(address: string): string {
+  if (!address.includes(':') || !ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return `${(parsed as ipaddr.IPv6).parts
+    .slice(0, 4)
+    .map((part) => part.toString(16))
+    .join(':')}::/64`
+}
+
+function rangeOf(text: string): Range {
+  if (text.includes('/')) return ipaddr.parseCIDR(text)
+  const address = ipaddr.process(text)
+  return [address, address.kind() === 'ipv4' ? 32 : 128]
+}

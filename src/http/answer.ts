@@ -1,0 +1,42 @@
+import { Readable } from 'node:stream'
+import type * as z from 'zod'
+import { ranged } from './download.ts'
+import type { AnyRoute, Download } from './route.ts'
+
+/** What goes out: bytes and the headers that belong to them. */
+export interface Answer {
+  status: number
+  type: string
+  body: string | Buffer | Readable
+  headers: Record<string, string>
+}
+
+const json = 'application/json; charset=utf-8'
+
+export function jsonAnswer(status: number, body: string, headers: Record<string, string> = {}): Answer {
+  return { status, type: json, body, headers }
+}
+
+/** The handler's result through the reply schema: a field it does not name stays here; one that does not fit is a bug. */
+export function present(route: AnyRoute, result: unknown): Answer {
+  const shown = route.reply ? parse(route.reply, result) : {}
+  const location = route.location?.(shown as never)
+  return jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
+}
+
+export function presentDownload(result: unknown, range: string | undefined, ifRange: string | undefined): Answer {
+  if (!isDownload(result)) throw new Error('The handler of a download did not answer one')
+  return ranged(result, range, ifRange)
+}
+
+function parse(schema: z.ZodType, value: unknown): unknown {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]!
+  throw new Error(`The reply does not fit its schema: ${issue.path.map(String).join('.')}: ${issue.message}`)
+}
+
+function isDownload(value: unknown): value is Download {
+  if (typeof value !== 'object' || value === null || !('bytes' in value) || !('type' in value)) return false
+  return typeof value.type === 'string' && (Buffer.isBuffer(value.bytes) || value.bytes instanceof Readable)
+}

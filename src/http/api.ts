@@ -1,0 +1,299 @@
+import type { RequestListener } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import { Readable } from 'node:stream'
+import { Router } from '@koa/router'
+import Koa from 'koa'
+import type { Context } from 'koa'
+import type { Clock } from '../core/clock.ts'
+import { Fault, storageFull } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import { Networks } from '../core/networks.ts'
+import type { Database } from '../store/database.ts'
+import { Admission } from './admission.ts'
+import type { Arrival, Authenticate, RateLimits, Verdict } from './admission.ts'
+import { jsonAnswer } from './answer.ts'
+import type { Answer } from './answer.ts'
+import { readBody } from './body.ts'
+import { clientAddress } from './client-address.ts'
+import { corsHeaders, preflight } from './cors.ts'
+import { docsPaths, serveDocs } from './docs-page.ts'
+import { answerCall } from './endpoint.ts'
+import { guard } from './guard.ts'
+import { Hand } from './hand.ts'
+import { Idempotency } from './idempotency.ts'
+import type { Seal } from './idempotency.ts'
+import { inspect } from './inspection.ts'
+import type { Ready } from './inspection.ts'
+import { Journal } from './journal.ts'
+import { openapiRoute } from './openapi-route.ts'
+import { errorBody, problemOf } from './problem.ts'
+import { rateHeaders } from './rate.ts'
+import type { Standing } from './rate.ts'
+import { spellings } from './route.ts'
+import type { AnyRoute } from './route.ts'
+import { readTarget } from './target.ts'
+
+/** What of the settings can change while the API serves. */
+export interface ApiSettings extends RateLimits {
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  trusted_proxies: readonly string[]
+  /** Exact origins whose pages may read answers. */
+  cors_origins: readonly string[]
+  /** The token that opens `/metrics` on the API's own port; left out: nothing does. */
+  metrics_token: string | undefined
+  /** Set on every answer. */
+  headers: Readonly<Record<string, string>>
+}
+
+export interface ApiParts {
+  routes: readonly AnyRoute[]
+  authenticate: Authenticate
+  database: Database
+  seal: Seal
+  log: Log
+  metrics: Metrics
+  ready: Ready
+  /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
+  roomy: () => boolean
+  version: string
+  public_url: string
+  clock: Clock
+}
+
+/** What is known of a request while it is answered. */
+interface State {
+  requestId: string
+  /** As of `performance.now()`. */
+  began: number
+  hand: Hand
+  arrival: Arrival
+  route: string
+  search: string
+  keyId: string | null
+  standing: Standing | undefined
+  counted: boolean
+}
+
+type Conversation = Context & { state: State }
+
+const inspections = new Set(['/healthz', '/readyz', '/metrics'])
+
+/** Every call from its first header to its last: the one file that knows Koa. */
+export class Api {
+  readonly handler: RequestListener
+  readonly #parts: ApiParts
+  readonly #admission: Admission
+  readonly #idempotency: Idempotency
+  readonly #journal: Journal
+  readonly #hands = new Set<Hand>()
+  #settings: ApiSettings
+  #trusted: Networks
+  #closing = false
+
+  constructor(parts: ApiParts, settings: ApiSettings) {
+    this.#parts = parts
+    this.#settings = settings
+    this.#trusted = new Networks(settings.trusted_proxies)
+    this.#admission = new Admission(parts.authenticate, settings, parts.clock)
+    this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
+    this.#journal = new Journal(parts.log, parts.metrics)
+    this.handler = this.#handler()
+  }
+
+  reload(settings: ApiSettings): void {
+    this.#trusted = new Networks(settings.trusted_proxies)
+    this.#settings = settings
+    this.#admission.reload(settings)
+  }
+
+  /** From now on every answer closes its connection, and waits end at once. */
+  close(): void {
+    this.#closing = true
+    for (const hand of this.#hands) hand.abort('stopping')
+  }
+
+  /** Forgets idempotent answers older than 24 h; answers how many. */
+  sweep(): Promise<number> {
+    return this.#idempotency.sweep()
+  }
+
+  #handler(): RequestListener {
+    const koa = new Koa<State>()
+    koa.silent = true
+    koa.on('error', (error: unknown) => this.#parts.log.debug({ err: error }, 'an answer could not be sent'))
+    koa.use((context, next) => this.#converse(context, next))
+    koa.use(this.#router().middleware() as Koa.Middleware<State>)
+    const callback = koa.callback()
+    return (request, response) => void callback(request, response)
+  }
+
+  #router(): Router<State> {
+    const router = new Router<State>({ strict: true, sensitive: true })
+    const { routes, version, public_url: publicUrl } = this.#parts
+    const described = openapiRoute(routes, { version, publicUrl })
+    for (const { method, path, route } of spellings([...routes, described])) {
+      router.register(path, [method], async (context) => {
+        context.state.route = path
+        const { caller } = await this.#admit(context.state, route)
+        if (stores(method) && !this.#parts.roomy()) throw storageFull()
+        const { requestId, search, hand } = context.state
+        const call = {
+          requestId,
+          search,
+          hand,
+          caller,
+          params: context['params'],
+          headers: context.req.headers,
+          read: (limit: number) => readBody(context, limit),
+        }
+        send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
+      })
+    }
+    for (const path of docsPaths) {
+      router.get(path, async (context) => {
+        context.state.route = '/docs'
+        await this.#admit(context.state, { scope: 'public', rate: 'document' })
+        await serveDocs(context)
+      })
+    }
+    return router
+  }
+
+  /** Around everything: what every request gets, whatever becomes of it. */
+  async #converse(context: Conversation, next: () => Promise<void>): Promise<void> {
+    const { req: request, res: response } = context
+    const hand = new Hand()
+    const state = context.state
+    Object.assign(state, this.#stateOf(context, hand))
+    this.#hands.add(hand)
+    response.once('close', () => {
+      this.#hands.delete(hand)
+      if (!response.writableFinished) hand.abort('gone')
+    })
+    if (this.#closing) hand.abort('stopping')
+    for (const [name, value] of Object.entries(this.#settings.headers)) response.setHeader(name, value)
+    response.setHeader('X-Request-Id', state.requestId)
+    try {
+      for (const [name, value] of Object.entries(corsHeaders(request, this.#settings.cors_origins)))
+        response.setHeader(name, value)
+      const answer = await this.#aside(context)
+      if (answer) send(context, answer)
+      else await next()
+      if (context.status === 404 && context.body === undefined) throw await this.#unknown(state)
+    } catch (error) {
+      this.#fail(context, error)
+    }
+    const { standing } = state
+    if (standing) for (const [name, value] of Object.entries(rateHeaders(standing))) response.setHeader(name, value)
+    if (this.#closing) response.setHeader('Connection', 'close')
+    this.#journal.note({
+      request_id: state.requestId,
+      method: request.method ?? '',
+      route: state.route,
+      status: hand.cut === 'gone' ? 499 : context.status,
+      began: state.began,
+      key_id: state.keyId,
+      address: state.arrival.address,
+      cut: hand.cut,
+    })
+  }
+
+  #stateOf(context: Context, hand: Hand): State {
+    const { headers, socket } = context.req
+    const forwarded = headers['x-forwarded-for']
+    return {
+      requestId: newId('req'),
+      began: performance.now(),
+      hand,
+      arrival: {
+        authorization: headers.authorization,
+        address: clientAddress(socket.remoteAddress, typeof forwarded === 'string' ? forwarded : undefined, this.#trusted),
+        userAgent: headers['user-agent'] ?? '',
+      },
+      route: 'unknown',
+      search: '',
+      keyId: null,
+      standing: undefined,
+      counted: false,
+    }
+  }
+
+  /** What is answered without a route: the watchers' questions and preflights. Refuses what could mean two things. */
+  async #aside(context: Conversation): Promise<Answer | undefined> {
+    const { req: request, state } = context
+    guard(request)
+    const { path, search } = readTarget(request.url ?? '')
+    state.search = search
+    if (inspections.has(path)) {
+      const { ready, metrics } = this.#parts
+      const answer = await inspect(path, request, { ready, metrics, token: this.#settings.metrics_token })
+      if (answer) {
+        state.route = path
+        state.counted = true
+      }
+      return answer
+    }
+    const permission = preflight(request, this.#settings.cors_origins)
+    if (!permission) return undefined
+    state.route = 'preflight'
+    state.counted = true
+    return jsonAnswer(204, '', permission)
+  }
+
+  async #admit(state: State, route: Pick<AnyRoute, 'scope' | 'rate'> | undefined): Promise<Verdict> {
+    const verdict = await this.#admission.admit(state.arrival, route)
+    state.counted = true
+    state.standing = verdict.standing
+    state.keyId = verdict.caller.key_id
+    if (verdict.fault) throw verdict.fault
+    return verdict
+  }
+
+  async #unknown(state: State): Promise<Fault> {
+    await this.#admit(state, undefined)
+    return new Fault('not_found', 'There is no such call: the path or the method is unknown.', { code: 'unknown_path' })
+  }
+
+  #fail(context: Conversation, thrown: unknown): void {
+    const { state } = context
+    if (!state.counted) state.standing = this.#admission.count(state.arrival.address)
+    const error = shown(thrown, state.hand)
+    const problem = problemOf(error)
+    if (problem.status >= 500 && state.hand.cut !== 'gone') {
+      this.#parts.log.error({ request_id: state.requestId, route: state.route, err: error }, 'a request failed on our side')
+    }
+    const headers: Record<string, string> = {}
+    if (error instanceof Fault && error.retryAfter !== undefined) headers['Retry-After'] = String(Math.ceil(error.retryAfter))
+    if (problem.status === 401) headers['WWW-Authenticate'] = 'Bearer realm="pillarbox"'
+    send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), headers))
+  }
+}
+
+/** DELETE makes room, so it is let through for as long as the disk can take it. */
+function stores(method: AnyRoute['method']): boolean {
+  return method === 'POST' || method === 'PATCH'
+}
+
+/** A handler that gave up because the box stops, or because nobody listens any more, has no bug. */
+function shown(error: unknown, hand: Hand): unknown {
+  if (error instanceof Fault || !hand.cut || hand.cut === 'late') return error
+  return new Fault('internal_error', 'The box is restarting. Try again shortly.', {
+    code: 'restarting',
+    retryAfter: 2,
+    cause: error,
+  })
+}
+
+function send(context: Context, answer: Answer): void {
+  const { res: response } = context
+  context.status = answer.status
+  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
+  if (answer.status === 204) return
+  response.setHeader('Content-Type', answer.type)
+  const { body } = answer
+  // A source that fails half-way must break the connection: an answer cut short must not look whole.
+  if (body instanceof Readable) body.once('error', () => response.destroy())
+  context.body = body
+}

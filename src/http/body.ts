@@ -1,0 +1,73 @@
+import { HttpMethodEnum, koaBody } from 'koa-body'
+import { Fault } from '../core/fault.ts'
+import { parseJson } from './json.ts'
+
+type Reader = ReturnType<typeof koaBody>
+type Context = Parameters<Reader>[0]
+
+const readers = new Map<number, Reader>()
+
+/**
+ * The JSON object a call carries; `{}` when it carries nothing. Throws Fault 400 `unsupported_media_type`,
+ * `body_too_large` (over `limit` bytes) or `malformed_json`. Encodings other than identity must be refused before.
+ */
+export async function readBody(context: Context, limit: number): Promise<{ bytes: Buffer; value: Record<string, unknown> }> {
+  const headers = context.req.headers
+  const announced = headers['content-length']
+  if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
+    return { bytes: Buffer.alloc(0), value: {} }
+  }
+  if (!isJson(headers['content-type'])) {
+    throw new Fault('invalid_request', 'A body must be sent as Content-Type: application/json, in UTF-8.', {
+      code: 'unsupported_media_type',
+      param: 'Content-Type',
+    })
+  }
+  await readerFor(limit)(context, nothing)
+  const bytes = (context.request as { body?: unknown }).body
+  if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
+  return { bytes, value: parseJson(bytes) }
+}
+
+/** The only parameter JSON may come with is a charset, and it can only be UTF-8 (RFC 8259 8.1). */
+function isJson(type: string | undefined): boolean {
+  return type !== undefined && /^application\/json[ \t]*(;[ \t]*charset[ \t]*=[ \t]*"?utf-?8"?[ \t]*)?;?[ \t]*$/i.test(type)
+}
+
+/**
+ * koa-body reads and counts the octets; what they mean is decided in `json.ts`. Its own JSON reading lets a key come twice
+ * and 1e400 be Infinity, so it is told the type is text, and with no character set, which keeps the octets as they came.
+ */
+function readerFor(limit: number): Reader {
+  const known = readers.get(limit)
+  if (known) return known
+  const reader = koaBody({
+    json: false,
+    urlencoded: false,
+    multipart: false,
+    text: true,
+    textTypes: ['application/json'],
+    textLimit: limit,
+    encoding: '',
+    parsedMethods: [HttpMethodEnum.GET, HttpMethodEnum.HEAD, HttpMethodEnum.POST, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
+    onError: (error) => {
+      throw asFault(error, limit)
+    },
+  })
+  readers.set(limit, reader)
+  return reader
+}
+
+function asFault(error: Error & { status?: number; type?: string }, limit: number): Error {
+  if (error.status === 413) {
+    return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
+      code: 'body_too_large',
+    })
+  }
+  if (error.status === 400) {
+    return new Fault('invalid_request', 'The body ended before it was complete.', { code: 'malformed_request' })
+  }
+  return error
+}
+
+async function nothing(): Promise<void> {}

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from 'node:http'
+
+const methods = 'GET, HEAD, POST, PATCH, DELETE'
+const allowed = 'Authorization, Content-Type, Idempotency-Key'
+const exposed =
+  'Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, Idempotency-Replayed, Content-Disposition, Content-Range'
+
+/** The headers that let a page of a listed origin read an answer; the list is exact, no wildcard, `null` is never on it. */
+export function corsHeaders(request: IncomingMessage, origins: readonly string[]): Record<string, string> {
+  if (origins.length === 0) return {}
+  const { origin } = request.headers
+  if (!isListed(origin, origins)) return { Vary: 'Origin' }
+  return {
+    Vary: 'Origin',
+    'Access-Control-Allow-Origin': origin,
+    'Access-Control-Allow-Credentials': 'true',
+    'Access-Control-Expose-Headers': exposed,
+  }
+}
+
+/** The answer to a listed origin's question what it may send (Fetch standard, CORS-preflight); undefined for any other call. */
+export function preflight(request: IncomingMessage, origins: readonly string[]): Record<string, string> | undefined {
+  const { origin, 'access-control-request-method': wanted } = request.headers
+  if (request.method !== 'OPTIONS' || wanted === undefined || !isListed(origin, origins)) return undefined
+  return {
+    'Access-Control-Allow-Methods': methods,
+    'Access-Control-Allow-Headers': allowed,
+    'Access-Control-Max-Age': '600',
+  }
+}
+
+function isListed(origin: string | undefined, origins: readonly string[]): origin is string {
+  return origin !== undefined && origin !== 'null' && origins.includes(origin)
+}

@@ -1,0 +1,43 @@
+import { Fault } from '../core/fault.ts'
+import type { Answer } from './answer.ts'
+import type { Download } from './route.ts'
+
+/**
+ * A download as it is served: an attachment unless it says otherwise, never sniffed, and powerless should a browser show it.
+ * Of bytes in hand, one range can be asked for (RFC 9110 14.2); several are answered with the whole.
+ */
+export function ranged(download: Download, range: string | undefined, ifRange: string | undefined): Answer {
+  const headers: Record<string, string> = {
+    'Content-Disposition': 'attachment',
+    'Content-Security-Policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
+    ...download.headers,
+  }
+  const { type, bytes } = download
+  if (!Buffer.isBuffer(bytes)) return { status: 200, type, body: bytes, headers }
+  headers['Accept-Ranges'] = 'bytes'
+  const wanted = range === undefined || !holds(ifRange, headers) ? undefined : readRange(range, bytes.length)
+  if (!wanted) return { status: 200, type, body: bytes, headers }
+  headers['Content-Range'] = `bytes ${wanted.first}-${wanted.last}/${bytes.length}`
+  return { status: 206, type, body: bytes.subarray(wanted.first, wanted.last + 1), headers }
+}
+
+/** `If-Range` asks for the whole when it is no longer the same (RFC 9110 13.1.5). */
+function holds(ifRange: string | undefined, headers: Record<string, string>): boolean {
+  return ifRange === undefined || (ifRange === headers.ETag && !ifRange.startsWith('W/')) || ifRange === headers['Last-Modified']
+}
+
+/** First and last octet; undefined for a header that is not understood, which means the whole. */
+function readRange(range: string, size: number): { first: number; last: number } | undefined {
+  const [, from, to] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range.replaceAll(' ', '')) ?? []
+  if (from === undefined || to === undefined || (from === '' && to === '')) return undefined
+  const first = from === '' ? Math.max(0, size - Number(to)) : Number(from)
+  const last = from === '' || to === '' ? size - 1 : Math.min(Number(to), size - 1)
+  if (from !== '' && to !== '' && Number(to) < first) return undefined
+  if (first > last) {
+    throw new Fault('invalid_request', `The range is outside the ${size} bytes there are.`, {
+      code: 'range_not_satisfiable',
+      param: 'Range',
+    })
+  }
+  return { first, last }
+}

@@ -1,0 +1,127 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Fault } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Caller } from '../core/scopes.ts'
+import { jsonAnswer, present, presentDownload } from './answer.ts'
+import type { Answer } from './answer.ts'
+import type { Hand } from './hand.ts'
+import { readIdempotencyKey, releases } from './idempotency.ts'
+import type { Attempt, Idempotency } from './idempotency.ts'
+import { errorBody, problemOf } from './problem.ts'
+import type { Problem } from './problem.ts'
+import { isIdempotent } from './route.ts'
+import type { AnyRoute } from './route.ts'
+import { checkIds, readQuery } from './target.ts'
+import { validate } from './validation.ts'
+
+/** An admitted call, as an endpoint sees it. */
+export interface Call {
+  requestId: string
+  params: Record<string, string>
+  search: string
+  headers: IncomingHttpHeaders
+  caller: Caller
+  hand: Hand
+  /** The body, read only now: never before the caller was admitted. */
+  read(limit: number): Promise<{ bytes: Buffer; value: Record<string, unknown> }>
+}
+
+const mebibyte = 1024 * 1024
+const halfMinute = 30_000
+
+/** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema. Throws what goes wrong. */
+export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
+  checkIds(call.params)
+  const query = validate(route.query, readQuery(call.search), 'parameter')
+  const { bytes, value } = await call.read(route.limit ?? mebibyte)
+  const body = validate(route.body, value, 'field')
+  const run = (): Promise<unknown> => handle(route, call, query, body)
+  const header = call.headers['idempotency-key']
+  if (typeof header !== 'string' || !isIdempotent(route)) {
+    const result = await inTime(run(), route, call.hand, log)
+    if (route.download === undefined) return present(route, result)
+    return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
+  }
+  const outcome = await idempotency.begin({
+    key: readIdempotencyKey(header),
+    caller: call.caller,
+    method: route.method,
+    path: spelt(route, call.params),
+    search: call.search,
+    body: bytes,
+    secret: route.secret ?? false,
+  })
+  if ('status' in outcome) return replayed(outcome, call.requestId)
+  return await inTime(settle(outcome, route, run, log), route, call.hand, log)
+}
+
+async function handle(route: AnyRoute, call: Call, query: unknown, body: unknown): Promise<unknown> {
+  const { hand } = call
+  return await route.handle({
+    params: call.params,
+    query: query as never,
+    body: body as never,
+    caller: call.caller,
+    request_id: call.requestId,
+    get signal() {
+      return hand.signal
+    },
+  })
+}
+
+/** Lives as long as the handler does, not as long as the caller waits: only then is it known what the key stands for. */
+async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unknown>, log: Log): Promise<Answer> {
+  const keep = async (write: () => Promise<void>): Promise<void> => {
+    try {
+      await write()
+    } catch (error) {
+      // What the handler did stands; only its replay is lost, and the key stays taken.
+      log.error({ err: error }, 'an idempotent answer could not be kept')
+    }
+  }
+  try {
+    const answer = present(route, await run())
+    await keep(() =>
+      attempt.keep({ status: answer.status, location: answer.headers.Location ?? null, body: answer.body as string }),
+    )
+    return answer
+  } catch (error) {
+    const problem = problemOf(error)
+    await keep(() =>
+      releases(error)
+        ? attempt.release()
+        : attempt.keep({ status: problem.status, location: null, body: JSON.stringify(problem) }),
+    )
+    throw error
+  }
+}
+
+function replayed(kept: { status: number; location: string | null; body: string }, requestId: string): Answer {
+  const headers = { 'Idempotency-Replayed': 'true', ...(kept.location === null ? {} : { Location: kept.location }) }
+  const body = kept.status < 400 ? kept.body : errorBody(JSON.parse(kept.body) as Problem, requestId)
+  return jsonAnswer(kept.status, body, headers)
+}
+
+/** Gives up waiting when the time is up; the handler is told by its signal, and what it does later is only logged. */
+async function inTime<T>(work: Promise<T>, route: AnyRoute, hand: Hand, log: Log): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    hand.abort('late')
+    reject(new Fault('internal_error', 'The request took too long and was given up.', { code: 'timeout', retryAfter: 1 }))
+    work.catch((error: unknown) => log.warn({ err: error, route: route.path }, 'a handler failed after its time was up'))
+  }, route.timeout ?? halfMinute)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The same for every spelling of a call. */
+function spelt(route: AnyRoute, params: Record<string, string>): string {
+  return route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+}
+
+function headerText(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

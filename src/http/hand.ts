@@ -1,0 +1,31 @@
+/** Why a handler's signal fired: the client went away, its time is up, or the box stops. */
+export type Cut = 'gone' | 'late' | 'stopping'
+
+/** One call in hand. Its signal is made only when a handler asks, which most never do. */
+export class Hand {
+  #controller: AbortController | undefined
+  #cut: Cut | undefined
+
+  get cut(): Cut | undefined {
+    return this.#cut
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#cut) this.#controller.abort(reason(this.#cut))
+    }
+    return this.#controller.signal
+  }
+
+  /** The first reason stays. */
+  abort(cut: Cut): void {
+    if (this.#cut) return
+    this.#cut = cut
+    this.#controller?.abort(reason(cut))
+  }
+}
+
+function reason(cut: Cut): DOMException {
+  return new DOMException(`The call was cut short: ${cut}`, 'AbortError')
+}

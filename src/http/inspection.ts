@@ -1,0 +1,58 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { Metrics } from '../core/metrics.ts'
+import { jsonAnswer } from './answer.ts'
+import type { Answer } from './answer.ts'
+
+/** Where `/metrics` is read: on a listener of its own, or on the API's port behind a token. Neither: nowhere. */
+export interface MetricsSettings {
+  listen?: string | undefined
+  token?: string | undefined
+}
+
+/** The names of what is not ready; empty when the box can do its work. */
+export type Ready = () => Promise<string[]>
+
+/** `/healthz`, `/readyz` and `/metrics`: asked by machines that watch the box, never counted or limited. Else undefined. */
+export async function inspect(
+  path: string,
+  request: IncomingMessage,
+  { ready, metrics, token }: { ready: Ready; metrics: Metrics; token: string | undefined },
+): Promise<Answer | undefined> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
+  if (path === '/healthz') return jsonAnswer(200, '{"status":"ok"}')
+  if (path === '/readyz') return await readiness(ready)
+  if (path === '/metrics' && token !== undefined && holds(request.headers.authorization, token)) return await figures(metrics)
+  return undefined
+}
+
+/** What the listener of metrics alone answers. */
+export function metricsHandler(metrics: Metrics): RequestListener {
+  return (request, response) => {
+    const known = request.url === '/metrics' && (request.method === 'GET' || request.method === 'HEAD')
+    const answer = known ? figures(metrics) : Promise.resolve({ ...jsonAnswer(404, 'Not found\n'), type: 'text/plain' })
+    answer.then(
+      ({ status, type, body }) => response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body),
+      () => response.writeHead(500).end(),
+    )
+  }
+}
+
+async function readiness(ready: Ready): Promise<Answer> {
+  const failing = await ready().catch(() => ['readiness'])
+  return failing.length === 0
+    ? jsonAnswer(200, '{"status":"ok"}')
+    : jsonAnswer(503, JSON.stringify({ status: 'unavailable', failing }), { 'Retry-After': '5' })
+}
+
+async function figures(metrics: Metrics): Promise<Answer> {
+  return { status: 200, type: metrics.contentType, body: await metrics.text(), headers: {} }
+}
+
+function holds(authorization: string | undefined, token: string): boolean {
+  return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token}`))
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

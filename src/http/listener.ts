@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { createServer as createPlain } from 'node:http'
+import type { RequestListener, Server, ServerResponse } from 'node:http'
+import { createServer as createSecure } from 'node:https'
+import type { Server as SecureServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+
+/** PEM texts. */
+export interface Certificate {
+  cert: string
+  key: string
+}
+
+/** Milliseconds. The idle time is above the longest wait a handler may have, 120 s. */
+export interface Patience {
+  headers: number
+  request: number
+  keepAlive: number
+  idle: number
+}
+
+const patience: Patience = { headers: 10_000, request: 30_000, keepAlive: 15_000, idle: 150_000 }
+
+/** Says, in the API's words, that what came is no HTTP: answers the body and the request id. */
+export type Complain = (code: string, message: string, socket: Duplex) => { body: string; requestId: string }
+
+/** One port that speaks HTTP, with or without TLS, patient within bounds, and polite to what is no HTTP. */
+export class Listener {
+  readonly #server: Server | SecureServer
+  readonly #complain: Complain
+  /** The answer being made on a connection, so that a complaint never lands inside one. */
+  readonly #answers = new WeakMap<Duplex, ServerResponse>()
+
+  constructor(
+    handler: RequestListener,
+    complain: Complain,
+    options: { certificate?: Certificate; patience?: Partial<Patience> } = {},
+  ) {
+    const bounds = { ...patience, ...options.patience }
+    const settings = {
+      connectionsCheckingInterval: Math.min(1000, bounds.headers),
+      headersTimeout: bounds.headers,
+      requestTimeout: bounds.request,
+      keepAliveTimeout: bounds.keepAlive,
+      maxHeaderSize: 16 * 1024,
+      // Node's own refusal has no body; the guard says it in the API's words.
+      requireHostHeader: false,
+    }
+    const serve: RequestListener = (request, response) => {
+      this.#answers.set(request.socket, response)
+      handler(request, response)
+    }
+    this.#server = options.certificate
+      ? createSecure({ ...settings, ...options.certificate, minVersion: 'TLSv1.2' }, serve)
+      : createPlain(settings, serve)
+    this.#server.maxRequestsPerSocket = 1000
+    this.#server.timeout = bounds.idle
+    this.#complain = complain
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
+    // Node would answer 417, which is none of the API's statuses; an unknown expectation is simply not met.
+    this.#server.on('checkExpectation', serve)
+  }
+
+  /** `listen` is `host:port`, `[v6]:port` or `:port`; answers where it really listens (port 0 picks one). */
+  async start(listen: string, maxConnections: number): Promise<AddressInfo> {
+    const { host, port } = readListen(listen)
+    this.#server.maxConnections = maxConnections
+    this.#server.listen({ host, port })
+    await once(this.#server, 'listening')
+    this.#server.on('error', () => undefined)
+    return this.#server.address() as AddressInfo
+  }
+
+  /** New connections get the new certificate. */
+  renew(certificate: Certificate): void {
+    if ('setSecureContext' in this.#server) this.#server.setSecureContext({ ...certificate, minVersion: 'TLSv1.2' })
+  }
+
+  limit(maxConnections: number): void {
+    this.#server.maxConnections = maxConnections
+  }
+
+  /** Takes no more connections; resolves when the last one is closed. */
+  async close(): Promise<void> {
+    if (!this.#server.listening) return
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    this.#server.closeIdleConnections()
+    await closed
+  }
+
+  cut(): void {
+    this.#server.closeAllConnections()
+  }
+
+  #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const answer = this.#answers.get(socket)
+    const answering = answer !== undefined && !answer.writableFinished && answer.headersSent
+    if (error.code === 'ECONNRESET' || !socket.writable || answering) {
+      socket.destroy()
+      return
+    }
+    const [code, message] = complaints[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.']
+    const { body, requestId } = this.#complain(code, message, socket)
+    const head = [
+      'HTTP/1.1 400 Bad Request',
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${requestId}`,
+      'X-Content-Type-Options: nosniff',
+      'Cache-Control: no-store',
+      `Date: ${new Date().toUTCString()}`,
+      'Connection: close',
+    ]
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+    // Closing at once, with octets unread, would reset the connection before the answer is read.
+    if ('setTimeout' in socket) (socket as Socket).setTimeout(1000, () => socket.destroy())
+  }
+}
+
+const complaints: Record<string, [code: string, message: string]> = {
+  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The header fields are larger than 16 KiB.'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['malformed_request', 'The chunk extensions are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
+}
+
+function readListen(text: string): { host: string | undefined; port: number } {
+  const [, host, port] = /^(.*):(\d{1,5})$/.exec(text) ?? []
+  if (host === undefined || Number(port) > 65_535) throw new Error(`${JSON.stringify(text)} is no host:port to listen on`)
+  return { host: host === '' || host === '*' ? undefined : host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) }
+}

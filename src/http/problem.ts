@@ -1,0 +1,45 @@
+import { Fault } from '../core/fault.ts'
+import type { FaultType } from '../core/fault.ts'
+
+const statuses: Record<FaultType, number> = {
+  invalid_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  rate_limited: 429,
+  internal_error: 500,
+}
+
+/** What of a fault a caller sees; the same in the answer and in what is kept for replays. */
+export interface Problem {
+  type: FaultType
+  message: string
+  param?: string
+  status: number
+  code?: string
+}
+
+/** A bug reads as `internal_error` with a fixed text: nothing of what it says leaves the box. */
+export function problemOf(error: unknown): Problem {
+  if (!(error instanceof Fault)) {
+    return {
+      type: 'internal_error',
+      message: 'Something went wrong on our side. If it happens again, report the request_id.',
+      status: 500,
+      code: 'internal_error',
+    }
+  }
+  return {
+    type: error.type,
+    message: error.message,
+    ...(error.param === undefined ? {} : { param: error.param }),
+    status: statuses[error.type],
+    code: error.code ?? error.type,
+  }
+}
+
+/** The body of every error answer: the document's shape with `code` and `request_id` beside. */
+export function errorBody(problem: Problem, requestId: string): string {
+  return JSON.stringify({ error: { ...problem, request_id: requestId } })
+}

@@ -1,0 +1,155 @@
+import * as z from 'zod'
+import type { Document } from './openapi.ts'
+import { openapi } from './openapi.ts'
+import { spellings } from './route.ts'
+import type { AnyRoute, Spelling } from './route.ts'
+
+/** An event type, as the reference shows it. */
+export interface DescribedEvent {
+  name: string
+  summary: string
+  scopes: readonly string[]
+  data: z.ZodType
+}
+
+interface Schema {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  items?: Schema
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: Schema | boolean
+  description?: string
+  default?: unknown
+}
+
+const conventions = `Every call but the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body
+is \`{}\`. Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
+
+Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with \`cursor\`.
+
+**Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400,
+\`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs;
+\`request_id\` is also in \`X-Request-Id\`.
+
+**Repeating safely:** a POST may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
+answer again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or
+a 429 the same key may be tried again. If a restart cut the first call off, \`idempotency_interrupted\` says so: check whether it took effect.
+
+**Rate limits** are told on every answer by \`RateLimit-Policy\` and \`RateLimit\`; a 429 carries \`Retry-After\` in seconds.`
+
+/** The API as a page of Markdown: every call with what it takes and answers, every event, every object. */
+export function reference(routes: readonly AnyRoute[], events: readonly DescribedEvent[]): string {
+  const document = openapi(routes, { version: '1', publicUrl: '' })
+  const named = Object.entries((document.components?.schemas ?? {}) as Record<string, Schema>)
+  const calls = routes.map((route) => spellings([route]).find(({ alias }) => !alias)!)
+  const tags = [...new Set(routes.map(({ tag }) => tag))]
+  return [
+    '# API reference',
+    'Made from the declarations that serve the calls. A running box has the same at `/docs`, and in OpenAPI 3.1 at `/v1/openapi.json`.',
+    conventions,
+    ...tags.flatMap((tag) => [
+      `## ${tag}`,
+      ...calls.filter(({ route }) => route.tag === tag).map((spelling) => call(spelling, document)),
+    ]),
+    ...(events.length === 0 ? [] : ['## Events', eventTable(events)]),
+    '## Objects',
+    ...named
+      .toSorted(([one], [other]) => one.localeCompare(other, 'en'))
+      .map(([name, schema]) => [`### ${name}`, schema.description ?? '', object(schema)].filter(Boolean).join('\n\n')),
+    '',
+  ].join('\n\n')
+}
+
+function object(schema: Schema): string {
+  return schema.properties ? fields(schema) : typeOf(schema)
+}
+
+function call({ method, path, route }: Spelling, document: Document): string {
+  const operation = document.paths?.[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase() as 'get']
+  const body = operation?.requestBody as { content?: Record<string, { schema?: Schema }> } | undefined
+  const answer = operation?.responses?.[String(route.status ?? 200)] as
+    | { content?: Record<string, { schema?: Schema }> }
+    | undefined
+  const query = (
+    (operation?.parameters ?? []) as { name: string; in: string; required?: boolean; schema?: Schema; description?: string }[]
+  ).filter((parameter) => parameter.in === 'query')
+  const taken = body?.content?.['application/json']?.schema
+  const given = answer?.content?.['application/json']?.schema
+  return [
+    `### ${route.summary}`,
+    [`\`${method} ${path}\``, ...(route.aliases ?? []).map((alias) => `\`${method} /v1${alias}\``)].join(' or '),
+    operation?.description ?? '',
+    query.length === 0
+      ? ''
+      : table(
+          ['Query', 'Type', 'Meaning'],
+          query.map(({ name, required, schema, description }) => [
+            `\`${name}\``,
+            `${typeOf(schema ?? {})}${required ? ', required' : ''}`,
+            meaning({ ...schema, ...(description ? { description } : {}) }),
+          ]),
+        ),
+    taken ? `Takes ${shape(taken)}` : '',
+    route.example?.query ? `Example: \`?${new URLSearchParams(route.example.query).toString()}\`` : '',
+    route.example?.body === undefined ? '' : `\`\`\`json\n${JSON.stringify(route.example.body, null, 2)}\n\`\`\``,
+    `Answers ${route.status ?? 200}: ${given ? shape(given) : (route.download ?? 'nothing')}`,
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+function shape(schema: Schema): string {
+  return schema.$ref || !schema.properties ? typeOf(schema) : `an object:\n\n${fields(schema)}`
+}
+
+function fields(schema: Schema): string {
+  const required = new Set(schema.required)
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => [
+    `\`${name}\``,
+    `${typeOf(field)}${required.has(name) ? '' : ', optional'}`,
+    meaning(field),
+  ])
+  return rows.length === 0 ? 'No fields.' : table(['Field', 'Type', 'Meaning'], rows)
+}
+
+function eventTable(events: readonly DescribedEvent[]): string {
+  const rows = events.map(({ name, summary, scopes, data }) => [
+    `\`${name}\``,
+    summary,
+    link(z.globalRegistry.get(data)?.id),
+    scopes.map((scope) => `\`${scope}\``).join(' or '),
+  ])
+  return table(['Event', 'When', 'Data', 'Read with'], rows)
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.$ref) return link(schema.$ref.split('/').at(-1))
+  if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``
+  if (schema.enum) return schema.enum.map((value) => `\`${String(value)}\``).join(', ')
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices) return [...new Set(choices.map((choice) => typeOf(choice)))].join(' or ')
+  if (schema.items) return `list of ${typeOf(schema.items)}`
+  if (schema.properties) return `object {${Object.keys(schema.properties).join(', ')}}`
+  const type = [schema.type ?? 'any'].flat().join(' or ')
+  return schema.format ? `${type} (${schema.format})` : type
+}
+
+function meaning({ description, default: fallback }: Schema): string {
+  return [description ?? '', fallback === undefined ? '' : `default ${JSON.stringify(fallback)}`].filter(Boolean).join('; ')
+}
+
+function link(name: string | undefined): string {
+  return name === undefined ? 'object' : `[${name}](#${name.toLowerCase()})`
+}
+
+function table(head: string[], rows: string[][]): string {
+  return [head, head.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`)
+    .join('\n')
+}

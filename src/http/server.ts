@@ -1,0 +1,140 @@
+import type { RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { systemClock } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import { Api } from './api.ts'
+import type { ApiParts, ApiSettings } from './api.ts'
+import type { RateLimits } from './admission.ts'
+import { metricsHandler } from './inspection.ts'
+import type { MetricsSettings } from './inspection.ts'
+import { Listener } from './listener.ts'
+import type { Certificate } from './listener.ts'
+import { errorBody, problemOf } from './problem.ts'
+import { securityHeaders } from './security-headers.ts'
+
+export interface HttpSettings extends RateLimits {
+  /** `host:port` of plain HTTP; left out: none. */
+  listen?: string | undefined
+  tls?: (Certificate & { listen: string }) | undefined
+  public_url: string
+  /** Addresses and networks whose `X-Forwarded-For` is believed. */
+  trusted_proxies: readonly string[]
+  /** Exact origins whose pages may read answers. */
+  cors_origins: readonly string[]
+  max_connections: number
+  metrics?: MetricsSettings | undefined
+}
+
+export interface HttpParts extends Omit<ApiParts, 'public_url' | 'clock' | 'roomy'> {
+  settings: HttpSettings
+  clock?: Clock
+  roomy?: () => boolean
+}
+
+/** Where the server really listens. */
+export interface Addresses {
+  plain?: AddressInfo
+  tls?: AddressInfo
+  metrics?: AddressInfo
+}
+
+/** Longest that `stop` waits for calls in hand, in milliseconds. */
+const farewell = 5000
+
+/** The API on its ports. */
+export class HttpServer {
+  readonly #parts: HttpParts
+  readonly #api: Api
+  readonly #listeners: Listener[] = []
+  #addresses: Addresses = {}
+  #settings: HttpSettings
+  #secure: Listener | undefined
+
+  constructor(parts: HttpParts) {
+    const { settings, clock = systemClock, roomy = () => true } = parts
+    this.#parts = parts
+    this.#settings = settings
+    this.#api = new Api({ ...parts, clock, roomy, public_url: settings.public_url }, apiSettings(settings))
+  }
+
+  get addresses(): Readonly<Addresses> {
+    return this.#addresses
+  }
+
+  /** Throws when a port is taken; nothing listens then. */
+  async start(): Promise<void> {
+    try {
+      await this.#start(this.#settings)
+    } catch (error) {
+      await this.stop()
+      throw error
+    }
+  }
+
+  /** Takes no more calls, ends waits at once, gives those in hand 5 s. */
+  async stop(): Promise<void> {
+    this.#api.close()
+    const closed = Promise.all(this.#listeners.map((listener) => listener.close()))
+    const timer = setTimeout(() => {
+      for (const listener of this.#listeners) listener.cut()
+    }, farewell)
+    await closed
+    clearTimeout(timer)
+    this.#addresses = {}
+  }
+
+  /** Takes over limits, origins, proxies, the certificate and the metrics token; ports stay as they are. */
+  async reload(settings: HttpSettings): Promise<void> {
+    this.#api.reload(apiSettings(settings))
+    this.#settings = settings
+    if (settings.tls) this.#secure?.renew(settings.tls)
+    for (const listener of this.#listeners) listener.limit(settings.max_connections)
+  }
+
+  /** Forgets idempotent answers older than 24 h; answers how many. */
+  sweep(): Promise<number> {
+    return this.#api.sweep()
+  }
+
+  async #start({ listen, tls, metrics, max_connections }: HttpSettings): Promise<void> {
+    const { handler } = this.#api
+    if (listen !== undefined) this.#addresses.plain = await this.#listen(this.#listener(handler), listen, max_connections)
+    if (tls) {
+      this.#secure = this.#listener(handler, tls)
+      this.#addresses.tls = await this.#listen(this.#secure, tls.listen, max_connections)
+    }
+    if (metrics?.listen !== undefined) {
+      const watched = this.#listener(metricsHandler(this.#parts.metrics))
+      this.#addresses.metrics = await this.#listen(watched, metrics.listen, max_connections)
+    }
+  }
+
+  #listener(handler: RequestListener, certificate?: Certificate): Listener {
+    const complain = (code: string, message: string): { body: string; requestId: string } => {
+      const requestId = newId('req')
+      this.#parts.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
+      return { body: errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId), requestId }
+    }
+    return new Listener(handler, complain, certificate ? { certificate } : {})
+  }
+
+  async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {
+    const bound = await listener.start(address, maxConnections)
+    this.#listeners.push(listener)
+    return bound
+  }
+}
+
+function apiSettings(settings: HttpSettings): ApiSettings {
+  const { public_rate_limit, document_rate_limit, trusted_proxies, cors_origins, metrics, public_url } = settings
+  return {
+    public_rate_limit,
+    document_rate_limit,
+    trusted_proxies,
+    cors_origins,
+    metrics_token: metrics?.token,
+    headers: securityHeaders(public_url.startsWith('https:')),
+  }
+}

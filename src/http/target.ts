@@ -1,0 +1,65 @@
+import { Fault, invalid } from '../core/fault.ts'
+
+/** Longest path we look at; the longest route with its ids is under 200. */
+const longestPath = 1024
+
+/** The path and query a request names, both checked to be well-formed (RFC 3986 2.1). Throws Fault 400. */
+export function readTarget(target: string): { path: string; search: string } {
+  // Absolute forms are for proxies (RFC 9112 3.2.2); we are none, and their host would be one more that can lie.
+  if (!target.startsWith('/')) throw malformed('The request target must be a path.')
+  const mark = target.indexOf('?')
+  const path = mark === -1 ? target : target.slice(0, mark)
+  const search = mark === -1 ? '' : target.slice(mark + 1)
+  if (path.length > longestPath) throw malformed(`The path is longer than ${longestPath} characters.`)
+  if (path.includes('%')) decode(path)
+  return { path, search }
+}
+
+/** The query as plain texts. A parameter that comes twice, or is no UTF-8, is Fault 400. */
+export function readQuery(search: string): Record<string, string> {
+  const query: Record<string, string> = {}
+  if (search === '') return query
+  decode(search)
+  for (const [name, value] of new URLSearchParams(search)) {
+    const shown = name.slice(0, 128)
+    if (Object.hasOwn(query, name))
+      throw invalid(shown, `The parameter ${JSON.stringify(shown)} is there twice.`, 'repeated_parameter')
+    if (`${name}${value}`.includes('\0'))
+      throw invalid(shown, `${JSON.stringify(shown)} holds the character NUL.`, 'invalid_value')
+    Object.defineProperty(query, name, { value, enumerable: true, configurable: true, writable: true })
+  }
+  return query
+}
+
+/** The ids in a path must have the form of an id; whether there is such a thing is the handler's to say. */
+export function checkIds(params: Record<string, string>): void {
+  for (const [name, value] of Object.entries(params)) {
+    const isId = name === 'id' || name.endsWith('_id')
+    if (isId ? !/^[a-z]+_[0-9a-z]{26}$/.test(value) : value.length > 512 || hasControl(value)) {
+      throw invalid(
+        name,
+        isId
+          ? `${name} in the path must be an id such as ident_01jd3v8m2ef1pbx9mz5k7q4w6a.`
+          : `${name} in the path is not valid.`,
+        'bad_id',
+      )
+    }
+  }
+}
+
+function hasControl(text: string): boolean {
+  // eslint-disable-next-line no-control-regex
+  return /[\u0000-\u001f\u007f]/.test(text)
+}
+
+function decode(text: string): void {
+  try {
+    decodeURIComponent(text)
+  } catch {
+    throw malformed('The percent-encoding of the address is broken.')
+  }
+}
+
+function malformed(message: string): Fault {
+  return new Fault('invalid_request', message, { code: 'bad_url' })
+}

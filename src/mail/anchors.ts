@@ -1,0 +1,177 @@
+import { Tokenizer } from 'htmlparser2'
+
+/** An `<a href>` as it stands in HTML. */
+export interface Anchor {
+  /** Character references decoded, white space at the edges and line ends inside removed, spaces inside `%20`. */
+  href: string
+  /** The plain text of the anchor, or what its image is called; folded, at most 200 characters. */
+  text: string
+  /** Up to 160 characters of the text before it. */
+  before: string
+}
+
+/**
+ * The `http` and `https` anchors of HTML in their order, at most `most`, and how deep its elements nest. One linear pass over the tokens: no
+ * tree is built, so hostile nesting costs nothing.
+ */
+export function anchorsOf(html: string, most: number): { anchors: Anchor[]; depth: number } {
+  const walk = new Walk(html, most)
+  const tokenizer = new Tokenizer({ decodeEntities: true }, walk)
+  tokenizer.write(html)
+  tokenizer.end()
+  walk.onend()
+  return { anchors: walk.anchors, depth: walk.depth() }
+}
+
+// They hold nothing, or HTML closes them where the next of their kind begins: neither nests.
+const flat = new Set(
+  'area base br col embed hr img input link meta param source track wbr p li dt dd option optgroup tr td th thead tbody tfoot rt rp'.split(
+    ' ',
+  ),
+)
+
+class Walk {
+  readonly anchors: Anchor[] = []
+  readonly #html: string
+  readonly #most: number
+  readonly #nest = new Nest()
+  #tag = ''
+  #attribute = ''
+  #value = ''
+  #href = ''
+  #alt = ''
+  #anchor: Anchor | undefined
+  #recent = ''
+  #silent = ''
+
+  constructor(html: string, most: number) {
+    this.#html = html
+    this.#most = most
+  }
+
+  depth(): number {
+    return this.#nest.deepest
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
+    this.#href = ''
+    this.#alt = ''
+    if (this.#tag === 'style' || this.#tag === 'script' || this.#tag === 'title') this.#silent = this.#tag
+    if (flat.has(this.#tag)) this.#words(' ')
+    else this.#nest.open(this.#tag)
+  }
+
+  onattribname(start: number, end: number): void {
+    this.#attribute = end - start > 4 ? '' : this.#html.slice(start, end).toLowerCase()
+    this.#value = ''
+  }
+
+  onattribdata(start: number, end: number): void {
+    if (this.#wanted()) this.#value += this.#html.slice(start, Math.min(end, start + 10_000))
+  }
+
+  onattribentity(codepoint: number): void {
+    if (this.#wanted() && this.#value.length < 10_000) this.#value += String.fromCodePoint(codepoint)
+  }
+
+  onattribend(): void {
+    if (!this.#wanted()) return
+    if (this.#attribute === 'href') this.#href ||= this.#value
+    else this.#alt ||= this.#value
+  }
+
+  onopentagend(): void {
+    if (this.#tag === 'a') {
+      this.#finish()
+      const href = this.#href
+        .replace(/[\t\r\n]/g, '')
+        .trim()
+        .replaceAll(' ', '%20')
+      if (/^https?:\/\//i.test(href) && this.anchors.length < this.#most)
+        this.#anchor = { href, text: '', before: this.#recent.slice(-160) }
+    } else if (this.#tag === 'img' && this.#anchor !== undefined && this.#alt !== '') {
+      this.#words(` ${this.#alt} `)
+    }
+  }
+
+  onselfclosingtag(): void {
+    this.onopentagend()
+  }
+
+  onclosetag(start: number, end: number): void {
+    const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
+    if (tag === 'a') this.#finish()
+    else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#words(' ')
+    if (tag === this.#silent) this.#silent = ''
+    this.#nest.close(tag)
+  }
+
+  ontext(start: number, end: number): void {
+    // Of a long text only the end can stand before an anchor, only the start be its text.
+    const cut = end - start > 2000 && this.#anchor === undefined ? end - 2000 : start
+    this.#words(this.#html.slice(cut, Math.min(end, cut + 2000)))
+  }
+
+  ontextentity(codepoint: number): void {
+    this.#words(String.fromCodePoint(codepoint))
+  }
+
+  onend(): void {
+    this.#finish()
+  }
+
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+
+  #wanted(): boolean {
+    return (this.#tag === 'a' && this.#attribute === 'href') || (this.#tag === 'img' && this.#attribute === 'alt')
+  }
+
+  #words(text: string): void {
+    if (this.#silent !== '') return
+    if (this.#anchor !== undefined) {
+      if (this.#anchor.text.length < 1000) this.#anchor.text += text
+      return
+    }
+    if (this.anchors.length < this.#most)
+      this.#recent = this.#recent.length > 4000 ? this.#recent.slice(-400) + text : this.#recent + text
+  }
+
+  #finish(): void {
+    const anchor = this.#anchor
+    if (anchor === undefined) return
+    this.#anchor = undefined
+    anchor.text = fold(anchor.text).slice(0, 200)
+    anchor.before = fold(anchor.before)
+    this.#recent += ` ${anchor.text} `
+    this.anchors.push(anchor)
+  }
+}
+
+// How HTML nests: an end tag closes down to the nearest element of its name, and nothing when there is none.
+class Nest {
+  deepest = 0
+  readonly #names: string[] = []
+  readonly #open = new Map<string, number>()
+
+  open(name: string): void {
+    this.#names.push(name)
+    this.#open.set(name, (this.#open.get(name) ?? 0) + 1)
+    if (this.#names.length > this.deepest) this.deepest = this.#names.length
+  }
+
+  close(name: string): void {
+    if ((this.#open.get(name) ?? 0) === 0) return
+    for (let last = this.#names.pop(); last !== undefined; last = this.#names.pop()) {
+      this.#open.set(last, (this.#open.get(last) ?? 1) - 1)
+      if (last === name) return
+    }
+  }
+}
+
+function fold(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}

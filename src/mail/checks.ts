@@ -1,0 +1,166 @@
+import { arc as verifyArc } from 'mailauth/lib/arc/index.js'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
+import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
+import { isIP } from 'node:net'
+import { domainName, oneLine } from './authentication-results.ts'
+import type { Inquiry } from './dns.ts'
+import { valueOf } from './fields.ts'
+import type { Field, Header } from './fields.ts'
+import type { Authentication, AuthResult, Envelope } from './model.ts'
+
+export type Spf = Authentication['spf']
+/** A DKIM signature; `partial` when it leaves part of the body unsigned (`l=`, RFC 6376 8.2). */
+export type Signature = Authentication['dkim'][number] & { partial: boolean }
+/** The ARC chain; `vouched` names the sealer whose word on the message's first hop is to be taken. */
+export type Arc = Authentication['arc'] & { vouched: string | null }
+
+/** What the signatures of a message came to. */
+export interface Signed {
+  dkim: Signature[]
+  arc: Arc
+  /** The From addresses as the verifier read them; null when it had nothing to read. */
+  authors: string[] | null
+}
+
+type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
+
+const mostSignatures = 10
+const mostSeals = 5
+const strictly = { strict: true, minBitLength: 1024 }
+const noArc: Arc = { result: 'none', chain: 0, reason: null, vouched: null }
+const results: readonly AuthResult[] = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy']
+
+/** SPF for MAIL FROM, or for the HELO name of the null sender (RFC 7208 2.4). */
+export async function checkSpf(envelope: Envelope, inquiry: Inquiry, mta: string): Promise<Spf> {
+  const helo = isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo
+  const client = { sender: envelope.mail_from, ip: envelope.remote_address, helo, mta }
+  const { status, domain } = await verifySpf({ ...client, ...strictly, resolver: resolverOf(inquiry) })
+  const comment = status.comment?.replace(`${mta}: `, '')
+  return {
+    result: resultOf(status.result),
+    domain: domain === '-' ? null : oneLine(domain) || null,
+    reason: comment ? oneLine(comment) : null,
+  }
+}
+
+/** Asks for the keys of the first ten signatures at once; answers come to those who ask again. */
+export function askForKeys(raw: Buffer, header: Header, inquiry: Inquiry) {
+  for (const field of named(header, 'dkim-signature').slice(0, mostSignatures)) {
+    const value = valueOf(raw, field)
+    const domain = /(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1]
+    const selector = /(?:^|;)\s*s\s*=\s*([^;\s]+)/.exec(value)?.[1]
+    if (domain && selector) inquiry.lookup(`${selector}._domainkey.${domainName(domain)}`, 'TXT').catch(() => undefined)
+  }
+}
+
+/** DKIM and ARC: the first ten signatures, and a chain of at most five sets. */
+export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inquiry, trusted: string[]): Promise<Signed> {
+  const signed = header.fields.some(({ name }) => name === 'dkim-signature' || name.startsWith('arc-'))
+  // Nearly all the work is hashing the body, which a message without signatures needs not have done.
+  if (!signed || !header.complete) return { dkim: [], arc: noArc, authors: null }
+  const surplus = surplusOf(header)
+  // With a sender given the library does not look for one in the header.
+  const options = { ...strictly, resolver: resolverOf(inquiry), sender: '<>' }
+  const verified = await dkimVerify(without(raw, surplus.fields), options)
+  const arc = surplus.seals
+    ? { ...noArc, result: 'fail' as const, reason: `more than ${mostSeals} ARC sets` }
+    : await checkArc(verified, inquiry, trusted)
+  return { dkim: verified.results.map(signatureOf), arc, authors: verified.headerFrom }
+}
+
+/** DMARC for one author and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
+export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry) {
+  const { response, dkimAligned, reason } = await evaluateDmarc({
+    headerFrom: [address],
+    fromFields: 1,
+    spfDomains: spf,
+    dkimDomains: dkim.map((domain) => ({ domain })),
+    resolver: resolverOf(inquiry),
+    strict: true,
+  })
+  if (!response) return { result: 'fail' as const, domain: null, policy: null, spf: false, aligned: new Set<string>(), reason }
+  return {
+    result: resultOf(response.status.result),
+    domain: domainName(response.status.header?.from ?? '') || null,
+    policy: policyOf(response.policy),
+    spf: Boolean(response.alignment?.spf?.result),
+    aligned: dkimAligned ?? new Set<string>(),
+    reason: response.error,
+  }
+}
+
+async function checkArc(verified: Awaited<ReturnType<typeof dkimVerify>>, inquiry: Inquiry, trusted: string[]): Promise<Arc> {
+  if (!verified.arc) return noArc
+  // Read beforehand, as the library rewrites what it parsed.
+  const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results']?.parsed?.['dmarc']?.value : undefined
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one object under two names in the library's types
+  const data = verified.arc as Parameters<typeof verifyArc>[0]
+  const answer = await verifyArc(data, { ...strictly, resolver: resolverOf(inquiry) })
+  const { status } = answer
+  const chain = answer.chain || []
+  // The library calls a failed lookup a failed chain; a lookup may well work the next time.
+  const unknown = status.result === 'fail' && !status.comment && !status.policy && inquiry.troubled
+  const sealers = chain.map((set) => domainName(String(set['arc-seal']?.parsed?.d?.value ?? '')))
+  // A chain is as good as its weakest seal, and only the first hop saw the message as its author sent it.
+  const believed =
+    status.result === 'pass' &&
+    first === 'pass' &&
+    sealers.every((sealer) => trusted.some((domain) => domainName(domain) === sealer))
+  return {
+    result: unknown ? 'temperror' : resultOf(status.result),
+    chain: chain.length,
+    reason: status.comment ? oneLine(status.comment) : unknown ? 'DNS failure' : null,
+    vouched: believed ? (sealers[0] ?? null) : null,
+  }
+}
+
+function signatureOf(row: Awaited<ReturnType<typeof dkimVerify>>['results'][number]): Signature {
+  const { status } = row
+  const partial = row.canonBodyLengthLimited === true
+  const reason = partial && status.result === 'pass' ? 'l= leaves the rest of the body unsigned' : status.comment
+  return {
+    result: resultOf(status.result),
+    domain: oneLine(domainName(row.signingDomain ?? '')),
+    selector: oneLine(row.selector ?? ''),
+    algorithm: row.algo ? oneLine(row.algo) : null,
+    aligned: false,
+    reason: reason ? oneLine(reason) : null,
+    partial,
+  }
+}
+
+function resolverOf(inquiry: Inquiry): Resolver {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library's type forgets that MX answers are objects
+  return inquiry.lookup as Resolver
+}
+
+function resultOf(text: string): AuthResult {
+  return results.find((result) => result === text) ?? 'temperror'
+}
+
+function policyOf(text: string | undefined): Authentication['dmarc']['policy'] {
+  return text === 'none' || text === 'quarantine' || text === 'reject' ? text : null
+}
+
+function named(header: Header, name: string): Field[] {
+  return header.fields.filter((field) => field.name === name)
+}
+
+/** The DKIM-Signature fields beyond the tenth, and all ARC fields when there are more than five of a kind. */
+function surplusOf(header: Header): { fields: Set<Field>; seals: boolean } {
+  const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
+  const seals = sets.some((set) => set.length > mostSeals)
+  return { fields: new Set([...named(header, 'dkim-signature').slice(mostSignatures), ...(seals ? sets.flat() : [])]), seals }
+}
+
+function without(raw: Buffer, fields: Set<Field>): Buffer {
+  if (fields.size === 0) return raw
+  const kept: Buffer[] = []
+  let position = 0
+  for (const field of [...fields].toSorted((one, other) => one.start - other.start)) {
+    kept.push(raw.subarray(position, field.start))
+    position = field.end
+  }
+  return Buffer.concat([...kept, raw.subarray(position)])
+}

@@ -1,0 +1,85 @@
+/** The longest line we take, in octets without its CRLF; far above the 998 of RFC 5322 2.1.1, which real mail overruns. */
+export const longestLine = 65_536
+
+/** What is wrong with the octets of a message: `bare` is a CR, LF or NUL that RFC 5321 2.3.8 forbids, and the stuff smuggling is made of. */
+export type Flaw = 'bare' | 'line' | 'size'
+
+/** A client that stuffs dots makes chunks of a few octets each; this many are put together, or they would weigh fifty times their octets. */
+const gathered = 512
+
+/** Collects the octets of one message exactly as they came, and finds its flaws while they come. */
+export class MessageOctets {
+  readonly #limit: number
+  #blocks: Buffer[] = []
+  #recent: Buffer[] = []
+  #size = 0
+  #flaw: Flaw | null = null
+  /** The chunk before ended between CR and LF. */
+  #split = false
+  /** Octets of the unfinished line so far. */
+  #line = 0
+
+  /** `limit` is the size of the largest message, in octets. */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** The first flaw found, null so far. */
+  get flaw(): Flaw | null {
+    return this.#flaw
+  }
+
+  add(chunk: Buffer): void {
+    this.#size += chunk.length
+    if (this.#flaw) return
+    this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
+    if (this.#flaw) this.#blocks = this.#recent = []
+    else this.#hold(chunk)
+  }
+
+  /** The whole message, in memory of its own that can be moved to a worker; only without a flaw. */
+  whole(): Buffer {
+    const whole = Buffer.allocUnsafeSlow(this.#size)
+    let at = 0
+    for (const part of [...this.#blocks, ...this.#recent]) at += part.copy(whole, at)
+    return whole
+  }
+
+  #hold(chunk: Buffer): void {
+    this.#recent.push(chunk)
+    if (this.#recent.length < gathered) return
+    this.#blocks.push(Buffer.concat(this.#recent))
+    this.#recent = []
+  }
+
+  #check(chunk: Buffer): Flaw | null {
+    if (chunk.includes(0)) return 'bare'
+    // Searching a Latin-1 copy for each line end is four times as fast as looking at every octet.
+    const text = chunk.toString('latin1')
+    let start = 0
+    if (this.#split) {
+      if (text[0] !== '\n') return 'bare'
+      this.#split = false
+      this.#line = 0
+      start = 1
+    }
+    for (;;) {
+      const feed = text.indexOf('\n', start)
+      const back = text.indexOf('\r', start)
+      const end = back === -1 ? text.length : back
+      if (this.#line + end - start > longestLine) return 'line'
+      if (feed === -1 && end >= text.length - 1) {
+        this.#split = back !== -1
+        this.#line += end - start
+        return null
+      }
+      if (back === -1 || feed !== back + 1) return 'bare'
+      this.#line = 0
+      start = feed + 1
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import { hash } from 'node:crypto'
+import { parentPort, workerData } from 'node:worker_threads'
+import { deflateRawSync } from 'node:zlib'
+import { oneLine } from './authentication-results.ts'
+import { Dns } from './dns.ts'
+import type { DnsSettings } from './dns.ts'
+import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
+import { unread } from './unread.ts'
+import { confirm, judge, undecided } from './verdict.ts'
+import type { VerdictSettings } from './verdict.ts'
+
+export interface ExamineSettings extends VerdictSettings {
+  dns: DnsSettings
+  /** False: no message is judged; every result is `none`. */
+  verify: boolean
+}
+
+/** What turns octets into a message. */
+export interface Readers {
+  parse(raw: Buffer): Promise<Parsed>
+  attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined>
+}
+
+/** What a worker is started with; `heartbeat` is the milliseconds between its signs of life. */
+export interface Start {
+  settings: ExamineSettings
+  heartbeat: number
+}
+
+/** One message in a batch: its octets lie in the batch's buffer from `start` to `end`. */
+export interface Task {
+  id: number
+  start: number
+  end: number
+  /** Null when an attachment is wanted. */
+  envelope: Envelope | null
+  attachment: number
+}
+
+/** To the worker. The tasks travel as JSON: it is cheaper to clone one text than many small objects. */
+export type Order = { tasks: string; octets: ArrayBuffer } | { settings: ExamineSettings }
+
+/** From the worker: `alive` says only that, `results` is JSON of `Result[]`. */
+export type Report = { alive: true } | { results: string; octets: ArrayBuffer }
+
+/** `span` is where the octets that belong to the result lie in the report's buffer. */
+export interface Result {
+  id: number
+  span: [number, number] | null
+  message?: { parsed: Parsed; verdict: Verdict; sha256: string }
+  attachment?: Attachment
+  failure?: string
+}
+
+/** Serves the thread that started this one, until that ends it. */
+export function serve(readers: Readers) {
+  const port = parentPort
+  if (!port) throw new Error('this runs in a worker thread')
+  const start: Start = workerData
+  let settings = start.settings
+  let dns = new Dns(settings.dns)
+  let underway = 0
+  let finished: { result: Result; octets: Uint8Array | null }[] = []
+
+  port.on('message', (order: Order) => {
+    if ('settings' in order) {
+      settings = order.settings
+      dns = new Dns(settings.dns)
+      return
+    }
+    const tasks: Task[] = JSON.parse(order.tasks)
+    underway += tasks.length
+    for (const task of tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
+  })
+  const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)
+  setInterval(() => underway > 0 && say({ alive: true }), start.heartbeat)
+  say({ alive: true })
+
+  async function run(task: Task, raw: Buffer) {
+    try {
+      finish(task.envelope ? await examine(task.id, raw, task.envelope) : await extract(task.id, raw, task.attachment))
+    } catch (error) {
+      finish({ result: { id: task.id, span: null, failure: reasonOf(error) }, octets: null })
+    }
+  }
+
+  async function examine(id: number, raw: Buffer, envelope: Envelope) {
+    const current = settings
+    // The judge goes first: while it waits for the DNS, the parser works.
+    const judged = current.verify
+      ? judge(raw, envelope, dns.lookup, current)
+      : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
+    const read = readers.parse(raw).catch((error: unknown) => unread(raw, reasonOf(error)))
+    const [parsed, verdict] = await Promise.all([read, judged])
+    const packed = deflateRawSync(raw, { level: 1 })
+    const message = { parsed, verdict: confirm(verdict, parsed.from, envelope, current), sha256: hash('sha256', raw) }
+    return { result: { id, span: null, message }, octets: packed.length < raw.length ? packed : null }
+  }
+
+  async function extract(id: number, raw: Buffer, index: number) {
+    const found = await readers.attachment(raw, index)
+    return found
+      ? { result: { id, span: null, attachment: found.attachment }, octets: found.content }
+      : { result: { id, span: null }, octets: null }
+  }
+
+  function finish(one: { result: Result; octets: Uint8Array | null }) {
+    underway -= 1
+    if (finished.push(one) === 1) setImmediate(flush)
+  }
+
+  function flush() {
+    const batch = finished
+    finished = []
+    const octets = new Uint8Array(batch.reduce((sum, one) => sum + (one.octets?.length ?? 0), 0))
+    let position = 0
+    for (const one of batch) {
+      if (!one.octets) continue
+      octets.set(one.octets, position)
+      one.result.span = [position, (position += one.octets.length)]
+    }
+    say({ results: JSON.stringify(batch.map(({ result }) => result)), octets: octets.buffer }, [octets.buffer])
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return oneLine(error instanceof Error ? error.message : String(error)) || 'unknown'
+}

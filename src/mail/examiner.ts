@@ -1,0 +1,254 @@
+import { hash } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { Fault } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { ExamineSettings, Result } from './examine.ts'
+import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
+import { Seat } from './seat.ts'
+import type { End, Job } from './seat.ts'
+import { unread } from './unread.ts'
+import { undecided } from './verdict.ts'
+
+/** All there is to know of a message's octets. */
+export interface Examination {
+  parsed: Parsed
+  verdict: Verdict
+  /** Of the octets as they came, in hexadecimal. */
+  sha256: string
+  /** The octets deflated (RFC 1951, no header); null where that saves nothing. */
+  deflated: Uint8Array | null
+}
+
+export interface ExaminerOptions {
+  /** Worker threads; one less than there are processors, 1 to 4, unless said. */
+  workers?: number
+  /** Messages in one worker at a time. */
+  depth?: number
+  /** Longest a worker may be silent over its work, in milliseconds. */
+  parseDeadline?: number
+  /** Megabytes of heap for one worker. */
+  memory?: number
+  workerUrl?: URL
+}
+
+const mostOctets = 16 * 1024 * 1024
+
+/**
+ * Reads and judges messages in worker threads. No message is lost or refused for trouble of ours: one that a worker
+ * does not survive is answered with what its header says, and those that were beside it are read again.
+ */
+export class Examiner {
+  /** For the metrics; they only grow. */
+  readonly counters = { examined: 0, retried: 0, killed: 0 }
+  readonly #options: Required<ExaminerOptions>
+  readonly #log: Log | undefined
+  readonly #seats = new Set<Seat>()
+  readonly #watch: NodeJS.Timeout
+  #settings: ExamineSettings
+  #queue: Job[] = []
+  #suspects: Job[] = []
+  #alone: Seat | null = null
+  #failedStarts = 0
+  #outstanding = 0
+  #pumping = false
+  #stopping = false
+  #drained: (() => void) | null = null
+
+  constructor(settings: ExamineSettings, log?: Log, options: ExaminerOptions = {}) {
+    this.#settings = settings
+    this.#log = log
+    this.#options = {
+      workers: Math.min(4, Math.max(1, availableParallelism() - 1)),
+      depth: 32,
+      parseDeadline: 10_000,
+      memory: 256,
+      workerUrl: new URL('./examine-worker.ts', import.meta.url),
+      ...options,
+    }
+    for (let count = 0; count < this.#options.workers; count++) this.#seats.add(this.#open())
+    this.#watch = setInterval(() => this.#inspect(), Math.min(1000, this.#options.parseDeadline / 4))
+  }
+
+  /** Messages that wait for a worker. */
+  get waiting(): number {
+    return this.#queue.length + this.#suspects.length
+  }
+
+  /** Messages accepted and not yet answered. */
+  get outstanding(): number {
+    return this.#outstanding
+  }
+
+  /** Reads and judges a message; rejects only when the examiner has been stopped. */
+  examine(raw: Buffer, envelope: Envelope): Promise<Examination> {
+    return this.#submit(raw, envelope, 0, {
+      done: ({ message, failure }, octets) => {
+        this.counters.examined += 1
+        if (message) return { ...message, deflated: octets.length > 0 ? octets : null }
+        return this.#unfinished(raw, envelope, failure ?? 'unknown')
+      },
+      killed: (why) => this.#unfinished(raw, envelope, `the parser did not finish (${why})`),
+    })
+  }
+
+  /** One attachment of a message, decoded; undefined when there is none of this index. */
+  attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
+    return this.#submit(raw, null, index, {
+      done: ({ attachment, failure }, octets) => {
+        if (failure !== undefined) throw unreadable(failure)
+        return attachment ? { attachment, content: Buffer.from(octets.buffer, octets.byteOffset, octets.length) } : undefined
+      },
+      killed: (why) => {
+        throw unreadable(why)
+      },
+    })
+  }
+
+  /** Takes over new settings; messages already in a worker are judged by the old ones. */
+  reload(settings: ExamineSettings) {
+    this.#settings = settings
+    for (const seat of this.#seats) seat.reload(settings)
+    this.#alone?.reload(settings)
+  }
+
+  /** Answers what was accepted, then ends the workers. */
+  async stop() {
+    this.#stopping = true
+    if (this.#outstanding > 0) await new Promise<void>((resolve) => (this.#drained = resolve))
+    clearInterval(this.#watch)
+    await Promise.all([...this.#seats, ...(this.#alone ? [this.#alone] : [])].map((seat) => seat.dismiss()))
+  }
+
+  #submit<Answer>(
+    raw: Buffer,
+    envelope: Envelope | null,
+    attachment: number,
+    answer: { done(result: Result, octets: Uint8Array): Answer; killed(why: End): Answer },
+  ): Promise<Answer> {
+    if (this.#stopping)
+      return Promise.reject(new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 }))
+    this.#outstanding += 1
+    return new Promise<Answer>((resolve, reject) => {
+      const settle = (give: () => Answer) => {
+        try {
+          resolve(give())
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)))
+        }
+        if (--this.#outstanding === 0) this.#drained?.()
+      }
+      const done = (result: Result, octets: Uint8Array) => settle(() => answer.done(result, octets))
+      const killed = (why: End) => settle(() => answer.killed(why))
+      this.#queue.push({ raw, envelope, attachment, suspect: false, done, killed })
+      if (this.#pumping) return
+      this.#pumping = true
+      // What arrives in one turn of the event loop travels together.
+      setImmediate(() => this.#pump())
+    })
+  }
+
+  #pump() {
+    this.#pumping = false
+    for (const seat of [...this.#seats].toSorted((one, other) => one.count - other.count)) {
+      const batch = seat.started ? this.#take(seat) : []
+      if (batch.length > 0) seat.post(batch)
+    }
+    this.#pumpSuspects()
+  }
+
+  #take(seat: Seat): Job[] {
+    const share = Math.ceil(this.#queue.length / this.#seats.size)
+    const room = Math.min(share, this.#options.depth - seat.count)
+    let { octets } = seat
+    let count = 0
+    for (const job of this.#queue) {
+      if (count >= room || (octets > 0 && octets + job.raw.length > mostOctets)) break
+      octets += job.raw.length
+      count += 1
+    }
+    return this.#queue.splice(0, count)
+  }
+
+  #pumpSuspects() {
+    if (this.#suspects.length === 0 && !this.#alone?.count) {
+      void this.#alone?.dismiss()
+      this.#alone = null
+      return
+    }
+    this.#alone ??= this.#open()
+    if (!this.#alone.started || this.#alone.count > 0) return
+    const next = this.#suspects.shift()
+    if (next) this.#alone.post([next])
+  }
+
+  #open(): Seat {
+    const { workerUrl, memory, parseDeadline } = this.#options
+    return new Seat({
+      url: workerUrl,
+      start: { settings: this.#settings, heartbeat: Math.min(1000, parseDeadline / 4) },
+      memory,
+      onFree: () => {
+        this.#failedStarts = 0
+        this.#pump()
+      },
+      onEnd: (seat, why, started) => this.#replace(seat, why, started),
+    })
+  }
+
+  #replace(seat: Seat, why: End, started: boolean) {
+    const wasAlone = seat === this.#alone
+    if (wasAlone) this.#alone = null
+    else this.#seats.delete(seat)
+    for (const job of seat.jobs) {
+      this.#log?.warn(
+        { why, session: job.envelope?.session, octets: job.raw.length, alone: job.suspect },
+        'A worker ended over a message',
+      )
+      if (job.suspect) {
+        this.counters.killed += 1
+        job.killed(why)
+      } else {
+        this.counters.retried += 1
+        this.#suspects.push({ ...job, suspect: true })
+      }
+    }
+    if (!started) this.#failedStarts += 1
+    if (this.#failedStarts >= 3) this.#giveUp(why)
+    // A worker that cannot even start is not tried again in a tight loop.
+    const pause = started ? 0 : Math.min(5000, 100 * 2 ** this.#failedStarts)
+    setTimeout(() => this.#refill(wasAlone), pause)
+  }
+
+  #refill(wasAlone: boolean) {
+    if (this.#stopping && this.#outstanding === 0) return
+    if (!wasAlone) this.#seats.add(this.#open())
+    this.#pump()
+  }
+
+  /** With no worker to be had, mail is still taken: unread, and marked so. */
+  #giveUp(why: End) {
+    this.#log?.error({ why, messages: this.waiting }, 'No worker starts; messages are kept unread')
+    for (const job of [...this.#queue.splice(0), ...this.#suspects.splice(0)]) job.killed(why)
+  }
+
+  #inspect() {
+    const { parseDeadline } = this.#options
+    const life = this.#settings.deadline + 2 * parseDeadline
+    for (const seat of this.#seats) seat.check(parseDeadline, life)
+    this.#alone?.check(parseDeadline, life)
+    if (this.#failedStarts >= 3) this.#giveUp('crash')
+  }
+
+  #unfinished(raw: Buffer, envelope: Envelope, why: string): Examination {
+    return {
+      parsed: unread(raw, why),
+      verdict: undecided(envelope, this.#settings.hostname, why),
+      sha256: hash('sha256', raw),
+      deflated: null,
+    }
+  }
+}
+
+function unreadable(why: string): Fault {
+  return new Fault('internal_error', 'The attachment could not be read.', { code: 'attachment_unreadable', cause: why })
+}

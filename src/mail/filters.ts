@@ -1,0 +1,137 @@
+import { isIP } from 'node:net'
+import { request } from 'undici'
+import * as z from 'zod'
+import type { Log } from '../core/log.ts'
+import { oneLine } from './authentication-results.ts'
+import type { Lookup } from './dns.ts'
+import type { Envelope } from './model.ts'
+
+export interface RspamdSettings {
+  /** Where the controller or normal worker listens: `http://127.0.0.1:11333`. */
+  url: string
+  password?: string | undefined
+  /** Longest wait for an answer, in milliseconds. */
+  timeout: number
+}
+
+/** What a filter makes of a message; `defer` asks the sender to come back later. */
+export interface Opinion {
+  action: 'keep' | 'spam' | 'reject' | 'defer'
+  /** The SMTP reply when the message is not taken. */
+  reply: { code: number; enhanced: string; text: string } | null
+  score: number
+  symbols: string[]
+}
+
+const answerLimit = 1024 * 1024
+const noOpinion: Opinion = { action: 'keep', reply: null, score: 0, symbols: [] }
+
+const Answer = z.object({
+  action: z.string(),
+  score: z.number(),
+  symbols: z.record(z.string(), z.unknown()).default({}),
+})
+
+/** The first of these DNS lists that names the address (RFC 5782), or null. A list in trouble names nobody. */
+export async function blocklisted(address: string, lists: string[], lookup: Lookup): Promise<string | null> {
+  const reversed = reverse(address)
+  if (reversed === null) return null
+  const listed = await Promise.all(lists.map((list) => isListed(`${reversed}.${list}`, lookup)))
+  return lists.find((_, index) => listed[index]) ?? null
+}
+
+/** Asks rspamd (`/checkv2`). Greylisting is left to nobody: the message is kept. Without an answer in time it is kept, and that is logged. */
+export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSettings, log?: Log): Promise<Opinion> {
+  try {
+    const { statusCode, body } = await request(new URL('/checkv2', settings.url), {
+      method: 'POST',
+      headers: headersOf(envelope, settings.password),
+      body: raw,
+      signal: AbortSignal.timeout(settings.timeout),
+    })
+    const text = await readAll(body)
+    if (statusCode !== 200) throw new Error(`rspamd answered ${statusCode}`)
+    return opinionOf(Answer.parse(JSON.parse(text)))
+  } catch (error) {
+    log?.warn(
+      { reason: error instanceof Error ? oneLine(error.message) : 'unknown' },
+      'rspamd gave no answer; the message is kept',
+    )
+    return noOpinion
+  }
+}
+
+function opinionOf({ action, score, symbols }: z.output<typeof Answer>): Opinion {
+  const opinion = { score, symbols: Object.keys(symbols) }
+  switch (action) {
+    case 'reject':
+      return { ...opinion, action: 'reject', reply: { code: 550, enhanced: '5.7.1', text: 'This message was refused as spam' } }
+    case 'soft reject':
+      return { ...opinion, action: 'defer', reply: { code: 451, enhanced: '4.7.1', text: 'Try again later' } }
+    case 'add header':
+    case 'rewrite subject':
+      return { ...opinion, action: 'spam', reply: null }
+    // `no action`, and `greylist`: rspamd keeps no list of who came back, and an agent waits for its code.
+    default:
+      return { ...opinion, action: 'keep', reply: null }
+  }
+}
+
+function headersOf(envelope: Envelope, password: string | undefined): string[] {
+  const headers = ['IP', envelope.remote_address, 'Helo', envelope.helo, 'From', envelope.mail_from, 'Queue-Id', envelope.session]
+  for (const recipient of envelope.recipients) headers.push('Rcpt', recipient)
+  if (password !== undefined) headers.push('Password', password)
+  // Header values travel as Latin-1: UTF-8 octets go through it unchanged, line breaks and other controls do not.
+  return headers.map((text) => Buffer.from(text.replace(/\p{Cc}/gu, ' ')).toString('latin1'))
+}
+
+async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > answerLimit) throw new Error('rspamd answered more than 1 MiB')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+async function isListed(name: string, lookup: Lookup): Promise<boolean> {
+  try {
+    const answers = await lookup(name, 'A')
+    // 127.255.255.0/24 means that the list refuses to answer us, not that it lists the address.
+    return answers.some((answer) => typeof answer === 'string' && answer.startsWith('127.') && !answer.startsWith('127.255.255.'))
+  } catch {
+    return false
+  }
+}
+
+/** RFC 5782 2.1 and 2.4: the octets of an IPv4 address, the nibbles of an IPv6 address, last first. */
+function reverse(address: string): string | null {
+  if (isIP(address) === 4) return address.split('.').toReversed().join('.')
+  const groups = isIP(address) === 6 ? groupsOf(address) : null
+  if (!groups) return null
+  // An IPv4 client on a dual-stack socket (RFC 4291 2.5.5.2).
+  const mapped = /^(?:0000){5}ffff(.{2})(.{2})(.{2})(.{2})$/.exec(groups)
+  if (mapped)
+    return mapped
+      .slice(1)
+      .map((octet) => Number.parseInt(octet, 16))
+      .toReversed()
+      .join('.')
+  return groups.split('').toReversed().join('.')
+}
+
+/** The 32 hexadecimal digits of an IPv6 address. */
+function groupsOf(address: string): string {
+  const bare = address.replace(/%.*$/, '')
+  const [head = '', tail = ''] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
+  const [first, last] = [head, tail].map((part) =>
+    part
+      .split(':')
+      .filter(Boolean)
+      .map((group) => group.padStart(4, '0'))
+      .join(''),
+  )
+  return `${first}${(last ?? '').padStart(32 - (first ?? '').length, '0')}`
+}

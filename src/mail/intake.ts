@@ -1,0 +1,163 @@
+import type { Readable } from 'node:stream'
+import type { Log } from '../core/log.ts'
+import { MessageOctets } from './data.ts'
+import { recipientOf, senderOf } from './mailbox.ts'
+import type { Mailroom } from './mailroom.ts'
+import type { Envelope } from './model.ts'
+import { Refusal } from './refusal.ts'
+import { isTrouble, refusalFor, refusalOf, replyError, within } from './replies.ts'
+import { headerLength, receivedHops } from './trace.ts'
+import type { Visit } from './visit.ts'
+
+export interface IntakeLimits {
+  /** The largest message in octets, without its final dot. */
+  size: number
+  /** How long the mailroom may take for one answer, in milliseconds. */
+  data_timeout: number
+  /** How many Received fields make a loop. */
+  max_received: number
+}
+
+/** A path of a MAIL or RCPT command with its parameters, as smtp-server reads it. */
+interface Path {
+  address: string
+  args: Record<string, string | true> | false
+}
+
+/** What smtp-server knows of a client and its transaction. */
+interface Session {
+  id: string
+  remoteAddress: string
+  hostNameAppearsAs: string
+  openingCommand: string
+  transaction: number
+  envelope: { mailFrom: Path | false; rcptTo: Path[]; smtpUtf8?: boolean | undefined; bodyType?: string | undefined }
+}
+
+type Answer = (error?: Error | null, text?: string) => void
+
+/** What a message may overrun `size` by before the connection is cut: room for a client that stops when it is done. */
+const overrun = 65_536
+
+/** The largest header section we take, in octets. */
+const largestHeader = 262_144
+
+/** Decides on senders, recipients and messages: what is well formed goes to the mailroom, and what it says to the client. */
+export class Intake {
+  readonly stats = { refused_recipients: 0, refused_messages: 0, failed_messages: 0, messages: 0, octets: 0 }
+  readonly #limits: () => IntakeLimits
+  readonly #mailroom: Mailroom
+  readonly #log: Log
+
+  constructor(limits: () => IntakeLimits, mailroom: Mailroom, log: Log) {
+    this.#limits = limits
+    this.#mailroom = mailroom
+    this.#log = log
+  }
+
+  /** MAIL: null when the sender is well formed, else the error to reply with. Normalises the path. */
+  sender(path: Path, session: Session): Error | null {
+    try {
+      checkParameters(path, ['SIZE', 'BODY', 'SMTPUTF8'])
+      const { envelope } = session
+      // Read again: the library leaves those of a refused MAIL command behind.
+      envelope.smtpUtf8 = parameter(path, 'SMTPUTF8') === true
+      envelope.bodyType = String(parameter(path, 'BODY') ?? '7bit').toLowerCase()
+      path.address = senderOf(path.address, envelope.smtpUtf8)
+      return null
+    } catch (error) {
+      return this.#reply(error, session.id)
+    }
+  }
+
+  /** RCPT: null when the mailroom takes mail for the recipient, else the error to reply with; never rejects. Normalises the path. */
+  async recipient(path: Path, session: Session): Promise<Error | null> {
+    try {
+      checkParameters(path, [])
+      const mailbox = recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
+      await within(this.#limits().data_timeout, this.#mailroom.ownerOf(mailbox))
+      path.address = mailbox
+      return null
+    } catch (error) {
+      this.stats.refused_recipients++
+      return this.#reply(error, session.id)
+    }
+  }
+
+  /** DATA: reads the message to its end, has it kept, and only then answers. */
+  message(visit: Visit, stream: Readable, session: Session, answer: Answer): void {
+    const { size } = this.#limits()
+    const octets = new MessageOctets(size)
+    visit.phase = 'receiving'
+    stream.on('data', (chunk: Buffer) => {
+      octets.add(chunk)
+      if (octets.size <= size + overrun) return
+      stream.removeAllListeners('data')
+      this.stats.refused_messages++
+      visit.cut(refusalOf('size'))
+    })
+    // The client went away in the middle: nobody is left to answer.
+    stream.on('error', () => undefined)
+    stream.on('end', () => {
+      visit.phase = 'keeping'
+      this.#settle(visit, session, octets, answer).catch((error: unknown) => {
+        this.#log.error({ err: error, session: session.id }, 'An SMTP session broke')
+      })
+    })
+  }
+
+  async #settle(visit: Visit, session: Session, octets: MessageOctets, answer: Answer): Promise<void> {
+    try {
+      const id = await this.#keep(visit, session, octets)
+      this.stats.messages++
+      this.stats.octets += octets.size
+      visit.settle('message', () => answer(null, `2.0.0 Ok: queued as ${id}`))
+    } catch (error) {
+      this.stats[isTrouble(error) ? 'failed_messages' : 'refused_messages']++
+      const reply = this.#reply(error, session.id)
+      // Whatever stands behind such a message may be what it was to hide.
+      visit.settle(octets.flaw === 'bare' ? 'hang up' : 'message', () => answer(reply))
+    }
+  }
+
+  #keep(visit: Visit, session: Session, octets: MessageOctets): Promise<string> {
+    if (octets.flaw) throw refusalOf(octets.flaw)
+    const raw = octets.whole()
+    const { data_timeout, max_received } = this.#limits()
+    if (headerLength(raw) > largestHeader) throw new Refusal(552, '5.3.4', 'The header of the message is too large')
+    if (receivedHops(raw) > max_received) throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
+    return within(data_timeout, this.#mailroom.keep(envelopeOf(visit, session), raw))
+  }
+
+  #reply(error: unknown, session: string): Error {
+    const refusal = refusalFor(error)
+    if (isTrouble(error)) this.#log.error({ err: error, session }, 'Mail could not be taken')
+    else this.#log.debug({ session, reply: refusal.message }, 'Mail refused')
+    return replyError(refusal)
+  }
+}
+
+function envelopeOf(visit: Visit, session: Session): Envelope {
+  const { mailFrom, rcptTo, smtpUtf8, bodyType } = session.envelope
+  return {
+    remote_address: session.remoteAddress,
+    helo: session.hostNameAppearsAs,
+    mail_from: mailFrom === false ? '' : mailFrom.address,
+    recipients: [...new Set(rcptTo.map((path) => path.address))],
+    smtputf8: smtpUtf8 ?? false,
+    eight_bit: bodyType === '8bitmime',
+    esmtp: session.openingCommand === 'EHLO',
+    tls: visit.tls,
+    session: `${session.id}.${session.transaction}`,
+  }
+}
+
+function parameter(path: Path, name: string): string | true | undefined {
+  return path.args === false ? undefined : path.args[name]
+}
+
+function checkParameters(path: Path, known: string[]): void {
+  if (path.args === false) return
+  const unknown = Object.keys(path.args).some((name) => !known.includes(name))
+  if (unknown) throw new Refusal(555, '5.5.4', 'Parameter not recognized')
+}

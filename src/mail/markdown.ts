@@ -1,0 +1,167 @@
+import { compile } from 'html-to-text'
+import type { DomNode, FormatCallback, HtmlToTextOptions } from 'html-to-text'
+
+/** The most characters of HTML that are turned to Markdown; the rest is left out. */
+export const htmlLimit = 1024 * 1024
+
+/**
+ * HTML as Markdown: headings, lists, `[text](url)`, a row of a data table as one line with ` | ` between its cells; no
+ * images, no styles, nothing that is hidden (preheaders). The caller sees to it that the HTML is not nested deeper than
+ * 1000 elements: the parser beneath takes quadratic time in the depth.
+ */
+export function markdownOf(html: string): string {
+  const text = convert(html.length > htmlLimit ? html.slice(0, htmlLimit) : html)
+  return text
+    .replace(/[\u034f\u00ad\u200b\u2060\ufeff]+/g, '')
+    .replace(/\u00a0/g, ' ')
+    .split('\n')
+    .map((line) => (invisible.test(line) ? '' : line.replace(/^ (?=\d{1,4}\. )/, '').trimEnd()))
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+}
+
+/** HTML with its tags taken out and nothing else: for what nests too deep for `markdownOf`. */
+export function strippedOf(html: string): string {
+  return html
+    .slice(0, htmlLimit)
+    .replace(/<[^<>]*>/g, ' ')
+    .replace(/[^\S\n]+/g, ' ')
+    .replace(/ ?\n[ \n]*/g, '\n')
+    .trim()
+}
+
+// What fills a preheader up: joiners and spaces and nothing else.
+const invisible = /^[\s\u200c-\u200f\u2007\u2800\u3164]+$/
+
+const blockNames = new Set(
+  'address article aside blockquote br center div dl fieldset footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table ul'.split(
+    ' ',
+  ),
+)
+
+const heading: FormatCallback = (element, walk, builder) => {
+  const level = Number(element.name?.slice(1))
+  builder.openBlock({ leadingLineBreaks: 2 })
+  walk(element.children, builder)
+  builder.closeBlock({
+    trailingLineBreaks: 2,
+    blockTransform: (text) => (text.trim() === '' ? '' : `${'#'.repeat(level)} ${text.trim().replace(/\s+/g, ' ')}`),
+  })
+}
+
+const anchor: FormatCallback = (element, walk, builder) => {
+  const url = urlOf(element)
+  const text = plain(element, 0)
+  const label = text.trim().replace(/\s+/g, ' ')
+  if (url === undefined || label.length > 200) {
+    walk(element.children, builder)
+    if (url !== undefined) builder.addInline(` [link](${url})`, { noWordTransform: true })
+    return
+  }
+  const shown = label === '' ? alternative(element, 0) : label
+  if (shown === '') return
+  // The spaces at its edges part the link from the words around it.
+  const before = /^\s/.test(text) ? ' ' : ''
+  const after = /\s$/.test(text) ? ' ' : ''
+  const same = shown === url || `https://${shown}` === url || `http://${shown}` === url
+  builder.addInline(`${before}${same ? url : `[${shown.replace(/[[\]]/g, '')}](${url})`}${after}`, { noWordTransform: true })
+}
+
+const row: FormatCallback = (element, walk, builder) => {
+  const cells = element.children.filter((child) => (child.name === 'td' || child.name === 'th') && plain(child, 0).trim() !== '')
+  const isData = cells.length > 1 && cells.every((cell) => !hasBlocks(cell, 0) && plain(cell, 0).length <= 200)
+  builder.openBlock({ leadingLineBreaks: 1 })
+  if (isData) {
+    for (const [index, cell] of cells.entries()) {
+      if (index > 0) builder.addInline(' | ')
+      walk(cell.children, builder)
+    }
+  } else {
+    walk(element.children, builder)
+  }
+  builder.closeBlock({ trailingLineBreaks: 1 })
+}
+
+const rule: FormatCallback = (_element, _walk, builder) => {
+  builder.openBlock({ leadingLineBreaks: 2 })
+  builder.addInline('---')
+  builder.closeBlock({ trailingLineBreaks: 2 })
+}
+
+const hidden = [':', ': ', ' :', ' : '].flatMap((colon) => [
+  `display${colon}none`,
+  `visibility${colon}hidden`,
+  `mso-hide${colon}all`,
+])
+
+const single = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
+
+const options: HtmlToTextOptions = {
+  wordwrap: false,
+  limits: { maxInputLength: htmlLimit, maxDepth: 100, maxChildNodes: 20_000, ellipsis: '' },
+  formatters: { markdownHeading: heading, markdownAnchor: anchor, markdownRow: row, markdownRule: rule },
+  selectors: [
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, format: 'markdownHeading' })),
+    ...['td', 'th', 'center', 'dt', 'dd', 'address', 'fieldset'].map((selector) => ({
+      selector,
+      format: 'block',
+      options: single,
+    })),
+    ...['img', 'style', 'script', 'title', 'head', 'svg', 'select', 'object', 'template', 'noscript', '[hidden]'].map(
+      (selector) => ({
+        selector,
+        format: 'skip',
+      }),
+    ),
+    ...hidden.map((style) => ({ selector: `[style*="${style}" i]`, format: 'skip' })),
+    { selector: 'a', format: 'markdownAnchor' },
+    { selector: 'table', format: 'block', options: single },
+    { selector: 'tr', format: 'markdownRow' },
+    { selector: 'hr', format: 'markdownRule' },
+    { selector: 'ul', options: { itemPrefix: '- ', leadingLineBreaks: 2, trailingLineBreaks: 2 } },
+  ],
+}
+
+const convert = compile(options)
+
+function urlOf(element: DomNode): string | undefined {
+  const href = (element.attribs['href'] ?? '').replace(/[\t\r\n]/g, '').trim()
+  if (!/^https?:\/\//i.test(href) || href.length > 8192) return undefined
+  return href.replaceAll(' ', '%20').replaceAll('(', '%28').replaceAll(')', '%29')
+}
+
+function plain(node: DomNode, depth: number): string {
+  if (node.type === 'text') return node.data ?? ''
+  if (depth > 50 || node.children === undefined || isHidden(node)) return ''
+  let text = ''
+  for (const child of node.children) {
+    text += isBlock(child) ? ` ${plain(child, depth + 1)} ` : plain(child, depth + 1)
+    if (text.length > 400) break
+  }
+  return text
+}
+
+function isBlock(node: DomNode): boolean {
+  return node.name !== undefined && blockNames.has(node.name)
+}
+
+function isHidden(node: DomNode): boolean {
+  const style: string | undefined = node.attribs?.['style']
+  return style !== undefined && /display\s?:\s?none|mso-hide\s?:\s?all|visibility\s?:\s?hidden/i.test(style)
+}
+
+function alternative(node: DomNode, depth: number): string {
+  if (node.name === 'img') return (node.attribs['alt'] ?? '').replace(/\s+/g, ' ').trim().slice(0, 200)
+  if (depth > 5) return ''
+  for (const child of (node.children ?? []).slice(0, 20)) {
+    const found = alternative(child, depth + 1)
+    if (found !== '') return found
+  }
+  return ''
+}
+
+function hasBlocks(node: DomNode, depth: number): boolean {
+  if (depth > 8) return true
+  return (node.children ?? []).some((child) => isBlock(child) || hasBlocks(child, depth + 1))
+}

@@ -1,0 +1,190 @@
+import { parseAddressHeader, simpleParser } from 'mailparser'
+import type { Attachment as Part, ParsedMail } from 'mailparser'
+import { mailboxes } from './addresses.ts'
+import { mediaType, servedName } from './attachment-names.ts'
+import { isAutomated } from './automated.ts'
+import { codesIn } from './codes.ts'
+import { firstValue, headEnd, headerLimit, headersOf } from './headers.ts'
+import type { HeaderField } from './headers.ts'
+import { linksOf } from './links.ts'
+import { markdownOf, strippedOf } from './markdown.ts'
+import type { Attachment, Parsed } from './model.ts'
+import { newPart } from './reply.ts'
+import { snippetOf, unmarked } from './snippet.ts'
+
+/** The most characters kept of each body. */
+export const textLimit = 5 * 1024 * 1024
+
+/**
+ * What a message says. Never throws: of what cannot be read whole, the headers are, and `parse_error` starts with a stable
+ * word: `header_too_large`, `too_many_parts`, `part_header_too_large`, `text_too_long`, `unreadable`.
+ */
+export async function parse(raw: Buffer): Promise<Parsed> {
+  const fields = headersOf(raw)
+  if (headEnd(raw) === Infinity)
+    return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
+  let mail: ParsedMail
+  try {
+    mail = await read(raw)
+  } catch (error) {
+    return headersOnly(fields, raw, reasonOf(error))
+  }
+  return make(fields, mail, null)
+}
+
+/** An attachment and its decoded octets, by its index in `parse()`; undefined when there is none. */
+export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
+  if (headEnd(raw) === Infinity) return undefined
+  const mail = await read(raw).catch(() => undefined)
+  const part = mail?.attachments[index]
+  return part === undefined ? undefined : { attachment: describe(part, index), content: part.content }
+}
+
+/** Text with its encoded words decoded (RFC 2047). */
+export function decodeWords(text: string): string {
+  if (!text.includes('=?')) return text
+  // The library decodes words in display names only, so the text travels as one.
+  const quoted = text.replace(/[\\"]/g, String.raw`\$&`).replace(/[\r\n]+/g, ' ')
+  return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
+}
+
+function read(raw: Buffer): Promise<ParsedMail> {
+  return simpleParser(raw, {
+    skipHtmlToText: true,
+    skipTextToHtml: true,
+    skipImageLinks: true,
+    skipTextLinks: true,
+    keepDeliveryStatus: true,
+    keepCidLinks: true,
+    ignoreEmbedded: true,
+    maxHtmlLengthToParse: 1_000_000,
+    maxHeadSize: headerLimit,
+    checksumAlgo: 'sha256',
+  })
+}
+
+// Just the fields we show are given to the library once more: it decodes the subject, there is no body to fail on.
+async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: string): Promise<Parsed> {
+  const subject = fields.find(({ name }) => name === 'subject')
+  const lines = subject === undefined ? [] : [raw.subarray(subject.start, Math.min(subject.end, subject.start + 32_768))]
+  const mail = await read(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
+  return make(fields, mail ?? { attachments: [], headers: new Map(), headerLines: [] }, reason)
+}
+
+function make(fields: readonly HeaderField[], mail: ParsedMail, reason: string | null): Parsed {
+  const subject = subjectOf(fields, mail)
+  const plain = bodyOf(mail.text)
+  const html = bodyOf(mail.html === false ? undefined : mail.html)
+  const [bodyText, bodyHtml] = [capped(plain), capped(html)]
+  const { links, depth } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
+  const written = (markup: string) => (depth > deepest ? strippedOf(markup) : markdownOf(markup))
+  const whole = bodyText ?? (bodyHtml === null ? '' : written(bodyHtml))
+  const text = newPart(whole, subject)
+  const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
+  let codes = codesIn(subject, whole)
+  // A text part that only says "see the HTML" has no code in it.
+  if (codes.length === 0 && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
+    codes = codesIn(subject, written(bodyHtml))
+  }
+  return {
+    subject,
+    from,
+    reply_to: mailboxes(first(fields, 'reply-to'))[0]?.address ?? null,
+    to: mailboxes(every(fields, 'to'), decodeWords),
+    cc: mailboxes(every(fields, 'cc'), decodeWords),
+    message_id: messageIds(first(fields, 'message-id'))[0] ?? null,
+    in_reply_to: messageIds(first(fields, 'in-reply-to'))[0] ?? null,
+    references: messageIds(every(fields, 'references')),
+    body_text: bodyText,
+    body_html: bodyHtml,
+    text,
+    snippet: snippetOf(bodyText === null ? unmarked(text) : text),
+    automated: isAutomated(fields, from?.address),
+    codes,
+    links,
+    attachments: mail.attachments.map(describe),
+    parse_error:
+      reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
+  }
+}
+
+// The HTML parser takes quadratic time in the depth; browsers flatten beyond 512.
+const deepest = 1000
+
+function bodyOf(text: string | undefined): string | null {
+  if (text === undefined || text.trim() === '') return null
+  return text.includes('\0') ? text.replaceAll('\0', '') : text
+}
+
+function capped(text: string | null): string | null {
+  return text !== null && text.length > textLimit ? text.slice(0, textLimit).toWellFormed() : text
+}
+
+function subjectOf(fields: readonly HeaderField[], mail: ParsedMail): string {
+  const decoded = mail.subject ?? ''
+  const asWritten = firstValue(fields, 'subject') ?? ''
+  // Raw octets that are no UTF-8: the library has lost them.
+  const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? inCharset(asWritten, fields) : decoded
+  return subject
+    .slice(0, 4096)
+    .toWellFormed()
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+}
+
+// Whoever writes raw octets into a header writes them in the charset of the body.
+function inCharset(latin1: string, fields: readonly HeaderField[]): string {
+  const charset = /charset\s*=\s*"?([\w.:-]{1,40})/i.exec(firstValue(fields, 'content-type') ?? '')?.[1] ?? 'windows-1252'
+  try {
+    return new TextDecoder(charset).decode(Buffer.from(latin1, 'latin1'))
+  } catch {
+    return latin1
+  }
+}
+
+function first(fields: readonly HeaderField[], name: string): string[] {
+  const value = firstValue(fields, name)
+  return value === undefined ? [] : [value]
+}
+
+function every(fields: readonly HeaderField[], name: string): string[] {
+  return fields.flatMap((field) => (field.name === name ? [field.value] : []))
+}
+
+// Of very many the first (the thread's root) and the last hundred.
+function messageIds(values: readonly string[]): string[] {
+  const ids = values.flatMap(
+    (value) => value.match(/<[^<>\s]{1,990}>/g) ?? (/^[^<>\s]{1,990}$/.test(value) ? [`<${value}>`] : []),
+  )
+  return ids.length > 101 ? [...ids.slice(0, 1), ...ids.slice(-100)] : ids
+}
+
+function describe(part: Part, index: number): Attachment {
+  return {
+    index,
+    filename: servedName(part.filename ?? embeddedName(part), index),
+    // The library says false where the part names no type.
+    content_type: mediaType(part.contentType),
+    size: part.size,
+    content_id: part.cid === undefined || part.cid === '' ? null : part.cid.slice(0, 998),
+    disposition:
+      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true)
+        ? 'inline'
+        : 'attachment',
+    sha256: part.checksum,
+  }
+}
+
+// A forwarded message is called after its subject.
+function embeddedName(part: Part): string | undefined {
+  if (part.contentType !== 'message/rfc822') return undefined
+  const subject = decodeWords(firstValue(headersOf(part.content), 'subject') ?? '').trim()
+  return subject === '' ? undefined : `${subject.replaceAll('/', '_').slice(0, 190)}.eml`
+}
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (/child nodes/i.test(message)) return 'too_many_parts: The message has more than 1000 parts.'
+  if (/header/i.test(message)) return `part_header_too_large: The header of a part has more than ${headerLimit} octets.`
+  return `unreadable: ${message.slice(0, 200)}`
+}

@@ -1,0 +1,152 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config, Endpoint } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Part } from '../part.ts'
+import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
+import { Attachments } from './attachments.ts'
+import { certificate } from './certificate.ts'
+import { Emails } from './emails.ts'
+import { Examiner } from './examiner.ts'
+import type { ExamineSettings } from './examine.ts'
+import { Inbox } from './inbox.ts'
+import type { InboxSettings } from './inbox.ts'
+import { emailReceived } from './model.ts'
+import { Receiver } from './receiver.ts'
+import type { ReceiverSettings } from './receiver.ts'
+import { routes } from './routes.ts'
+import { Screening } from './screening.ts'
+import type { ScreeningSettings } from './screening.ts'
+import { Search } from './search.ts'
+import { SignedUrls } from './signed-urls.ts'
+import { Threads } from './threads.ts'
+
+interface Needs {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  space: Space
+  config: Config
+  log: Log
+  metrics: Metrics
+  operatorAccount: string
+  urlKey: Buffer
+  publicUrl: () => string
+}
+
+/** Longest time in milliseconds from the end of DATA to our answer. */
+const dataTimeout = 300_000
+
+/** Mail in: the receiver, the workers that examine, the inbox that keeps, and what callers may ask of it all. */
+export class MailPart implements Part {
+  readonly name = 'mail'
+  readonly events: EventType[] = [emailReceived as EventType]
+  readonly routes: AnyRoute[]
+  readonly emails: Emails
+  readonly #needs: Needs
+  readonly #examiner: Examiner
+  readonly #screening: Screening
+  readonly #inbox: Inbox
+  #receiver: Receiver | undefined
+
+  constructor(needs: Needs) {
+    const { config, log } = needs
+    this.#needs = needs
+    this.#examiner = new Examiner(examinerSettings(config), log)
+    this.#screening = new Screening(screeningSettings(config), log)
+    this.emails = new Emails({ ...needs, hostname: config.hostname })
+    this.#inbox = new Inbox({ ...needs, examiner: this.#examiner, screening: this.#screening, settings: inboxSettings(config) })
+    const urls = new SignedUrls({ key: needs.urlKey, clock: needs.clock, publicUrl: needs.publicUrl })
+    this.routes = routes({
+      emails: this.emails,
+      search: new Search(needs),
+      threads: new Threads({ ...needs, emails: this.emails }),
+      attachments: new Attachments({ emails: this.emails, examiner: this.#examiner, urls }),
+    })
+    this.#measure()
+  }
+
+  /** Where mail is received; empty unless started. */
+  get addresses(): { host: string; port: number }[] {
+    return this.#receiver?.addresses ?? []
+  }
+
+  async start(): Promise<void> {
+    this.#receiver = new Receiver(await receiverSettings(this.#needs.config), this.#inbox, this.#needs.log)
+    await this.#receiver.start()
+  }
+
+  /** The receiver first: what it has taken is kept before the workers go. */
+  async stop(): Promise<void> {
+    await this.#receiver?.stop()
+    await this.#examiner.stop()
+  }
+
+  async reload(config: Config): Promise<void> {
+    this.#examiner.reload(examinerSettings(config))
+    this.#screening.reload(screeningSettings(config))
+    this.#inbox.reload(inboxSettings(config))
+    this.#receiver?.reload(await receiverSettings(config))
+  }
+
+  #measure(): void {
+    const { metrics } = this.#needs
+    metrics.gauge(
+      'pillarbox_smtp',
+      'What the SMTP receiver has counted since the start; connections is how many are open now',
+      (gauge) => {
+        for (const [what, value] of Object.entries(this.#receiver?.stats ?? {})) gauge.labels(what).set(value)
+      },
+      ['what'],
+    )
+    metrics.gauge(
+      'pillarbox_examiner',
+      'What the workers that examine messages have counted since the start; waiting is how many wait now',
+      (gauge) => {
+        const { counters, waiting, outstanding } = this.#examiner
+        for (const [what, value] of Object.entries({ ...counters, waiting, outstanding })) gauge.labels(what).set(value)
+      },
+      ['what'],
+    )
+  }
+}
+
+function examinerSettings({ hostname, mail, dns }: Config): ExamineSettings {
+  return {
+    hostname,
+    dmarc: mail.dmarc,
+    deadline: mail.verdict_timeout,
+    trusted_sealers: mail.trusted_sealers,
+    dns: { servers: dns.servers, timeout: dns.timeout },
+    verify: true,
+  }
+}
+
+function screeningSettings({ mail, dns }: Config): ScreeningSettings {
+  return { dnsbl: mail.dnsbl, rspamd: mail.rspamd, dns: { servers: dns.servers, timeout: dns.timeout } }
+}
+
+function inboxSettings({ hostname, mail }: Config): InboxSettings {
+  return { hostname, domain: mail.domain, quota: mail.quota, strict_temperror: mail.strict_temperror }
+}
+
+async function receiverSettings({ hostname, smtp, data_dir }: Config): Promise<ReceiverSettings> {
+  const tls = smtp.tls
+    ? { cert: readFileSync(smtp.tls.cert, 'utf8'), key: readFileSync(smtp.tls.key, 'utf8') }
+    : await certificate(join(data_dir, 'tls'), hostname)
+  return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout }
+}
+
+function spelled({ host, port }: Endpoint): string {
+  return host === undefined ? `[::]:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto'
+import type { Server, Socket } from 'node:net'
+import { createSecureContext, TLSSocket } from 'node:tls'
+import { SMTPServer } from 'smtp-server'
+import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
+import type { Log } from '../core/log.ts'
+import { Guard } from './guard.ts'
+import type { ConnectionLimits } from './guard.ts'
+import { Intake } from './intake.ts'
+import type { IntakeLimits } from './intake.ts'
+import { addressesOf, listenOn } from './listening.ts'
+import type { Mailroom } from './mailroom.ts'
+import { Visit } from './visit.ts'
+import type { VisitLimits } from './visit.ts'
+
+/** Durations in milliseconds, sizes in octets. */
+export interface ReceiverSettings extends ConnectionLimits, VisitLimits, IntakeLimits {
+  /** The name in the greeting and in our trace fields. */
+  hostname: string
+  /** `127.0.0.1:2525`, `[::]:25`; port 0 takes any free one. */
+  listen: string[]
+  /** PEM. */
+  tls: { cert: string; key: string }
+  /** How long a client must hold its tongue before our 220; 0 asks for none. */
+  greeting_delay: number
+  max_recipients: number
+  idle_timeout: number
+}
+
+/** How long messages in flight may take to end when the box stops, in milliseconds. */
+const patience = 5000
+
+/** Takes mail from strangers by SMTP (RFC 5321), refuses what is not for us, and says 250 only when the mailroom has kept it. */
+export class Receiver {
+  readonly #intake: Intake
+  readonly #counts = { connections: 0, sessions: 0, refused_connections: 0 }
+  readonly #log: Log
+  readonly #guard = new Guard()
+  readonly #visits = new Map<string, Visit>()
+  #settings: ReceiverSettings
+  #smtp: SMTPServer | null = null
+  #servers: Server[] = []
+  #emptied: () => void = () => undefined
+
+  constructor(settings: ReceiverSettings, mailroom: Mailroom, log: Log) {
+    this.#settings = settings
+    this.#log = log
+    this.#intake = new Intake(() => this.#settings, mailroom, log)
+  }
+
+  /** Counts since the box started, octets of kept messages among them; `connections` is how many are open now. */
+  get stats(): Readonly<Record<keyof Intake['stats'] | 'connections' | 'sessions' | 'refused_connections', number>> {
+    return { ...this.#counts, ...this.#intake.stats }
+  }
+
+  /** Where the receiver listens; empty unless started. */
+  get addresses(): { host: string; port: number }[] {
+    return addressesOf(this.#servers)
+  }
+
+  /** Listens on every address, or throws and listens on none. */
+  async start(): Promise<void> {
+    checkCertificate(this.#settings)
+    this.#smtp = this.#library()
+    this.#servers = await listenOn(
+      this.#settings.listen,
+      (socket) => this.#accept(socket),
+      (error) => this.#log.warn({ err: error }, 'A connection could not be accepted'),
+    )
+  }
+
+  /** Takes no more; waits at most five seconds for messages on their way in. */
+  async stop(): Promise<void> {
+    for (const server of this.#servers) server.close()
+    this.#servers = []
+    for (const visit of this.#visits.values()) visit.leave()
+    if (this.#visits.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#emptied = resolve
+        setTimeout(resolve, patience).unref()
+      })
+    }
+    for (const visit of this.#visits.values()) visit.destroy()
+  }
+
+  /** Takes over all settings but `listen`; the certificate for new sessions, the old ones live on. Throws on a bad one and changes nothing. */
+  reload(settings: ReceiverSettings): void {
+    checkCertificate(settings)
+    this.#settings = settings
+    this.#smtp?.updateSecureContext({ ...settings.tls, ...changeable(settings) })
+  }
+
+  #library(): SMTPServer {
+    const smtp = new SMTPServer({
+      ...this.#settings.tls,
+      ...changeable(this.#settings),
+      minVersion: 'TLSv1.2',
+      logger: false,
+      banner: '',
+      heloResponse: '%s',
+      disableReverseLookup: true,
+      authOptional: true,
+      disabledCommands: ['AUTH', 'HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD'],
+      hideENHANCEDSTATUSCODES: false,
+      hideDSN: true,
+      hideREQUIRETLS: true,
+      rejectOversized: true,
+      lenientAddressParsing: true,
+      maxCommandLength: 2048,
+      onSecure: (socket, session, callback) => {
+        this.#secured(socket, session.id)
+        callback()
+      },
+      // Answered on a fresh stack, so that a heap of pipelined commands leaves every other session its turn.
+      onMailFrom: (path, session, answer) => setImmediate(answer, this.#intake.sender(path, session)),
+      onRcptTo: (path, session, answer) => {
+        this.#intake
+          .recipient(path, session)
+          .then((error) => setImmediate(answer, error))
+          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
+      },
+      onData: (stream, session, answer) => {
+        const visit = this.#visits.get(session.id)
+        if (visit) this.#intake.message(visit, stream, session, answer)
+      },
+      onClose: (session) => this.#left(session.id),
+    })
+    // Without a listener one reset connection ends the process.
+    smtp.on('error', (error) => this.#log.debug({ err: error }, 'An SMTP connection failed'))
+    return smtp
+  }
+
+  #accept(socket: Socket): void {
+    socket.on('error', () => socket.destroy())
+    const address = socket.remoteAddress
+    if (!this.#smtp || address === undefined) {
+      socket.destroy()
+      return
+    }
+    const verdict = this.#guard.admit(address, this.#settings)
+    if (verdict !== 'welcome') {
+      this.#counts.refused_connections++
+      const text = verdict === 'full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
+      socket.end(`421 ${text}\r\n`)
+      socket.destroySoon()
+      return
+    }
+    this.#counts.sessions++
+    this.#counts.connections = this.#guard.open
+    this.#welcome(this.#smtp, socket, address)
+  }
+
+  #welcome(smtp: SMTPServer, socket: Socket, address: string): void {
+    const connection = new SMTPConnection(smtp, socket, { id: randomBytes(8).toString('hex') })
+    smtp.connections.add(connection)
+    this.#visits.set(connection.id, new Visit(connection.id, address, socket, connection, () => this.#settings))
+    connection.on('error', (error) => smtp.emit('error', error))
+    // The library greets after a fixed tenth of a second, by this method; we keep its watch on early talkers but not its clock.
+    const greet = connection.connectionReady.bind(connection)
+    connection.connectionReady = () => undefined
+    connection.init()
+    if (this.#settings.greeting_delay > 0) setTimeout(greet, this.#settings.greeting_delay).unref()
+    else setImmediate(greet)
+  }
+
+  #secured(socket: Socket, id: string): void {
+    if (!(socket instanceof TLSSocket)) return
+    // The library listens for one error of a TLS socket; a second must not end the process either.
+    socket.on('error', () => socket.destroy())
+    const tls = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name }
+    this.#visits.get(id)?.secured(socket, tls)
+  }
+
+  #left(id: string): void {
+    const visit = this.#visits.get(id)
+    if (!visit) return
+    this.#visits.delete(id)
+    visit.ended()
+    this.#guard.release(visit.address)
+    this.#counts.connections = this.#guard.open
+    if (this.#visits.size === 0) this.#emptied()
+  }
+}
+
+/** The library's option for each setting that may change while it runs. */
+function changeable(settings: ReceiverSettings) {
+  return {
+    name: settings.hostname,
+    size: settings.size,
+    maxRecipients: settings.max_recipients,
+    socketTimeout: settings.idle_timeout,
+  }
+}
+
+/** The library would fall back to a key that everyone has, or lose the certificate it holds. */
+function checkCertificate({ tls }: ReceiverSettings): void {
+  if (!tls.cert || !tls.key) throw new Error('The mail receiver needs a TLS certificate and its key')
+  createSecureContext(tls)
+}

@@ -1,0 +1,143 @@
+import { performance } from 'node:perf_hooks'
+import { Worker } from 'node:worker_threads'
+import type { ExamineSettings, Order, Report, Result, Start, Task } from './examine.ts'
+import type { Envelope } from './model.ts'
+
+/** A message (or, without an envelope, one attachment of it) on its way through a worker. */
+export interface Job {
+  raw: Buffer
+  envelope: Envelope | null
+  attachment: number
+  /** It was in a worker that died, so it goes alone now. */
+  suspect: boolean
+  done(result: Result, octets: Uint8Array): void
+  /** It was the only one in a worker that died. */
+  killed(why: End): void
+}
+
+/** Why a worker is no more. */
+export type End = 'deadline' | 'memory' | 'crash'
+
+export interface SeatOptions {
+  url: URL
+  start: Start
+  /** Megabytes of heap. */
+  memory: number
+  /** The worker can take more. */
+  onFree(): void
+  onEnd(seat: Seat, why: End, started: boolean): void
+}
+
+/** One worker thread and the jobs in it. */
+export class Seat {
+  readonly #worker: Worker
+  readonly #options: SeatOptions
+  readonly #jobs = new Map<number, { job: Job; since: number }>()
+  #started = false
+  #ended = false
+  #octets = 0
+  #seen = 0
+  #next = 1
+
+  constructor(options: SeatOptions) {
+    this.#options = options
+    this.#worker = new Worker(options.url, {
+      workerData: options.start,
+      resourceLimits: { maxOldGenerationSizeMb: options.memory },
+    })
+    this.#worker.on('message', (report: Report) => this.#hear(report))
+    this.#worker.on('error', (error: Error) => this.end(codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash'))
+    this.#worker.on('exit', () => this.end('crash'))
+    this.#seen = performance.now()
+  }
+
+  get started(): boolean {
+    return this.#started && !this.#ended
+  }
+
+  get count(): number {
+    return this.#jobs.size
+  }
+
+  /** Octets of the messages in it. */
+  get octets(): number {
+    return this.#octets
+  }
+
+  /** The jobs in it, the oldest first. */
+  get jobs(): Job[] {
+    return [...this.#jobs.values()].map(({ job }) => job)
+  }
+
+  /** Sends these jobs in one go. The messages are copied: the caller keeps its own. */
+  post(jobs: Job[]) {
+    const now = performance.now()
+    if (this.#jobs.size === 0) this.#seen = now
+    const octets = new Uint8Array(jobs.reduce((sum, job) => sum + job.raw.length, 0))
+    let position = 0
+    const tasks = jobs.map((job): Task => {
+      octets.set(job.raw, position)
+      const id = this.#next++
+      this.#jobs.set(id, { job, since: now })
+      const start = position
+      position += job.raw.length
+      return { id, start, end: position, envelope: job.envelope, attachment: job.attachment }
+    })
+    this.#octets += octets.length
+    const order: Order = { tasks: JSON.stringify(tasks), octets: octets.buffer }
+    this.#worker.postMessage(order, [octets.buffer])
+  }
+
+  reload(settings: ExamineSettings) {
+    const order: Order = { settings }
+    this.#worker.postMessage(order, [])
+  }
+
+  /** Ends the worker when it was silent, or a job was in it, for longer than these milliseconds. */
+  check(silence: number, life: number) {
+    const now = performance.now()
+    const oldest = this.#jobs.values().next().value
+    const silent =
+      (oldest !== undefined || !this.#started) && now - this.#seen > (this.#started ? silence : Math.max(silence, 30_000))
+    if (silent || (oldest && now - oldest.since > life)) this.end('deadline')
+  }
+
+  /** Ends the worker, whatever it is doing; what was in it is left to `onEnd`. */
+  end(why: End) {
+    if (this.#ended) return
+    this.#ended = true
+    void this.#worker.terminate()
+    this.#options.onEnd(this, why, this.#started)
+  }
+
+  /** Ends the worker without a word to `onEnd`. */
+  async dismiss() {
+    this.#ended = true
+    await this.#worker.terminate()
+  }
+
+  #hear(report: Report) {
+    if (this.#ended) return
+    this.#seen = performance.now()
+    if ('results' in report) {
+      const results: Result[] = JSON.parse(report.results)
+      for (const result of results) {
+        const entry = this.#jobs.get(result.id)
+        if (!entry) continue
+        this.#jobs.delete(result.id)
+        this.#octets -= entry.job.raw.length
+        entry.job.done(result, new Uint8Array(report.octets, ...spanOf(result)))
+      }
+    } else if (this.#started) return
+    this.#started = true
+    this.#options.onFree()
+  }
+}
+
+function spanOf({ span }: Result): [number, number] {
+  return span ? [span[0], span[1] - span[0]] : [0, 0]
+}
+
+function codeOf(error: Error): unknown {
+  return 'code' in error ? error.code : undefined
+}

@@ -1,0 +1,156 @@
+import { authenticationResults, domainName, oneLine } from './authentication-results.ts'
+import { askForKeys, checkPolicy, checkSignatures, checkSpf } from './checks.ts'
+import type { Arc, Signature, Signed, Spf } from './checks.ts'
+import { Inquiry } from './dns.ts'
+import type { Lookup } from './dns.ts'
+import { authorOf, readHeader } from './fields.ts'
+import type { Author, Header } from './fields.ts'
+import type { Address, Authentication, AuthResult, Envelope, Verdict } from './model.ts'
+
+export interface VerdictSettings {
+  /** Our name in Authentication-Results (RFC 8601 2.5). */
+  hostname: string
+  /** The strongest thing done about a DMARC failure; a sender's policy below it stands as it is. */
+  dmarc: 'reject' | 'quarantine' | 'none'
+  /** Milliseconds until whatever has no answer is a temperror. */
+  deadline: number
+  /** Domains whose ARC seals are believed (RFC 8617 7.2). */
+  trusted_sealers: string[]
+}
+
+type Dmarc = Authentication['dmarc']
+
+const noAuthor = 'no author: From is missing or cannot be read'
+const ambiguous = 'the From field can be read in two ways'
+
+/** Says what SPF, DKIM, DMARC and ARC make of a message, and what to do about it. Never rejects: trouble of ours reads as temperror. */
+export async function judge(raw: Buffer, envelope: Envelope, lookup: Lookup, settings: VerdictSettings): Promise<Verdict> {
+  const inquiry = new Inquiry(lookup, settings)
+  try {
+    return await weigh(raw, envelope, inquiry, settings)
+  } catch (error) {
+    return undecided(
+      envelope,
+      settings.hostname,
+      `the checks did not finish: ${error instanceof Error ? error.message : 'unknown'}`,
+    )
+  } finally {
+    inquiry.close()
+  }
+}
+
+/** The verdict on a message that was not judged: one result throughout, and kept. */
+export function undecided(envelope: Envelope, hostname: string, why: string, result: AuthResult = 'temperror'): Verdict {
+  const reason = oneLine(why)
+  const authentication: Authentication = {
+    spf: { result, domain: null, reason },
+    dkim: [],
+    dmarc: { result, domain: null, policy: null, aligned_by: [], reason },
+    arc: { result, chain: 0, reason },
+  }
+  return {
+    authentication,
+    verified_domain: null,
+    action: 'keep',
+    reply: null,
+    authentication_results: authenticationResults(hostname, authentication, envelope),
+  }
+}
+
+/** Takes a DMARC pass back when the From that is shown is not the one that was checked: two readers of one field must agree. */
+export function confirm(verdict: Verdict, shown: Address | null, envelope: Envelope, settings: VerdictSettings): Verdict {
+  if (verdict.verified_domain === null) return verdict
+  if (shown && domainOf(shown.address) === verdict.verified_domain) return verdict
+  const dmarc: Dmarc = { ...verdict.authentication.dmarc, result: 'fail', aligned_by: [], reason: ambiguous }
+  return conclude({ ...verdict.authentication, dmarc }, null, envelope, settings)
+}
+
+async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
+  const header = readHeader(raw)
+  const author = authorOf(raw, header)
+  // The author's policy and the keys are asked for first, so that no slow sender can keep them from being read in time.
+  const policy = author.address === null ? null : checkPolicy(author.address, [], [], inquiry)
+  askForKeys(raw, header, inquiry)
+  const [spf, signed] = await Promise.all([
+    checkSpf(envelope, inquiry, settings.hostname),
+    checkSignatures(raw, header, inquiry, settings.trusted_sealers),
+    policy,
+  ])
+  const dmarc = await checkDmarc(author, header, spf, signed, inquiry)
+  const dkim = signed.dkim.map(({ result, domain, selector, algorithm, aligned, reason }) => ({
+    result,
+    domain,
+    selector,
+    algorithm,
+    aligned,
+    reason,
+  }))
+  const { result, chain, reason, vouched } = signed.arc
+  return conclude({ spf, dkim, dmarc, arc: { result, chain, reason } }, vouched, envelope, settings)
+}
+
+function conclude(
+  authentication: Authentication,
+  vouched: Arc['vouched'],
+  envelope: Envelope,
+  settings: VerdictSettings,
+): Verdict {
+  const { dmarc } = authentication
+  if (dmarc.result === 'fail' && vouched !== null) dmarc.reason = `overridden: ${vouched} saw a pass (ARC)`
+  const action = dmarc.result === 'fail' && vouched === null ? actionOn(dmarc, settings.dmarc) : 'keep'
+  const text = `This message fails DMARC, and ${oneLine(dmarc.domain ?? '')} asks receivers to reject such mail (RFC 9989)`
+  return {
+    authentication,
+    verified_domain: dmarc.result === 'pass' ? dmarc.domain : null,
+    action,
+    reply: action === 'reject' ? { code: 550, enhanced: '5.7.26', text } : null,
+    authentication_results: authenticationResults(settings.hostname, authentication, envelope),
+  }
+}
+
+function actionOn(dmarc: Dmarc, strongest: VerdictSettings['dmarc']): Verdict['action'] {
+  if (strongest === 'none') return 'keep'
+  // RFC 9989 11.5: several authors, or one that reads in two ways, is suspect whatever the policy.
+  const suspect = dmarc.reason !== noAuthor && (dmarc.policy === null || dmarc.reason === ambiguous)
+  if (dmarc.policy === 'reject') return strongest === 'reject' ? 'reject' : 'spam'
+  return dmarc.policy === 'quarantine' || suspect ? 'spam' : 'keep'
+}
+
+async function checkDmarc(author: Author, header: Header, spf: Spf, signed: Signed, inquiry: Inquiry): Promise<Dmarc> {
+  const failed: Dmarc = { result: 'fail', domain: null, policy: null, aligned_by: [], reason: null }
+  if (!header.complete) return { ...failed, reason: 'the header is too long' }
+  if (author.address === null) return { ...failed, reason: author.reason === 'no-author' ? noAuthor : author.reason }
+  const whole = signed.dkim.filter((signature) => !signature.partial)
+  const passed = whole.filter(({ result }) => result === 'pass')
+  const answer = await checkPolicy(author.address, sender(spf, 'pass'), domains(passed), inquiry)
+  const { domain, policy } = answer
+  if (signed.authors && (signed.authors.length !== 1 || domainOf(signed.authors[0] ?? '') !== domainOf(author.address)))
+    return { ...failed, domain, policy, reason: ambiguous }
+  for (const signature of passed) signature.aligned = answer.aligned.has(signature.domain)
+  const dmarc: Dmarc = {
+    result: answer.result,
+    domain,
+    policy,
+    aligned_by: [...(answer.spf ? ['spf' as const] : []), ...(passed.some(({ aligned }) => aligned) ? ['dkim' as const] : [])],
+    reason: answer.reason ? oneLine(answer.reason) : null,
+  }
+  const open = whole.filter(({ result }) => result === 'pass' || result === 'temperror')
+  if (dmarc.result !== 'fail' || (open.length === passed.length && spf.result !== 'temperror')) return dmarc
+  // What could not be looked up might have passed: no one is refused for a DNS failure.
+  const senders = [...sender(spf, 'pass'), ...sender(spf, 'temperror')]
+  const hopeful = await checkPolicy(author.address, senders, domains(open), inquiry)
+  if (hopeful.result === 'fail') return dmarc
+  return { ...dmarc, result: 'temperror', reason: 'DNS failure: an aligned SPF or DKIM result is not known' }
+}
+
+function sender(spf: Spf, result: AuthResult): string[] {
+  return spf.result === result && spf.domain ? [spf.domain] : []
+}
+
+function domains(signatures: Signature[]): string[] {
+  return signatures.map(({ domain }) => domain)
+}
+
+function domainOf(address: string): string {
+  return domainName(address.slice(address.lastIndexOf('@') + 1))
+}

@@ -1,0 +1,150 @@
+import type { Socket } from 'node:net'
+import { Refusal } from './refusal.ts'
+
+/** What a visit needs of the library's connection; `send` answers one command and `close` ends the session after it. */
+export interface Connection {
+  send(code: number, data?: string | string[] | null, context?: string | false): void
+  close(): void
+  session: { envelope?: { rcptTo: unknown[] } }
+}
+
+export interface VisitLimits {
+  max_errors: number
+  max_commands: number
+  session_timeout: number
+}
+
+/** Recipients beyond the limit that a client may name in one session before each of them counts (Postfix calls it overshoot). */
+const overshootAllowance = 1000
+
+/** How long the reply to an oversized message may take to arrive, in milliseconds, before the connection is cut. */
+const linger = 1000
+
+/**
+ * One client's session: how far it is, what it has spent of our patience, and the one place its replies pass. Every command is answered
+ * exactly once, so counting replies counts commands, pipelined ones too, and the last allowed one is the last that runs.
+ */
+export class Visit {
+  readonly id: string
+  /** The address as counted by the guard. */
+  readonly address: string
+  /** Set once the session is under TLS. */
+  tls: { version: string; cipher: string } | null = null
+  /** `receiving` a message, or `keeping` it: then no clock but the mailroom's runs. */
+  phase: 'talking' | 'receiving' | 'keeping' = 'talking'
+  #socket: Socket
+  readonly #connection: Connection
+  readonly #send: Connection['send']
+  readonly #limits: () => VisitLimits
+  readonly #life: NodeJS.Timeout
+  #commands = 0
+  #errors = 0
+  #overshoot = 0
+  #settling: 'message' | 'hang up' | null = null
+  #leaving = false
+
+  constructor(id: string, address: string, socket: Socket, connection: Connection, limits: () => VisitLimits) {
+    this.id = id
+    this.address = address
+    this.#socket = socket
+    this.#connection = connection
+    this.#send = connection.send.bind(connection)
+    this.#limits = limits
+    connection.send = (code, data, context) => this.#reply(code, data, context)
+    this.#life = setTimeout(() => this.#expire(), limits().session_timeout)
+  }
+
+  /** The session moved under TLS, to another socket. */
+  secured(socket: Socket, tls: { version: string; cipher: string }): void {
+    this.#socket = socket
+    this.tls = tls
+  }
+
+  /** Runs the callback that makes the library answer a message. After `hang up` the session is over, whatever is pipelined behind. */
+  settle(then: 'message' | 'hang up', answer: () => void): void {
+    this.#settling = then
+    answer()
+  }
+
+  /** A client that goes on sending when it was told the limit: it hears why, and no more of it is read. */
+  cut(refusal: Refusal): void {
+    this.#say(refusal.code, refusal.enhanced, refusal.text)
+    this.#connection.close()
+    this.#socket.pause()
+    setTimeout(() => this.#socket.destroy(), linger).unref()
+  }
+
+  /** Asks the client to go: at once, or after the message it is sending. */
+  leave(): void {
+    this.#leaving = true
+    if (this.phase === 'talking') this.#say(421, '4.3.2', 'Closing down, come back later')
+  }
+
+  /** The connection ended. */
+  ended(): void {
+    clearTimeout(this.#life)
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #reply(code: number, data: string | string[] | null | undefined, context: string | false | undefined): void {
+    const settled = this.#settling !== null && code !== 354
+    if (settled) this.#settle(code)
+    else this.#commands++
+    if (code >= 400 && !this.#excused(context)) this.#errors++
+    if (this.#worn()) return this.#say(421, '4.7.0', 'Too many errors or commands')
+    this.#pass(code, data, context)
+    if (settled) this.#afterMessage()
+  }
+
+  #settle(code: number): void {
+    this.phase = 'talking'
+    // A message costs the client more than a command; only a delivered one earns back its errors.
+    this.#commands = 0
+    if (code !== 250) return
+    this.#errors = 0
+    this.#life.refresh()
+  }
+
+  #afterMessage(): void {
+    const hangUp = this.#settling === 'hang up'
+    this.#settling = null
+    if (hangUp) this.#connection.close()
+    else if (this.#leaving) this.leave()
+  }
+
+  /** The recipients of a transaction do not count as commands. */
+  #worn(): boolean {
+    const { max_errors, max_commands } = this.#limits()
+    if (this.#errors <= max_errors && this.#commands <= max_commands) return false
+    return this.#errors > max_errors || this.#commands > max_commands + (this.#connection.session.envelope?.rcptTo.length ?? 0)
+  }
+
+  #excused(context: string | false | undefined): boolean {
+    if (context !== 'TOO_MANY_RECIPIENTS' || this.#overshoot >= overshootAllowance) return false
+    this.#overshoot++
+    this.#commands--
+    return true
+  }
+
+  /** The library's replies, mended where its code or text would mislead; ours carry their enhanced code already. */
+  #pass(code: number, data: string | string[] | null | undefined, context: string | false | undefined): void {
+    if (typeof data === 'string' && /^[245]\.\d{1,3}\.\d{1,3} /.test(data)) return this.#send(code, data, false)
+    if (code === 530) return this.#say(555, '5.5.4', 'Parameter not recognized')
+    if (code !== 500) return this.#send(code, data, context)
+    this.#say(500, '5.5.2', 'Command not recognized')
+    // What follows BDAT is a message (RFC 3030), not commands: nothing behind it may run.
+    if (context === 'BDAT') this.#connection.close()
+  }
+
+  #say(code: number, enhanced: string, text: string): void {
+    this.#send(code, `${enhanced} ${text}`, false)
+  }
+
+  #expire(): void {
+    if (this.phase === 'keeping') this.#life.refresh()
+    else this.#say(421, '4.4.2', 'This session has lasted too long')
+  }
+}

@@ -1,0 +1,79 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { expect, test, vi } from 'vitest'
+import { addConfigCommand } from '../../src/commands/config.ts'
+import { Config, loadConfig } from '../../src/config.ts'
+import { example, jsonSchema } from '../../src/config/documents.ts'
+import { certificate } from '../../src/mail/certificate.ts'
+
+const kept = (name: string) => readFile(join(import.meta.dirname, '../../config', name), 'utf8')
+
+async function printed(...words: string[]): Promise<string> {
+  const lines: string[] = []
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    lines.push(String(text))
+    return true
+  })
+  const program = new Command('pillarbox').exitOverride()
+  addConfigCommand(program)
+  await program.parseAsync(words, { from: 'user' })
+  vi.restoreAllMocks()
+  return lines.join('')
+}
+
+test('the example in the repository is the one the settings make', async () => {
+  expect(await kept('pillarbox.example.yaml')).toBe(example(Config))
+  expect(await printed('config', 'example')).toBe(example(Config))
+})
+
+test('the JSON Schema in the repository is the one the settings make', async () => {
+  expect(await kept('pillarbox.schema.json')).toBe(jsonSchema(Config))
+  expect(await printed('config', 'schema')).toBe(jsonSchema(Config))
+})
+
+test('editors find the schema beside the example', async () => {
+  expect((await kept('pillarbox.example.yaml')).split('\n')[0]).toBe('# yaml-language-server: $schema=./pillarbox.schema.json')
+})
+
+test('the example loads as it is, and with every setting uncommented', async () => {
+  const cwd = await mkdtemp(join(tmpdir(), 'pillarbox-example-'))
+  try {
+    const text = await kept('pillarbox.example.yaml')
+    await writeFile(join(cwd, 'pillarbox.yaml'), text)
+    expect(await loadConfig({ env: {}, cwd })).toEqual(await loadConfig({ file: '/dev/null', env: {}, cwd }))
+
+    const secrets = join(cwd, 'secrets')
+    await mkdir(secrets)
+    for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password']) {
+      await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
+    }
+    await certificate(join(cwd, 'tls'), 'mx.example.com')
+    const whole = text.replace(/^( *)#(?=\S)/gm, '$1').replaceAll('/run/secrets', secrets)
+    expect(whole).not.toMatch(/^ *#\S/m)
+    await writeFile(join(cwd, 'pillarbox.yaml'), whole)
+    expect(await loadConfig({ env: {}, cwd })).toMatchObject({
+      hostname: 'mx.example.com',
+      bootstrap_key: 'a-secret-of-twenty-characters',
+      http: { tls: { cert: join(cwd, 'tls/cert.pem') }, cors_origins: ['https://app.example.com'] },
+      mail: { rspamd: { url: 'http://127.0.0.1:11334' } },
+    })
+  } finally {
+    await rm(cwd, { recursive: true, force: true })
+  }
+})
+
+test('config check says what is wrong, and that all is well', async () => {
+  const cwd = await mkdtemp(join(tmpdir(), 'pillarbox-check-'))
+  try {
+    await writeFile(join(cwd, 'good.yaml'), 'hostname: mx.example.com\n')
+    await writeFile(join(cwd, 'bad.yaml'), 'hostnam: mx.example.com\n')
+    expect(await printed('config', 'check', '--config', join(cwd, 'good.yaml'))).toBe('The configuration is good.\n')
+    await expect(printed('config', 'check', '--config', join(cwd, 'bad.yaml'))).rejects.toThrow(
+      `${cwd}/bad.yaml:1:1 hostnam: is no setting, did you mean hostname?`,
+    )
+  } finally {
+    await rm(cwd, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,169 @@
+import { gzipSync } from 'node:zlib'
+import { assert, dictionary, jsonValue, property, string } from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseJson } from '../../src/http/json.ts'
+import { errorOf, openToybox, toyId } from './toy-box.ts'
+import type { Toybox } from './toy-box.ts'
+
+let box: Toybox
+
+beforeAll(async () => {
+  box = await openToybox()
+})
+
+afterAll(async () => {
+  await box.server.stop()
+})
+
+const make = async (body: unknown, headers: Record<string, string> = {}) =>
+  await box.call('POST', '/v1/toys', { key: 'free', body, headers })
+
+const deep = (levels: number) => `{"metadata":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`
+
+describe('a body is refused as malformed_json', () => {
+  test.each([
+    ['when it ends early', '{"name":'],
+    ['when it is no object', '["name"]'],
+    ['when it is a text', '"name"'],
+    ['when it is null', 'null'],
+    ['when a key comes twice', '{"name":"a","name":"b"}'],
+    ['when a key comes twice in two spellings', '{"name":"a","\\u006eame":"b"}'],
+    ['when a key comes twice deep inside', '{"name":"a","metadata":{"x":[{"y":1,"y":2}]}}'],
+    ['when a key is __proto__', '{"name":"a","__proto__":{"colour":"red"}}'],
+    ['when a key is __proto__ in escapes', '{"name":"a","metadata":{"\\u005f_proto__":1}}'],
+    ['when it is nested too deep', deep(40)],
+    ['when it is nested absurdly deep', `{"metadata":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+    ['when a number is beyond all bounds', '{"name":"a","metadata":{"x":1e400}}'],
+    ['when a number would lose digits', '{"name":"a","metadata":{"x":9007199254740993}}'],
+    ['when a number is negative zero', '{"name":"a","metadata":{"x":-0}}'],
+    ['when a text holds NUL', '{"name":"a\\u0000b"}'],
+    ['when a text holds half a surrogate pair', '{"name":"a\\ud800"}'],
+    ['when it is no UTF-8', Buffer.from([0x7b, 0x22, 0x61, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+  ])('%s', async (_, body) => {
+    expect(await errorOf(await make(body))).toMatchObject({ type: 'invalid_request', status: 400, code: 'malformed_json' })
+  })
+})
+
+test('what is only unusual is taken', async () => {
+  const metadata = { 'a"b\\': 'ü😀', list: [1, -1.5, 1e21, true, null, ['x', { y: [] }]], ' ': '', constructor: 'c' }
+  const response = await make(JSON.stringify({ name: 'Bär \u{1f43b}', metadata }, null, 2))
+  expect(await response.json()).toMatchObject({ name: 'Bär 🐻', metadata })
+})
+
+test('every JSON object that JavaScript writes is read back the same', () => {
+  let compared = 0
+  assert(
+    property(dictionary(string({ unit: 'binary' }), jsonValue({ maxDepth: 5 })), (value) => {
+      const text = JSON.stringify(value)
+      const refused = /\\u0000|__proto__|[[:,]-0|\\ud[89a-f]/.test(text) || /\d{16,}/.test(text) || /[\d.e+-]{33,}/.test(text)
+      if (refused) return true
+      compared++
+      return JSON.stringify(parseJson(Buffer.from(text))) === text
+    }),
+    { numRuns: 500 },
+  )
+  expect(compared).toBeGreaterThan(50)
+})
+
+test.each([
+  ['no body', undefined],
+  ['an empty body', ''],
+  ['an empty object', '{}'],
+])('%s is an empty object, whatever the method', async (_, body) => {
+  const headers = { 'Content-Type': 'application/json' }
+  for (const [method, path] of [
+    ['POST', `/v1/toys/${toyId}/key`],
+    ['DELETE', `/v1/toys/${toyId}`],
+  ] as const) {
+    expect((await box.call(method, path, { body, headers })).status).toBe(200)
+  }
+  const raw = await box.raw(
+    `GET /v1/toys/${toyId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\nContent-Type: application/json\r\nContent-Length: ${body?.length ?? 0}\r\nConnection: close\r\n\r\n${body ?? ''}`,
+  )
+  expect(raw).toContain('HTTP/1.1 200 OK')
+})
+
+test.each([
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'application/vnd.api+json',
+  'application/json; charset=utf-7',
+  'multipart/form-data; boundary=b',
+])('a body of type %s is refused', async (type) => {
+  const response = await make('{"name":"a"}', { 'Content-Type': type })
+  expect(await errorOf(response)).toMatchObject({ status: 400, code: 'unsupported_media_type' })
+})
+
+test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'])(
+  'a body of type %s is read',
+  async (type) => {
+    expect((await make('{"name":"a"}', { 'Content-Type': type })).status).toBe(201)
+  },
+)
+
+test('a compressed body is refused before it is unpacked', async () => {
+  for (const encoding of ['gzip', 'br', 'deflate', 'x-unheard-of', 'identity, gzip']) {
+    const response = await make(new Uint8Array(gzipSync(Buffer.alloc(10_000_000, 32))), { 'Content-Encoding': encoding })
+    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'unsupported_encoding' })
+  }
+  expect((await make('{"name":"a"}', { 'Content-Encoding': 'identity' })).status).toBe(201)
+})
+
+test('a body over the limit is refused, announced or not', async () => {
+  const big = JSON.stringify({ name: 'a', metadata: { x: 'x'.repeat(1024 * 1024) } })
+  expect(await errorOf(await make(big))).toMatchObject({ status: 400, code: 'body_too_large' })
+  const chunks = await fetch(`${box.base}/v1/toys`, {
+    method: 'POST',
+    headers: { Authorization: 'Bearer free', 'Content-Type': 'application/json' },
+    body: new Blob([big]).stream(),
+    duplex: 'half',
+  })
+  expect(await errorOf(chunks)).toMatchObject({ status: 400, code: 'body_too_large' })
+})
+
+describe('a wrong field is named, and what would be right is said', () => {
+  test.each([
+    [{ nmae: 'a' }, 'nmae', 'Unknown field "nmae". Did you mean "name"?'],
+    [{ name: 'a', owner: { emial: 'a@b.test' } }, 'owner.emial', 'Unknown field "emial". Did you mean "email"?'],
+    [{}, 'name', 'name is required.'],
+    [{ name: 7 }, 'name', 'name must be a string.'],
+    [{ name: '' }, 'name', 'name must have at least 1 character.'],
+    [{ name: 'x'.repeat(30) }, 'name', 'name must have at most 20 characters.'],
+    [{ name: 'a', colour: 'green' }, 'colour', 'colour must be one of red, blue.'],
+    [{ name: 'a', to: 7 }, 'to', 'to must be a string, or a list.'],
+    [{ name: 'a', to: ['b', 7] }, 'to.1', 'to.1 must be a string.'],
+    [{ name: 'a', budget_cents: 1.5 }, 'budget_cents', 'budget_cents must be a whole number.'],
+    [{ name: 'a', budget_cents: -1 }, 'budget_cents', 'budget_cents must be at least 0.'],
+    [{ name: 'a', owner: { email: 'nobody' } }, 'owner.email', 'owner.email must be an e-mail address.'],
+  ])('%j', async (body, param, message) => {
+    expect(await errorOf(await make(body))).toMatchObject({ type: 'invalid_request', param, message })
+  })
+
+  test('a field far from all others is answered with the list', async () => {
+    const error = await errorOf(await make({ name: 'a', account_id: 'acct_1' }))
+    expect(error).toMatchObject({ param: 'account_id', code: 'unknown_field' })
+    expect(error.message).toContain('name, colour, to')
+  })
+
+  test('also on calls that take no body', async () => {
+    const response = await box.call('POST', `/v1/toys/${toyId}/key`, { body: { force: true } })
+    expect(await errorOf(response)).toMatchObject({ param: 'force', code: 'unknown_field' })
+  })
+})
+
+describe('a query is as strict as a body', () => {
+  test.each([
+    ['limt=5', 'limt', 'Unknown parameter "limt". Did you mean "limit"?'],
+    ['limit=5&limit=6', 'limit', 'The parameter "limit" is there twice.'],
+    ['limit=0', 'limit', 'limit must be a whole number from 1 to 200.'],
+    ['limit=', 'limit', 'limit must be a whole number from 1 to 200.'],
+    ['limit=1e1', 'limit', 'limit must be a whole number from 1 to 200.'],
+    ['unread=yes', 'unread', 'unread must be true or false.'],
+    ['cursor=', 'cursor', 'cursor must have at least 1 character.'],
+    ['cursor=a%00b', 'cursor', '"cursor" holds the character NUL.'],
+    ['__proto__=x', '__proto__', undefined],
+  ])('%s', async (query, param, message) => {
+    const error = await errorOf(await box.call('GET', `/v1/toys?${query}`))
+    expect(error).toMatchObject({ type: 'invalid_request', param, ...(message ? { message } : {}) })
+  })
+})

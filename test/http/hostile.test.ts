@@ -1,0 +1,147 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import { Listener } from '../../src/http/listener.ts'
+import { errorOf, exchange, openToybox, toyId } from './toy-box.ts'
+import type { Toybox } from './toy-box.ts'
+
+let box: Toybox
+
+beforeAll(async () => {
+  box = await openToybox({ public_rate_limit: 100_000 })
+})
+
+afterAll(async () => {
+  await box.server.stop()
+})
+
+const get = (path: string, lines: string[] = []) =>
+  box.raw([`GET ${path} HTTP/1.1`, 'Authorization: Bearer free', 'Connection: close', ...lines, '', ''].join('\r\n'))
+
+describe('a request that could mean two things is refused', () => {
+  test.each([
+    ['two Host headers', ['Host: a', 'Host: b']],
+    ['no Host header', []],
+    ['a Host with a user part', ['Host: evil.test:x@good']],
+    ['two keys', ['Host: a', 'Authorization: Bearer all']],
+    ['two lengths', ['Host: a', 'Content-Length: 0', 'Content-Length: 5']],
+    ['a length and chunks', ['Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked']],
+    ['a header folded over two lines', ['Host: a', 'Transfer-Encoding:', ' chunked']],
+    ['a header with NUL', ['Host: a', 'X-A: b\0c']],
+    ['a header of 64 KiB', ['Host: a', `X-A: ${'b'.repeat(65_536)}`]],
+  ])('%s', async (_, lines) => {
+    const answer = await get('/v1/toys', lines)
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    const { error } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')).replace(/^[^{]*/, '')) as {
+      error: Record<string, unknown>
+    }
+    expect(error).toMatchObject({ type: 'invalid_request', status: 400 })
+    expect(answer).toContain(`X-Request-Id: ${String(error.request_id)}`)
+    expect(answer).not.toMatch(/HPE_|Error:| at /)
+  })
+})
+
+test('a second request hidden in the body of the first is never run', async () => {
+  const hidden = `DELETE /v1/toys/${toyId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\n\r\n`
+  const head = 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\n'
+  for (const attack of [
+    `${head}Content-Length: ${5 + hidden.length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    `${head}Content-Length: 0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
+    `${head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${hidden}`,
+    `${head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n${hidden}`,
+    `${head}Content-Length : 0\r\n\r\n${hidden}`,
+    `${head}Content-Length: +0\r\n\r\n${hidden}`,
+    `${head}Transfer-Encoding: chunked\r\n\r\n0\n\n${hidden}`,
+  ]) {
+    expect(await box.raw(attack)).not.toContain('"deleted":true')
+  }
+})
+
+test.each([
+  ['/v1/toys/%E0%A4%A', 400],
+  ['/v1/toys/%', 400],
+  ['/v1/toys/%00', 400],
+  ['/v1/toys/a%2fb', 400],
+  ['/v1/toys/..%2f..%2fetc', 400],
+  ['/../../etc/passwd', 404],
+  ['//evil.test/v1/toys', 404],
+  ['http://evil.test/v1/toys', 400],
+  ['/docs/..%2f..%2fpackage.json', 404],
+  ['/docs/package.json', 404],
+  [`/v1/${'a'.repeat(10_000)}`, 400],
+  ['/v1/toys?limit=%E0%A4%A', 400],
+])('%s is %i', async (path, status) => {
+  expect(await get(path, ['Host: x'])).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+})
+
+test.each([
+  'x',
+  'IDENT_01jd3v8m2ef1pbx9mz5k7q4w6a',
+  'ident_01jd3v8m2ef1pbx9mz5k7q4w6',
+  `ident_${'0'.repeat(60)}`,
+  "ident_1' OR '1'='1",
+])('the id %s has not the form of an id: 400', async (id) => {
+  expect(await errorOf(await box.call('GET', `/v1/toys/${encodeURIComponent(id)}`))).toMatchObject({
+    status: 400,
+    param: 'id',
+    code: 'bad_id',
+  })
+})
+
+test.each(['ident_00000000000000000000000000', 'email_01jd3v8m2ef1pbx9mz5k7q4w6a'])(
+  'the id %s may exist, but does not: 404',
+  async (id) => {
+    expect(await errorOf(await box.call('GET', `/v1/toys/${id}`))).toMatchObject({ status: 404, type: 'not_found' })
+  },
+)
+
+test('what is no HTTP at all gets an answer in the shape of every error', async () => {
+  for (const text of ['\x16\x03\x01\x02\x00', 'EHLO mail.test\r\n', 'GET / HTTP/9.9\r\n\r\n']) {
+    expect(await box.raw(text)).toContain('"type":"invalid_request"')
+  }
+})
+
+test('a client that vanishes in the middle of its body harms nobody', async () => {
+  for (let round = 0; round < 20; round++) {
+    await new Promise<void>((resolve) => {
+      const socket = connect(box.port, '127.0.0.1', () => {
+        const head = 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\n'
+        socket.write(`${head}Content-Length: 1000\r\n\r\n{"name"`, () => {
+          socket.resetAndDestroy()
+          resolve()
+        })
+      })
+    })
+  }
+  expect((await box.call('GET', '/v1/toys')).status).toBe(200)
+})
+
+const complain = () => ({ body: '{"error":{}}', requestId: 'req_1' })
+
+test('headers that trickle in are cut off with an answer', async () => {
+  const listener = new Listener((_, response) => response.end(), complain, { patience: { headers: 100, request: 200 } })
+  const { port } = await listener.start('127.0.0.1:0', 10)
+  expect(await exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow:')).toContain('HTTP/1.1 400 Bad Request')
+  await listener.close()
+})
+
+test('connections over the limit are turned away', async () => {
+  const listener = new Listener(
+    (_, response) => response.end('ok'),
+    () => ({ body: '', requestId: '' }),
+  )
+  const { port } = await listener.start('127.0.0.1:0', 1)
+  const first = connect(port, '127.0.0.1')
+  await new Promise((resolve) => first.once('connect', resolve))
+  expect(await exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toBe('')
+  first.destroy()
+  await listener.close()
+})
+
+test('a port that is taken is said at start', async () => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => holder.once('listening', resolve))
+  const { port } = holder.address() as { port: number }
+  await expect(openToybox({ listen: `127.0.0.1:${port}` })).rejects.toThrow('EADDRINUSE')
+  holder.close()
+})

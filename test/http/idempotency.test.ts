@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { sql } from '../../src/store/database.ts'
+import { openDatabase } from './memory-database.ts'
+import { errorOf, openToybox, toyId } from './toy-box.ts'
+import type { Toybox } from './toy-box.ts'
+
+const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }
+let database = openDatabase()
+let box: Toybox
+
+beforeEach(async () => {
+  database = openDatabase()
+  box = await openToybox({}, { clock, database })
+})
+
+afterEach(async () => {
+  await box.server.stop()
+})
+
+const make = async (name: string, idempotency: string, key = 'free', path = '/v1/toys') =>
+  await box.call('POST', path, { key, body: { name }, headers: { 'Idempotency-Key': idempotency } })
+
+test('the same call gets the first answer again: status, body, Location', async () => {
+  const first = await make('Bear', 'one')
+  const again = await make('Bear', 'one')
+  expect(again.status).toBe(201)
+  expect(await again.text()).toBe(await first.text())
+  expect(again.headers.get('location')).toBe(first.headers.get('location'))
+  expect(again.headers.get('idempotency-replayed')).toBe('true')
+  expect(first.headers.get('idempotency-replayed')).toBeNull()
+  expect(box.played.made).toBe(1)
+})
+
+test('the other spelling of a call is the same call', async () => {
+  const first = await make('Bear', 'one')
+  expect(await (await make('Bear', 'one', 'free', '/v1/toys/make')).text()).toBe(await first.text())
+})
+
+test('another body is a conflict, another account or a narrower key is another call', async () => {
+  await make('Bear', 'one')
+  expect(await errorOf(await make('Fox', 'one'))).toMatchObject({ type: 'conflict', code: 'idempotency_key_reused' })
+  expect((await make('Bear', 'one', 'other')).headers.get('idempotency-replayed')).toBeNull()
+  expect((await make('Bear', 'one', 'bound')).headers.get('idempotency-replayed')).toBeNull()
+  expect((await make('Bear', 'one', 'second')).headers.get('idempotency-replayed')).toBe('true')
+})
+
+test('a refusal is replayed with the request id of the new call', async () => {
+  const first = await errorOf(await make('taken', 'one'))
+  const again = await errorOf(await make('taken', 'one'))
+  expect(again).toMatchObject({ type: 'conflict', param: 'name', message: first.message })
+  expect(again.request_id).not.toBe(first.request_id)
+  expect(box.played.made).toBe(1)
+})
+
+test('what went wrong on our side, or was never begun, does not use up the key', async () => {
+  await make('broken', 'one')
+  await make('full', 'two')
+  expect((await make('', 'three')).status).toBe(400)
+  for (const key of ['one', 'two', 'three']) expect((await make('Bear', key)).status).toBe(201)
+})
+
+test('while the first is in hand the second is a conflict, and the work is done once', async () => {
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  box.played.held = held
+  const first = make('held', 'one')
+  let second = await make('held', 'one')
+  for (let tries = 0; second.status !== 409 && tries < 100; tries++) second = await make('held', 'one')
+  expect(second.headers.get('retry-after')).toBe('1')
+  expect(await errorOf(second)).toMatchObject({ type: 'conflict', code: 'idempotency_in_flight' })
+  release()
+  expect((await first).status).toBe(201)
+  expect((await make('held', 'one')).headers.get('idempotency-replayed')).toBe('true')
+  expect(box.played.made).toBe(1)
+})
+
+test('fifty at once are done once', async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => make('Bear', 'storm')))
+  expect(box.played.made).toBe(1)
+  for (const answer of answers) expect([201, 409]).toContain(answer.status)
+})
+
+test('a key is good for a day', async () => {
+  await make('Bear', 'one')
+  clock.time += 24 * 3_600_000 + 1
+  expect((await make('Bear', 'one')).headers.get('idempotency-replayed')).toBeNull()
+  await make('Bear', 'two')
+  expect(await box.server.sweep()).toBe(0)
+  clock.time += 24 * 3_600_000 + 1
+  expect(await box.server.sweep()).toBe(2)
+})
+
+test('an answer that carries a secret lies sealed, and only the same API key gets it again', async () => {
+  const path = `/v1/toys/${toyId}/key`
+  const ask = async (key: string) => await box.call('POST', path, { key, headers: { 'Idempotency-Key': 'one' } })
+  const first = await (await ask('all')).text()
+  expect(first).toContain('canary-secret')
+  expect(await (await ask('all')).text()).toBe(first)
+  expect(await (await ask('second')).json()).toMatchObject({ run: 2 })
+  const rows = await database.all(sql`SELECT * FROM idempotency_keys`)
+  expect(rows).toHaveLength(2)
+  expect(JSON.stringify(rows)).not.toContain('canary-secret')
+})
+
+const post = async (target: Toybox, name: string) =>
+  await target.call('POST', '/v1/toys', { body: { name }, headers: { 'Idempotency-Key': name } })
+
+test('answers outlive the process; a call cut off by its end says that its outcome is unknown', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
+  const file = join(folder, 'box.sqlite')
+  await box.server.stop()
+  const before = await openToybox({}, { database: openDatabase(file) })
+  const answered = await (await post(before, 'Bear')).text()
+  const started = new Promise<void>((resolve) => {
+    before.played.held = {
+      // oxlint-disable-next-line unicorn/no-thenable -- tells when the handler begins to wait, and never lets it go on
+      then: () => resolve(),
+    } as unknown as Promise<void>
+  })
+  void post(before, 'held').catch(() => undefined)
+  await started
+  box = await openToybox({}, { database: openDatabase(file) })
+  expect(await (await post(box, 'Bear')).text()).toBe(answered)
+  expect(await errorOf(await post(box, 'held'))).toMatchObject({ type: 'conflict', code: 'idempotency_interrupted' })
+  expect(box.played.made).toBe(0)
+  await before.server.stop()
+  rmSync(folder, { recursive: true })
+})
+
+test.each(['', 'x'.repeat(256), 'tab\there', 'ümlaut'])('the key %j is refused', async (key) => {
+  const error = await errorOf(await make('Bear', key))
+  expect(error).toMatchObject({ type: 'invalid_request', param: 'Idempotency-Key' })
+})
+
+test('on other calls the header means nothing', async () => {
+  const headers = { 'Idempotency-Key': 'one' }
+  expect((await box.call('GET', '/v1/toys', { headers })).status).toBe(200)
+  expect((await box.call('POST', '/v1/open', { key: null, headers })).headers.get('idempotency-replayed')).toBeNull()
+  expect(await database.all(sql`SELECT * FROM idempotency_keys`)).toHaveLength(0)
+})

@@ -1,0 +1,58 @@
+import { DatabaseSync } from 'node:sqlite'
+import type { Sql } from '../../src/store/database.ts'
+import type { Database, Transaction, Value } from '../../src/store/database.ts'
+
+const schema = `CREATE TABLE IF NOT EXISTS idempotency_keys (
+  holder TEXT NOT NULL,
+  method TEXT NOT NULL,
+  path TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  status INTEGER NOT NULL,
+  location TEXT,
+  body TEXT,
+  sealed INTEGER NOT NULL DEFAULT 0,
+  created_at TEXT NOT NULL,
+  PRIMARY KEY (holder, method, path, idempotency_key)
+);
+CREATE INDEX IF NOT EXISTS idempotency_keys_created_at ON idempotency_keys (created_at);`
+
+/** Enough of a database for these tests: one SQLite connection, one transaction after the other. */
+export function openDatabase(file = ':memory:'): Database {
+  const sqlite = new DatabaseSync(file)
+  sqlite.exec(schema)
+  const reader = {
+    all: async <Row>(query: Sql) => sqlite.prepare(query.sql).all(...(query.values as Exclude<Value, bigint>[])) as Row[],
+    get: async <Row>(query: Sql) =>
+      sqlite.prepare(query.sql).get(...(query.values as Exclude<Value, bigint>[])) as Row | undefined,
+  }
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    ...reader,
+    transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+      const next = last.then(async () => {
+        sqlite.exec('BEGIN IMMEDIATE')
+        try {
+          const result = await work({
+            ...reader,
+            run: async (query) => ({
+              changes: Number(sqlite.prepare(query.sql).run(...(query.values as Exclude<Value, bigint>[])).changes),
+            }),
+            afterCommit: () => undefined,
+          })
+          sqlite.exec('COMMIT')
+          return result
+        } catch (error) {
+          sqlite.exec('ROLLBACK')
+          throw error
+        }
+      })
+      last = next.catch(() => undefined)
+      return next
+    },
+    slow: (query) => reader.all(query),
+    probe: async () => undefined,
+    close: async () => sqlite.close(),
+  }
+}

@@ -1,0 +1,198 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { inflateRawSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { Examiner } from '../../src/mail/examiner.ts'
+import type { ExaminerOptions } from '../../src/mail/examiner.ts'
+import type { ExamineSettings } from '../../src/mail/examine.ts'
+import { DnsStub } from '../support/dns-stub.ts'
+import { envelope, plainMail, rsaKey, sign } from '../support/signed-mail.ts'
+
+let stub: DnsStub
+let examiner: Examiner | undefined
+beforeAll(async () => {
+  stub = await DnsStub.start()
+  stub.txt('evil.test', 'v=spf1 ip4:192.0.2.1 -all').txt('_dmarc.evil.test', 'v=DMARC1; p=reject')
+})
+afterAll(() => stub.close())
+afterEach(async () => {
+  await examiner?.stop()
+  examiner = undefined
+})
+
+const hostile = new URL('../support/hostile-worker.ts', import.meta.url)
+const settings = (): ExamineSettings => ({
+  hostname: 'mx.test',
+  dmarc: 'reject',
+  deadline: 2000,
+  trusted_sealers: [],
+  dns: { servers: stub.servers, timeout: 500 },
+  verify: true,
+})
+
+function open(options: ExaminerOptions = {}, change: Partial<ExamineSettings> = {}): Examiner {
+  examiner = new Examiner({ ...settings(), ...change }, undefined, options)
+  return examiner
+}
+
+const mail = (subject: string, body = 'hello\r\n') =>
+  Buffer.from(plainMail('Eve <eve@evil.test>', body).replace('Subject: pay', `Subject: ${subject}`))
+
+describe('a message', () => {
+  test('is read, judged, hashed and packed', async () => {
+    const key = rsaKey()
+    stub.txt('s._domainkey.evil.test', key.record)
+    const raw = await sign(plainMail('Eve <eve@evil.test>', 'hello '.repeat(500)), 'evil.test', 's', key)
+    const { parsed, verdict, sha256, deflated } = await open().examine(raw, envelope())
+    expect(parsed).toMatchObject({ subject: 'pay', from: { address: 'eve@evil.test', name: 'Eve' }, parse_error: null })
+    expect(verdict).toMatchObject({ verified_domain: 'evil.test', action: 'keep' })
+    expect(verdict.authentication.dkim).toMatchObject([{ result: 'pass' }])
+    expect(sha256).toBe(createHash('sha256').update(raw).digest('hex'))
+    expect(inflateRawSync(deflated!).equals(raw)).toBe(true)
+  })
+
+  test('that does not get smaller is not packed, and stays the caller’s own', async () => {
+    const raw = Buffer.concat([Buffer.from('Subject: x\r\n\r\n'), randomBytes(5000)])
+    const before = Buffer.from(raw)
+    expect((await open().examine(raw, envelope())).deflated).toBeNull()
+    expect(raw.equals(before)).toBe(true)
+  })
+
+  test('may be empty', async () => {
+    const { sha256, verdict } = await open().examine(Buffer.alloc(0), envelope())
+    expect(sha256).toBe(createHash('sha256').digest('hex'))
+    expect(verdict.action).toBe('keep')
+  })
+
+  test('gets its own answer among many', async () => {
+    const pool = open({ workers: 2, depth: 4 })
+    const answers = await Promise.all(Array.from({ length: 300 }, (_, index) => pool.examine(mail(`n${index}`), envelope())))
+    expect(answers.map(({ parsed }) => parsed.subject)).toEqual(Array.from({ length: 300 }, (_, index) => `n${index}`))
+    expect(answers.every(({ verdict }) => verdict.verified_domain === 'evil.test')).toBe(true)
+    expect(pool.counters).toEqual({ examined: 300, retried: 0, killed: 0 })
+    expect([pool.waiting, pool.outstanding]).toEqual([0, 0])
+  })
+
+  test('is refused when its sender asks so', async () => {
+    const { verdict } = await open().examine(mail('forged'), envelope({ remote_address: '203.0.113.9' }))
+    expect(verdict).toMatchObject({ action: 'reject', reply: { code: 550 } })
+  })
+
+  test('does not keep others waiting while it waits for the DNS', async () => {
+    stub.txt('slow.test', 'v=spf1 -all').slow('slow.test', 60_000)
+    const pool = open({ workers: 1 }, { deadline: 5000, dns: { servers: stub.servers, timeout: 60_000 } })
+    const order: string[] = []
+    const slow = pool.examine(mail('slow'), envelope({ mail_from: 'a@slow.test' })).then(() => order.push('slow'))
+    const quick = pool.examine(mail('quick'), envelope()).then(() => order.push('quick'))
+    await Promise.all([slow, quick])
+    expect(order).toEqual(['quick', 'slow'])
+  })
+})
+
+describe('a message the parser cannot read', () => {
+  test('is kept with what its header says', async () => {
+    const { parsed, verdict } = await open({ workerUrl: hostile }).examine(mail('throw'), envelope())
+    expect(parsed).toMatchObject({
+      subject: 'throw',
+      from: { address: 'eve@evil.test', name: 'Eve' },
+      to: [{ address: 'u@mx.test' }],
+      message_id: '<1@evil.test>',
+      parse_error: 'cannot be read at all',
+    })
+    expect(verdict.verified_domain).toBe('evil.test')
+  })
+
+  test.each([
+    ['spin', 'deadline'],
+    ['hoard', 'memory'],
+    ['exit', 'crash'],
+  ])('because of "%s" is kept, and those beside and after it are read', async (subject, why) => {
+    const pool = open({ workers: 1, workerUrl: hostile, parseDeadline: 1000, memory: 32 })
+    const killer = mail(subject)
+    const [before, killed, after] = await Promise.all([
+      pool.examine(mail('before'), envelope()),
+      pool.examine(killer, envelope()),
+      pool.examine(mail('after'), envelope()),
+    ])
+    expect([before.parsed.parse_error, after.parsed.parse_error]).toEqual([null, null])
+    expect([before.verdict.verified_domain, after.verdict.verified_domain]).toEqual(['evil.test', 'evil.test'])
+    expect(killed.parsed).toMatchObject({
+      subject,
+      from: { address: 'eve@evil.test' },
+      parse_error: `the parser did not finish (${why})`,
+    })
+    expect(killed.verdict).toMatchObject({
+      action: 'keep',
+      reply: null,
+      verified_domain: null,
+      authentication: { spf: { result: 'temperror' }, dmarc: { result: 'temperror' }, arc: { result: 'temperror' } },
+    })
+    expect(killed.sha256).toBe(createHash('sha256').update(killer).digest('hex'))
+    expect(pool.counters.killed).toBe(1)
+    expect((await pool.examine(mail('next'), envelope())).parsed).toMatchObject({ subject: 'next', parse_error: null })
+  })
+
+  test('and that never ends without being busy is given up as well', async () => {
+    const pool = open({ workers: 1, workerUrl: hostile, parseDeadline: 500 }, { deadline: 500 })
+    const [never, other] = await Promise.all([pool.examine(mail('never'), envelope()), pool.examine(mail('other'), envelope())])
+    expect(never.parsed.parse_error).toBe('the parser did not finish (deadline)')
+    expect(other.parsed.parse_error).toBeNull()
+  })
+})
+
+describe('the examiner', () => {
+  test('hands out attachments', async () => {
+    const pool = open()
+    const raw = Buffer.from(
+      [
+        'From: eve@evil.test',
+        'MIME-Version: 1.0',
+        'Content-Type: multipart/mixed; boundary=b',
+        '',
+        '--b',
+        'Content-Type: text/plain',
+        '',
+        'hi',
+        '--b',
+        'Content-Type: application/octet-stream',
+        'Content-Disposition: attachment; filename=a.bin',
+        'Content-Transfer-Encoding: base64',
+        '',
+        'Y29udGVudA==',
+        '--b--',
+        '',
+      ].join('\r\n'),
+    )
+    const found = await pool.attachment(raw, 0)
+    expect(found?.content.toString()).toBe('content')
+    expect(found?.attachment.sha256).toBe(createHash('sha256').update('content').digest('hex'))
+    expect(await pool.attachment(raw, 7)).toBeUndefined()
+  })
+
+  test('takes over new settings', async () => {
+    const pool = open()
+    const forged = envelope({ remote_address: '203.0.113.9' })
+    expect((await pool.examine(mail('one'), forged)).verdict.action).toBe('reject')
+    pool.reload({ ...settings(), dmarc: 'quarantine' })
+    expect((await pool.examine(mail('two'), forged)).verdict.action).toBe('spam')
+    pool.reload({ ...settings(), verify: false })
+    expect((await pool.examine(mail('three'), forged)).verdict).toMatchObject({
+      action: 'keep',
+      authentication: { spf: { result: 'none' } },
+    })
+  })
+
+  test('answers what it took when it is stopped, and takes no more', async () => {
+    const pool = open({ workers: 1 })
+    const answers = Promise.all(Array.from({ length: 50 }, (_, index) => pool.examine(mail(`n${index}`), envelope())))
+    await pool.stop()
+    expect(await answers).toHaveLength(50)
+    await expect(pool.examine(mail('late'), envelope())).rejects.toMatchObject({ type: 'internal_error' })
+  })
+
+  test('keeps mail unread when no worker starts at all', async () => {
+    const pool = open({ workers: 1, workerUrl: new URL('../support/no-such-worker.ts', import.meta.url) })
+    const { parsed, verdict } = await pool.examine(mail('anyway'), envelope())
+    expect(parsed).toMatchObject({ subject: 'anyway', parse_error: 'the parser did not finish (crash)' })
+    expect(verdict.action).toBe('keep')
+  })
+})

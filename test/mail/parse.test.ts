@@ -1,0 +1,193 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { mailboxes } from '../../src/mail/addresses.ts'
+import { servedName } from '../../src/mail/attachment-names.ts'
+import { isAutomated } from '../../src/mail/automated.ts'
+import { headersOf } from '../../src/mail/headers.ts'
+import { attachment, parse } from '../../src/mail/parse.ts'
+
+const crlf = '\r\n'
+
+function message(...lines: string[]): Buffer {
+  return Buffer.from(lines.join(crlf))
+}
+
+function fixture(name: string): Buffer {
+  return readFileSync(new URL(`../fixtures/mail/${name}.eml`, import.meta.url))
+}
+
+test('an attachment is given out by the index it was listed under', async () => {
+  const raw = fixture('calendar-invite')
+  const { attachments } = await parse(raw)
+  const second = await attachment(raw, 1)
+  expect(second?.attachment).toEqual(attachments[1])
+  expect(second?.content.toString()).toBe('BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n')
+  expect(second?.attachment.sha256).toBe(
+    createHash('sha256')
+      .update(second?.content ?? '')
+      .digest('hex'),
+  )
+  expect(await attachment(raw, 2)).toBeUndefined()
+  expect(await attachment(raw, -1)).toBeUndefined()
+  expect(await attachment(fixture('too-many-parts'), 0)).toBeUndefined()
+})
+
+test('header fields are named by their octets', () => {
+  const raw = message('Received: from a', '\tby b', 'SUBJECT:  Hi', 'junk', 'X-Empty:', '', 'Not: a field')
+  expect(headersOf(raw).map(({ name, value }) => [name, value])).toEqual([
+    ['received', 'from a\tby b'],
+    ['subject', 'Hi'],
+    ['x-empty', ''],
+  ])
+  const subject = headersOf(raw)[1]
+  expect(raw.subarray(subject?.start, subject?.end).toString()).toBe('SUBJECT:  Hi\r\n')
+})
+
+test('a header of more than 256 KiB is read that far', async () => {
+  const raw = Buffer.concat([
+    message('From: a@a.test', 'Subject: Big', ''),
+    Buffer.from('X: y\r\n'.repeat(60_000)),
+    message('', 'body'),
+  ])
+  expect(await parse(raw)).toMatchObject({
+    subject: 'Big',
+    from: { address: 'a@a.test' },
+    body_text: null,
+    parse_error: expect.stringMatching(/^header_too_large: /),
+  })
+})
+
+test('the header of a part may not be too large either', async () => {
+  const raw = message(
+    'From: a@a.test',
+    'Content-Type: multipart/mixed; boundary=x',
+    '',
+    '--x',
+    `X: ${'y'.repeat(300_000)}`,
+    '',
+    'text',
+    '--x--',
+  )
+  expect(await parse(raw)).toMatchObject({
+    from: { address: 'a@a.test' },
+    parse_error: expect.stringMatching(/^part_header_too_large: /),
+  })
+})
+
+test('a body is kept up to its limit, and the rest is owned up to', async () => {
+  const parsed = await parse(Buffer.concat([message('From: a@a.test', '', ''), Buffer.alloc(6 * 1024 * 1024, 'word ')]))
+  expect(parsed.body_text).toHaveLength(5 * 1024 * 1024)
+  expect(parsed.parse_error).toMatch(/^text_too_long: /)
+})
+
+test('HTML that nests too deep still gives its words and links', async () => {
+  const html = `${'<b>'.repeat(5000)}Your code is 482913 <a href="https://a.test/">x</a>`
+  const parsed = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
+  expect(parsed).toMatchObject({
+    text: 'Your code is 482913 x',
+    codes: ['482913'],
+    links: [{ url: 'https://a.test/' }],
+    parse_error: null,
+  })
+})
+
+test.each([
+  ['report.pdf', 'report.pdf'],
+  ['/etc/passwd', 'passwd'],
+  ['..\\..\\boot.ini', 'boot.ini'],
+  ['a\r\nContent-Type: text/html', 'html'],
+  ['\u202Egpj.exe', 'gpj.exe'],
+  ['.\u0000.', 'attachment-3'],
+  ['', 'attachment-3'],
+  ['   ', 'attachment-3'],
+  ['folder/', 'folder'],
+  ['日本語.txt', '日本語.txt'],
+  [`${'x'.repeat(500)}.tar.gz`, `${'x'.repeat(197)}.gz`],
+])('the attachment %j is served as %j', (name, served) => {
+  expect(servedName(name, 3)).toBe(served)
+})
+
+test.each([
+  ['Alice <alice@A.Test>', [{ address: 'alice@a.test', name: 'Alice' }]],
+  ['alice@bücher.test', [{ address: 'alice@xn--bcher-kva.test', name: '' }]],
+  ['alice@XN--BCHER-KVA.test', [{ address: 'alice@xn--bcher-kva.test', name: '' }]],
+  [
+    '"Last, First" <a@a.test>, b@b.test',
+    [
+      { address: 'a@a.test', name: 'Last, First' },
+      { address: 'b@b.test', name: '' },
+    ],
+  ],
+  ['undisclosed-recipients:;', []],
+  ['Nobody', []],
+  ['=?utf-8?Q?a=40a.test?=', []],
+  ['=?utf-8?Q?a?=@a.test', []],
+])('%s names %j', (value, expected) => {
+  expect(mailboxes([value])).toEqual(expected)
+})
+
+test.each([
+  ['Auto-Submitted: auto-generated', true],
+  ['Auto-Submitted: auto-replied; owner-email="a@a.test"', true],
+  ['Auto-Submitted: no', false],
+  ['Auto-Submitted: No (comment)', false],
+  ['Precedence: bulk', true],
+  ['Precedence: first-class', false],
+  ['List-Id: <a.b.test>', true],
+  ['List-Unsubscribe: <mailto:a@a.test>', true],
+  ['X-Auto-Response-Suppress: OOF, AutoReply', true],
+  ['X-Auto-Response-Suppress: None', false],
+  ['X-Autoreply: yes', true],
+  ['Feedback-ID: 1:2:3:a', true],
+  ['Return-Path: <>', true],
+  ['Return-Path: <a@a.test>', false],
+  ['Content-Type: multipart/report; report-type=disposition-notification', true],
+  ['Subject: bulk', false],
+])('%s makes automated %s', (field, expected) => {
+  expect(isAutomated(headersOf(message(field, '', '')), 'dana@mail.test')).toBe(expected)
+})
+
+test.each([
+  'no-reply@a.test',
+  'noreply@a.test',
+  'do-not-reply@a.test',
+  'donotreply@a.test',
+  'MAILER-DAEMON@a.test',
+  'no-reply+12@a.test',
+])('nobody reads %s', (address) => {
+  expect(isAutomated([], address)).toBe(true)
+})
+
+test('a person is nobody', () => {
+  expect(isAutomated([], 'norah.reply@a.test')).toBe(false)
+})
+
+const units = [
+  'code 1',
+  '123456 ',
+  'A1-',
+  '> ',
+  '\n',
+  'On 1 <a@b>:\n',
+  'From: a\nTo: b\n',
+  'http://',
+  'http://xn--a.',
+  '<a href="http://a.test/">',
+  '<b></x>',
+  '<table><tr><td>',
+  '<!--',
+  '&#',
+  '[a](http:',
+  '\u200c',
+  '验证码1',
+  '_',
+]
+
+test.each(units)('a megabyte of %j is read', { timeout: 60_000 }, async (unit) => {
+  const body = unit.repeat(1_000_000 / unit.length)
+  for (const type of ['text/plain', 'text/html']) {
+    const parsed = await parse(message('From: a@a.test', 'Subject: Your code', `Content-Type: ${type}; charset=utf-8`, '', body))
+    expect(parsed.parse_error).toBeNull()
+  }
+})

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import { markdownOf } from '../../src/mail/markdown.ts'
+import { newPart } from '../../src/mail/reply.ts'
+import { snippetOf } from '../../src/mail/snippet.ts'
+
+test.each([
+  'On Thu, Nov 19, 2026 at 4:12 PM Robin <robin@box.example> wrote:',
+  'On 19/11/2026 16:12, Robin wrote:',
+  'Am Do., 19. Nov. 2026 um 16:12 Uhr schrieb Robin <robin@box.example>:',
+  'Am 19.11.2026 um 16:12 schrieb Robin:',
+  'Le jeu. 19 nov. 2026 à 16:12, Robin <robin@box.example> a écrit :',
+  'El jue, 19 nov 2026 a las 16:12, Robin (<robin@box.example>) escribió:',
+  'Il giorno gio 19 nov 2026 alle ore 16:12 Robin <robin@box.example> ha scritto:',
+  'Em qui., 19 de nov. de 2026 às 16:12, Robin <robin@box.example> escreveu:',
+  'Op do 19 nov. 2026 om 16:12 schreef Robin <robin@box.example>:',
+  'Den tors 19 nov. 2026 kl 16:12 skrev Robin <robin@box.example>:',
+  'czw., 19 lis 2026 o 16:12 Robin <robin@box.example> napisał(a):',
+  'to 19. marrask. 2026 klo 16.12 Robin (robin@box.example) kirjoitti:',
+  'чт, 19 нояб. 2026 г. в 16:12, Robin <robin@box.example>:',
+  '19.11.2026 16:12, Robin пишет:',
+  'Robin <robin@box.example>, 19 Kas 2026 Per, 16:12 tarihinde şunu yazdı:',
+  'Robin <robin@box.example> 于2026年11月19日周四 16:12写道：',
+  '2026年11月19日(木) 16:12 Robin <robin@box.example>:',
+  '2026년 11월 19일 (목) 오후 4:12, Robin <robin@box.example>님이 작성:',
+  'στις 19/11/2026 16:12, ο/η Robin έγραψε:',
+])('a quote begins with: %s', (line) => {
+  expect(newPart(`Fine.\n\n${line}\n\n> Is it?\n> Robin\n`)).toBe('Fine.')
+  expect(newPart(`Fine.\n\n${line}\n\nIs it?\nRobin\n`)).toBe('Fine.')
+})
+
+test.each([
+  ['From: Robin\nSent: Thursday\nTo: Erik\nSubject: x', 'RE: x'],
+  ['Von: Robin\nGesendet: Donnerstag\nAn: Erik\nBetreff: x', 'AW: x'],
+  ['De : Robin\nEnvoyé : jeudi\nÀ : Erik\nObjet : x', 'RE: x'],
+  ['De: Robin\nEnviado el: jueves\nPara: Erik\nAsunto: x', 'RE: x'],
+  ['Da: Robin\nInviato: giovedì\nA: Erik\nOggetto: x', 'R: x'],
+  ['От: Robin\nОтправлено: четверг\nКому: Erik\nТема: x', 'RE: x'],
+  ['*From:* Robin\n*Sent:* Thursday\n*To:* Erik\n*Subject:* x', 'RE: x'],
+  ['差出人: Robin\n送信日時: 2026年11月19日\n宛先: Erik\n件名: x', 'RE: x'],
+])('a header block ends the new part: %j', (block, subject) => {
+  expect(newPart(`Fine.\n\n${block}\n\nIs it?\n`, subject)).toBe('Fine.')
+  expect(newPart(`See below.\n\n${block}\n\nIs it?\n`, 'Fwd: x')).toContain('Is it?')
+})
+
+test.each([
+  'Sent from my iPhone',
+  'Von meinem iPhone gesendet',
+  'Envoyé de mon iPhone',
+  'Enviado desde mi iPhone',
+  'Get Outlook for iOS',
+  '发自我的iPhone',
+  'iPhoneから送信',
+])('%s is no part of it', (line) => {
+  expect(newPart(`Fine.\n\n${line}\n`)).toBe('Fine.')
+})
+
+test('the signature goes, a rule inside the text stays', () => {
+  expect(newPart('Fine.\n-- \nDana\n+1 555 0100')).toBe('Fine.')
+  expect(newPart('One\n\n-----\n\nTwo')).toBe('One\n\n-----\n\nTwo')
+})
+
+test('answers between quoted lines stay', () => {
+  expect(newPart('> One?\nYes.\n\n> Two?\nNo.')).toBe('Yes.\n\nNo.')
+})
+
+test('a text without a quote is left alone', () => {
+  const text = 'From: the desk of\n\nHe wrote:\nnothing\n\nOn Monday at 9 we meet. To: all'
+  expect(newPart(text)).toBe(text)
+})
+
+test('nothing but a quote or a signature is kept whole', () => {
+  expect(newPart('> only\n> this')).toBe('> only\n> this')
+  expect(newPart('-- \nDana')).toBe('-- \nDana')
+})
+
+test('HTML reads as Markdown', () => {
+  expect(
+    markdownOf(
+      '<h1>Title</h1><p>One <b>two</b><br>three</p><ul><li>a</li><li>b</li></ul><p>See <a href="https://a.test/?a=1&amp;b=2">this</a>.</p>',
+    ),
+  ).toBe('# Title\n\nOne two\nthree\n\n- a\n- b\n\nSee [this](https://a.test/?a=1&b=2).')
+})
+
+test.each([
+  ['<div style="display:none">hidden</div>shown'],
+  ['<span style="color:red; DISPLAY : none">hidden</span>shown'],
+  ['<p style="mso-hide:all">hidden</p>shown'],
+  ['<div hidden>hidden</div>shown'],
+  ['<style>.hidden{}</style><title>hidden</title><script>hidden</script>shown'],
+  ['<!--[if mso]>hidden<![endif]-->shown'],
+  ['<a href="https://a.test/hidden" style="display:none">hidden</a>shown'],
+  ['<img src="https://a.test/hidden.gif" width=1 height=1 alt="hidden">shown'],
+])('what is hidden is not read: %s', (html) => {
+  expect(markdownOf(html)).toBe('shown')
+})
+
+test('a snippet is one line of at most 200 characters and nothing invisible', () => {
+  expect(snippetOf('  One\n\n two\tthree ')).toBe('One two three')
+  expect(snippetOf(`Hi\u200b\u034f \u200c\u00a0\u200c\u00a0\ufeff${'\u00a0'.repeat(100)}there`)).toBe('Hi there')
+  expect(snippetOf('می‌خواهم')).toBe('می‌خواهم')
+  expect(snippetOf('word '.repeat(100)).length).toBeLessThanOrEqual(200)
+  expect(snippetOf('😀'.repeat(150)).isWellFormed()).toBe(true)
+})

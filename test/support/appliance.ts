@@ -1,0 +1,151 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { App } from '../../src/app.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import { createLog } from '../../src/core/log.ts'
+import { DnsStub } from './dns-stub.ts'
+import { Dialogue } from './smtp.ts'
+
+/** What the tests of a box hold: the real app on ports of its own, over a directory of its own. */
+export interface Appliance {
+  app: App
+  directory: string
+  url: string
+  key: string
+  smtp: { host: string; port: number }
+  dns: DnsStub
+  /** Everything the box logged, one JSON line each. */
+  logged: string[]
+  env: Record<string, string>
+  call: Call
+  /** Opens the same directory again, as after a restart. */
+  restart(): Promise<void>
+}
+
+export interface Answer<Body = unknown> {
+  status: number
+  headers: Headers
+  body: Body
+}
+
+export type Call = <Body = never>(
+  method: string,
+  path: string,
+  body?: unknown,
+  options?: { key?: string | null; headers?: Record<string, string> },
+) => Promise<Answer<[Body] extends [never] ? Answered : Body>>
+
+// answers are JSON of any shape; tests say what they expect of it
+type Answered = Record<string, Any> & { data: Any[]; error: Record<string, Any> }
+type Any = ReturnType<typeof JSON.parse>
+
+export const bootstrapKey = 'test-key-with-every-scope-1234567890'
+
+/** Starts a box on loopback with an empty zone of DNS. Stopped and removed when the test ends. */
+export async function appliance(env: Record<string, string> = {}, clock?: Clock): Promise<Appliance> {
+  const directory = mkdtempSync(join(tmpdir(), 'pillarbox-test-'))
+  const dns = await DnsStub.start()
+  const logged: string[] = []
+  const settings = {
+    PILLARBOX_DATA_DIR: join(directory, 'data'),
+    PILLARBOX_HTTP__LISTEN: '127.0.0.1:0',
+    PILLARBOX_SMTP__LISTEN: '127.0.0.1:0',
+    PILLARBOX_SMTP__GREETING_DELAY: '0 ms',
+    PILLARBOX_DNS__SERVERS: dns.servers.join(','),
+    PILLARBOX_BOOTSTRAP_KEY: bootstrapKey,
+    PILLARBOX_HTTP__RATE_LIMIT: '0',
+    PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '0',
+    PILLARBOX_MIN_FREE: '0',
+    ...env,
+  }
+  const log = createLog('debug', { write: (line: string) => void logged.push(line) })
+  const open = async (): Promise<App> => {
+    const app = await App.open(await loadConfig({ env: settings, cwd: directory }), log, clock)
+    await app.start()
+    return app
+  }
+  const box: Appliance = {
+    app: await open(),
+    directory,
+    url: '',
+    key: bootstrapKey,
+    smtp: { host: '127.0.0.1', port: 0 },
+    dns,
+    logged,
+    env: settings,
+    call: async (method, path, body, options = {}) => call(box, method, path, body, options),
+    async restart() {
+      await box.app.stop()
+      box.app = await open()
+      settle(box)
+    },
+  }
+  settle(box)
+  onTestFinished(async () => {
+    await box.app.stop()
+    await dns.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  return box
+}
+
+function settle(box: Appliance): void {
+  box.url = box.app.publicUrl
+  box.smtp = box.app.smtpAddresses[0]!
+}
+
+async function call(
+  box: Appliance,
+  method: string,
+  path: string,
+  body: unknown,
+  options: { key?: string | null; headers?: Record<string, string> },
+): Promise<Answer<never>> {
+  const key = options.key === undefined ? box.key : options.key
+  const response = await fetch(path.startsWith('http') ? path : `${box.url}${path}`, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const json = response.headers.get('content-type')?.includes('json') ?? false
+  return { status: response.status, headers: response.headers, body: (json ? JSON.parse(text) : text) as never }
+}
+
+/** Sends one message the way any server does; answers the reply to its end of data, or to the command that was refused; empty when the server is gone. */
+export async function deliver(
+  smtp: { host: string; port: number },
+  mail: { from?: string; to: string | string[]; raw: string | Buffer },
+): Promise<string> {
+  const client = await Dialogue.connect(smtp.port, smtp.host)
+  try {
+    await client.reply()
+    await client.say('EHLO client.test')
+    const commands = [`MAIL FROM:<${mail.from ?? 'sender@sender.test'}>`, ...[mail.to].flat().map((to) => `RCPT TO:<${to}>`)]
+    for (const command of commands) {
+      const answer = await client.say(command)
+      if (!answer.startsWith('250')) return answer
+    }
+    const go = await client.say('DATA')
+    if (!go.startsWith('354')) return go
+    const stuffed = Buffer.from(mail.raw).toString('latin1').replace(/^\./gm, '..')
+    client.send(Buffer.from(stuffed.endsWith('\r\n') || stuffed === '' ? stuffed : `${stuffed}\r\n`, 'latin1'))
+    return await client.say('.')
+  } finally {
+    client.socket.destroy()
+  }
+}
+
+/** A plain message, CRLF throughout. */
+export function message(fields: Record<string, string>, body: string): string {
+  const head = Object.entries({ From: 'Sam <sender@sender.test>', Date: 'Fri, 20 Nov 2026 10:00:00 +0000', ...fields })
+  return `${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body.replace(/\r?\n/g, '\r\n')}`
+}

@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A box as its own process, the way an operator runs it. */
+export interface BoxProcess {
+  child: ChildProcess
+  /** All of standard output so far. */
+  output: () => string
+  errors: () => string
+  /** Waits until a log line with this message is there; answers it. Throws when the process ends before. */
+  said(message: string, times?: number): Promise<Record<string, Said>>
+  /** Signals, and waits for the end; answers the exit code, or the signal that ended it. */
+  end(signal: NodeJS.Signals): Promise<number | string>
+  ended: Promise<number | string>
+}
+
+type Said = ReturnType<typeof JSON.parse>
+
+export const testBox: Record<string, string> = {
+  PILLARBOX_HTTP__LISTEN: '127.0.0.1:0',
+  PILLARBOX_SMTP__LISTEN: '127.0.0.1:0',
+  PILLARBOX_SMTP__GREETING_DELAY: '0 ms',
+  PILLARBOX_HTTP__RATE_LIMIT: '0',
+  PILLARBOX_MIN_FREE: '0',
+}
+
+/** Runs `src/main.ts` with only these settings (and PATH) in its environment. */
+export function boxProcess(env: Record<string, string>, args: string[] = ['serve'], cwd = root): BoxProcess {
+  const child = spawn(process.execPath, [`${root}/src/main.ts`, ...args], {
+    cwd,
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  let errors = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
+  let running = true
+  void ended.then(() => (running = false))
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines = (message: string): Record<string, Said>[] =>
+    output
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.includes(`"msg":${JSON.stringify(message)}`))
+      .map((line) => JSON.parse(line) as Record<string, Said>)
+  return {
+    child,
+    output: () => output,
+    errors: () => errors,
+    ended,
+    async said(message, times = 1) {
+      for (;;) {
+        const found = lines(message)[times - 1]
+        if (found) return found
+        if (!running) throw new Error(`The box ended before it said “${message}”:\n${output}\n${errors}`)
+        await Promise.race([once(child.stdout, 'data'), ended])
+      }
+    },
+    async end(signal) {
+      child.kill(signal)
+      return ended
+    },
+  }
+}

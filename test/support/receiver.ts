@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { createLog } from '../../src/core/log.ts'
+import type { Mailroom } from '../../src/mail/mailroom.ts'
+import type { Envelope } from '../../src/mail/model.ts'
+import { Receiver } from '../../src/mail/receiver.ts'
+import type { ReceiverSettings } from '../../src/mail/receiver.ts'
+import { Refusal } from '../../src/mail/refusal.ts'
+
+/** A mailroom in memory: `user@box.test` and whom a test adds live here. */
+export class MemoryMailroom implements Mailroom {
+  readonly kept: { envelope: Envelope; raw: Buffer }[] = []
+  readonly asked: string[] = []
+  readonly mailboxes = new Set(['user@box.test', 'postmaster'])
+  /** What keep() does before it keeps. */
+  before: () => Promise<void> = async () => undefined
+
+  async ownerOf(address: string): Promise<void> {
+    this.asked.push(address)
+    const [local = '', domain = 'box.test'] = address.split('@')
+    const known = this.mailboxes.has(address) || /^user\d+$/.test(local) || local.startsWith('user+')
+    if (domain !== 'box.test' && !this.mailboxes.has(address)) throw new Refusal(550, '5.7.1', 'We do not relay')
+    if (!known) throw new Refusal(550, '5.1.1', 'No such mailbox')
+  }
+
+  async keep(envelope: Envelope, raw: Buffer): Promise<string> {
+    await this.before()
+    this.kept.push({ envelope, raw })
+    return `queue-${this.kept.length}`
+  }
+}
+
+export interface Running {
+  receiver: Receiver
+  mailroom: MemoryMailroom
+  port: number
+  settings: ReceiverSettings
+  /** Every line logged so far. */
+  logged: string[]
+}
+
+/** A certificate for `box.test`, PEM. */
+export async function certificate(name = 'box.test'): Promise<{ cert: string; key: string }> {
+  const request = [
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    '30',
+    '-subj',
+    `/CN=${name}`,
+  ]
+  const { stdout } = await promisify(execFile)('openssl', [...request, '-keyout', '-', '-out', '-'])
+  const [key = ''] = /-----BEGIN PRIVATE KEY-----[^]*-----END PRIVATE KEY-----\n/.exec(stdout) ?? []
+  const [cert = ''] = /-----BEGIN CERTIFICATE-----[^]*-----END CERTIFICATE-----\n/.exec(stdout) ?? []
+  return { cert, key }
+}
+
+let shared: Promise<{ cert: string; key: string }> | null = null
+
+/** A running receiver on a free loopback port. */
+export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mailroom = new MemoryMailroom()): Promise<Running> {
+  shared ??= certificate()
+  const settings: ReceiverSettings = {
+    hostname: 'box.test',
+    listen: ['127.0.0.1:0'],
+    tls: await shared,
+    size: 1_048_576,
+    greeting_delay: 0,
+    max_recipients: 100,
+    max_connections: 500,
+    max_connections_per_address: 400,
+    max_errors: 20,
+    max_commands: 100,
+    idle_timeout: 60_000,
+    session_timeout: 600_000,
+    data_timeout: 300_000,
+    max_received: 50,
+    ...changes,
+  }
+  const logged: string[] = []
+  const log = createLog('debug', { write: (line: string) => logged.push(line) })
+  const receiver = new Receiver(settings, mailroom, log)
+  await receiver.start()
+  return { receiver, mailroom, port: receiver.addresses[0]?.port ?? 0, settings, logged }
+}
