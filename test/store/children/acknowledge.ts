@@ -3,8 +3,8 @@ import { sql } from '../../../src/store/database.ts'
 import { openedWithTable } from '../opened.ts'
 
 // commits one row after the other (or `lanes` of them at a time), and writes the id of each to standard output once it was told
-const [directory = '', rows = '1000000000', lanes = '1'] = process.argv.slice(2)
-const { database } = await openedWithTable(directory)
+const [directory = '', rows = '1000000000', lanes = '1', longLog = '16384'] = process.argv.slice(2)
+const { database } = await openedWithTable(directory, { longLog: Number(longLog) })
 let left = Number(rows)
 async function lane(): Promise<void> {
   while (left-- > 0) {
