@@ -63,5 +63,7 @@ it('does not run a job twice at once, and stops when the run in hand is done', a
 })
 
 it('refuses a schedule that is none', () => {
-  expect(() => schedule().schedule.add({ name: 'odd', schedule: 'now and then', run: async () => {} })).toThrow('expected 5 or 6 fields')
+  expect(() => schedule().schedule.add({ name: 'odd', schedule: 'now and then', run: async () => {} })).toThrow(
+    'expected 5 or 6 fields',
+  )
 })

@@ -9,7 +9,7 @@ import { folder } from '../support/folder.ts'
 
 const first = "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO notes (text) VALUES ('old')"
 const long = `CREATE TABLE extra (x);
-  INSERT INTO notes (text) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT 'new ' || i FROM n;
+  INSERT INTO notes (text) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150000) SELECT 'new ' || i FROM n;
   INSERT INTO extra SELECT text FROM notes; UPDATE notes SET text = upper(text)`
 
 /** A folder of migrations. */
@@ -88,17 +88,17 @@ describe('migrations', () => {
       prepare(file, false, migrations(first))
       const running = child('store/children/migrate.ts', [file, steps])
       await running.until(1)
-      await sleep(round * 60)
+      await sleep(round * 40)
       await running.kill()
       if (!running.lines().includes('done')) cutOff += 1
       const seen = look(file)
       expect(seen.sound).toBe('ok')
       expect([
         { version: 1, notes: 1, extra: false },
-        { version: 2, notes: 300_001, extra: true },
+        { version: 2, notes: 150_001, extra: true },
       ]).toContainEqual({ version: seen.version, notes: seen.notes, extra: seen.extra })
       prepare(file, true, steps)
-      expect(look(file)).toMatchObject({ version: 2, notes: 300_001 })
+      expect(look(file)).toMatchObject({ version: 2, notes: 150_001 })
       expect(readdirSync(directory).filter((name) => name.endsWith('.part'))).toEqual([])
     }
     expect(cutOff).toBeGreaterThan(0)

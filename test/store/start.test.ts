@@ -14,8 +14,9 @@ import { openedWithTable, quiet } from './opened.ts'
 /** A database with some content, closed. */
 async function filled(directory: string): Promise<string> {
   const { file, database } = await openedWithTable(directory)
-  for (let row = 0; row < 300; row++)
-    await database.transaction((tx) => tx.run(sql`INSERT INTO t (v) VALUES (${'x'.repeat(3000)})`))
+  await database.transaction(async (tx) => {
+    for (let row = 0; row < 300; row++) await tx.run(sql`INSERT INTO t (v) VALUES (${'x'.repeat(3000)})`)
+  })
   await database.close()
   return file
 }
