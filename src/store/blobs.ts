@@ -32,6 +32,7 @@ export async function readBlob(database: Reader | Database, id: number): Promise
   return row && unpack(row.deflated === 1, row.bytes)
 }
 
+/** The octets of a packed row as they came. */
 export function unpack(deflated: boolean, bytes: Uint8Array): Buffer {
   return deflated ? inflateRawSync(bytes) : Buffer.from(bytes)
 }
