@@ -1,10 +1,11 @@
+import { deflateRawSync } from 'node:zlib'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { EventLog } from '../../src/events/log.ts'
 import { eventType } from '../../src/events/model.ts'
 import type { Event } from '../../src/events/model.ts'
-import { keepBlob, packJson } from '../../src/store/blobs.ts'
+import { keepBlob } from '../../src/store/blobs.ts'
 import { sql } from '../../src/store/database.ts'
 import type { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { opened } from '../store/opened.ts'
@@ -78,7 +79,12 @@ describe('the log', () => {
     const heard: Event[] = []
     events.tail((event) => heard.push(event))
     const appended = await database.transaction(async (tx) => {
-      const id = await keepBlob(tx, packJson({ body }))
+      const id = await keepBlob(tx, {
+        size: body.length,
+        sha256: null,
+        deflated: true,
+        bytes: deflateRawSync(JSON.stringify({ body })),
+      })
       return events.append(tx, noted, {
         account_id: 'acct_1',
         identity_id: null,
