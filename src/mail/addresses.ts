@@ -12,12 +12,17 @@ const most = 1000
 export function mailboxes(values: readonly string[], decode: (words: string) => string = (words) => words): Address[] {
   const found: Address[] = []
   for (const value of values) {
-    for (const { address, name } of addressparser(value, { flatten: true })) {
+    for (const { address, name } of parsed(value)) {
       const clean = addressOf(address)
       if (clean !== undefined && found.length < most) found.push({ address: clean, name: nameOf(name, decode) })
     }
   }
   return found
+}
+
+/** The mailboxes of one address field as they are written, whatever stands for an address. */
+export function parsed(value: string): Address[] {
+  return addressparser(value, { flatten: true }).map(({ address, name }) => ({ address, name }))
 }
 
 function addressOf(address: string): string | undefined {

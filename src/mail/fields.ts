@@ -1,4 +1,4 @@
-import addressparser from 'nodemailer/lib/addressparser'
+import { parsed } from './addresses.ts'
 import type { Address } from './model.ts'
 
 /** A header field as it lies in the message: the name in lower case, and where its octets are. */
@@ -57,7 +57,7 @@ export function authorOf(raw: Buffer, header: Header): Author {
   const first = from[0]
   if (!first) return { address: null, name: '', reason: 'no-author' }
   if (from.length > 1) return { address: null, name: '', reason: 'multiple-from-fields' }
-  const mailboxes = addressparser(valueOf(raw, first), { flatten: true })
+  const mailboxes = parsed(valueOf(raw, first))
   const [mailbox, second] = mailboxes
   if (second) return { address: null, name: '', reason: 'multiple-mailboxes' }
   if (!mailbox?.address) return { address: null, name: '', reason: 'no-author' }
@@ -68,10 +68,7 @@ export function authorOf(raw: Buffer, header: Header): Author {
 export function mailboxesOf(raw: Buffer, header: Header, name: string, most = 2048): Address[] {
   return header.fields
     .filter((field) => field.name === name)
-    .flatMap((field) =>
-      addressparser(valueOf(raw, { ...field, end: Math.min(field.end, field.value + most) }), { flatten: true }),
-    )
-    .map(({ address, name: shown }) => ({ address, name: shown }))
+    .flatMap((field) => parsed(valueOf(raw, { ...field, end: Math.min(field.end, field.value + most) })))
 }
 
 function readLine(raw: Buffer, start: number, end: number, fields: Field[]) {
