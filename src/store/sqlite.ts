@@ -1,13 +1,13 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { SQLInputValue, StatementSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import type { Sql } from 'sql-template-tag'
 import { Fault, storageFull } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import type { Database, Transaction } from './database.ts'
+import type { Database, Sql, Transaction } from './database.ts'
 import { sql } from './database.ts'
 import { Helper } from './sqlite-helper.ts'
+import { OpenTransaction, prepared, values } from './sqlite-transaction.ts'
 
 /** Longest time one group of transactions may hold the event loop before it commits, in milliseconds. */
 const groupTime = 8
@@ -256,57 +256,4 @@ export class SqliteDatabase implements Database {
     // some file systems answer a write for which there is no room with an input/output error
     return code !== undefined && ((code & 0xff) === sqliteFull || code === sqliteWriteFailed) ? storageFull(error) : error
   }
-}
-
-class OpenTransaction implements Transaction {
-  readonly #database: DatabaseSync
-  readonly #statements: Map<string, StatementSync>
-  readonly #listeners: (() => void)[]
-  #open = true
-
-  constructor(database: DatabaseSync, statements: Map<string, StatementSync>, listeners: (() => void)[]) {
-    this.#database = database
-    this.#statements = statements
-    this.#listeners = listeners
-  }
-
-  async all<Row>(query: Sql): Promise<Row[]> {
-    return this.#statement(query).all(...values(query)) as Row[]
-  }
-
-  async get<Row>(query: Sql): Promise<Row | undefined> {
-    return this.#statement(query).get(...values(query)) as Row | undefined
-  }
-
-  async run(query: Sql): Promise<{ changes: number }> {
-    return { changes: Number(this.#statement(query).run(...values(query)).changes) }
-  }
-
-  afterCommit(listener: () => void): void {
-    this.#listeners.push(listener)
-  }
-
-  end(): void {
-    this.#open = false
-  }
-
-  #statement(query: Sql): StatementSync {
-    if (!this.#open) throw new Error('A transaction was used after its work had ended.')
-    return prepared(this.#database, this.#statements, query)
-  }
-}
-
-/** Statements are kept by their text; lists with many filters make some hundreds, never user text. */
-function prepared(database: DatabaseSync, statements: Map<string, StatementSync>, query: Sql): StatementSync {
-  const text = query.sql
-  let statement = statements.get(text)
-  if (statement) return statement
-  if (statements.size >= 500) statements.delete(statements.keys().next().value!)
-  statement = database.prepare(text)
-  statements.set(text, statement)
-  return statement
-}
-
-function values(query: Sql): SQLInputValue[] {
-  return query.values as SQLInputValue[]
 }
