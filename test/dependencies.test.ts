@@ -12,8 +12,8 @@ interface Manifest {
   optionalDependencies?: Record<string, string>
 }
 
-const manifest = readJson<Manifest & { overrides: Record<string, string> }>('package.json')
-const lock = readJson<{ packages: Record<string, Manifest> }>('package-lock.json').packages
+const manifest: Manifest & { overrides: Record<string, string> } = readJson('package.json')
+const { packages: lock }: { packages: Record<string, Manifest> } = readJson('package-lock.json')
 
 test('every dependency is used by the program', () => {
   const source = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
@@ -48,8 +48,8 @@ test('one copy of nodemailer reads addresses, for what is shown and what is chec
   const installed = readdirSync(join(root, 'node_modules'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .flatMap((entry) => nested(join('node_modules', entry.name), 'nodemailer'))
-  expect(installed.map((path) => readJson<Manifest>(path).version)).toEqual([])
-  expect(readJson<Manifest>('node_modules/nodemailer/package.json').version).toBe(manifest.dependencies!['nodemailer'])
+  expect(installed).toEqual([])
+  expect(readJson('node_modules/nodemailer/package.json').version).toBe(manifest.dependencies!['nodemailer'])
 })
 
 /** Copies of a package that a package of ours (or one of a scope) brought for itself. */
@@ -70,6 +70,6 @@ function copies(folder: string, name: string): string[] {
   }
 }
 
-function readJson<Content>(path: string): Content {
-  return JSON.parse(readFileSync(join(root, path), 'utf8')) as Content
+function readJson(path: string): ReturnType<typeof JSON.parse> {
+  return JSON.parse(readFileSync(join(root, path), 'utf8'))
 }
