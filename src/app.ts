@@ -194,7 +194,14 @@ export class App {
     this.#started = false
     await this.#schedule.stop()
     await this.#http.stop()
-    for (const part of this.#parts.toReversed()) await part.stop?.()
+    for (const part of this.#parts.toReversed()) {
+      try {
+        await part.stop?.()
+      } catch (error) {
+        // what one part could not finish must not keep the store from being closed
+        this.#log.error({ part: part.name, err: error }, 'a part did not stop as it should')
+      }
+    }
     this.#space.stop()
     await this.#database.close()
     this.#lock.release()
