@@ -13,7 +13,7 @@ import type { Log } from './core/log.ts'
 import { Metrics } from './core/metrics.ts'
 import { masterKey, Seal } from './core/seal.ts'
 import { EventLog } from './events/log.ts'
-import { EventTypes } from './events/types.ts'
+import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
@@ -195,7 +195,14 @@ export class App {
     this.#started = false
     await this.#schedule.stop()
     await this.#http.stop()
-    for (const part of this.#parts.toReversed()) await part.stop?.()
+    for (const part of this.#parts.toReversed()) {
+      try {
+        await part.stop?.()
+      } catch (error) {
+        // what one part could not finish must not keep the store from being closed
+        this.#log.error({ part: part.name, err: error }, 'a part did not stop as it should')
+      }
+    }
     this.#space.stop()
     await this.#database.close()
     this.#lock.release()

@@ -141,10 +141,10 @@ export class Keys {
   async noteUse(): Promise<void> {
     if (this.#used.size === 0) return
     const used = [...this.#used]
-    this.#used.clear()
     await this.#database.transaction(async (tx) => {
       for (const [id, at] of used) await tx.run(sql`UPDATE api_keys SET last_used_at = ${at} WHERE id = ${id}`)
     })
+    for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
   }
 
   async #find(hash: string): Promise<Known | undefined> {

@@ -59,7 +59,7 @@ function recordsOf(detail: string): Attachment[] {
 }
 
 function position(index: string): number {
-  if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of an attachment, from 0.')
+  if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of an attachment, from 0.', 'bad_id')
   return Number(index)
 }
 
