@@ -6,7 +6,8 @@ import { Dns } from './dns.ts'
 import type { DnsSettings } from './dns.ts'
 import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
 import { unread } from './unread.ts'
-import { confirm, judge, undecided } from './verdict.ts'
+import { undecided } from './undecided.ts'
+import { confirm, judge } from './verdict.ts'
 import type { VerdictSettings } from './verdict.ts'
 
 export interface ExamineSettings extends VerdictSettings {

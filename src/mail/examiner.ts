@@ -8,7 +8,7 @@ import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
 import { Seat } from './seat.ts'
 import type { End, Job } from './seat.ts'
 import { unread } from './unread.ts'
-import { undecided } from './verdict.ts'
+import { undecided } from './undecided.ts'
 
 /** All there is to know of a message's octets. */
 export interface Examination {
@@ -64,7 +64,7 @@ export class Examiner {
       workers: Math.min(4, Math.max(1, availableParallelism() - 1)),
       depth: 32,
       parseDeadline: 10_000,
-      memory: 256,
+      memory: 512,
       workerUrl: new URL('./examine-worker.ts', import.meta.url),
       ...options,
     }
