@@ -35,7 +35,9 @@ export async function nameServer(knotd: string, records: string[]): Promise<Name
   for (let attempt = 1; ; attempt++) {
     const port = await freePort()
     writeFileSync(join(directory, 'knot.conf'), configuration(directory, port))
-    child = spawn(knotd, ['-c', join(directory, 'knot.conf')], { stdio: ['ignore', 'pipe', 'pipe'] })
+    // when the test runner itself is killed, Knot goes too
+    const parameters = ['--pdeathsig', 'KILL', knotd, '-c', join(directory, 'knot.conf')]
+    child = spawn('setpriv', parameters, { stdio: ['ignore', 'pipe', 'pipe'] })
     const said = await started(child)
     if (said === null) return { server: `127.0.0.1:${port}`, stop }
     if (attempt === 5) throw new Error(`Knot did not start:\n${said}`)

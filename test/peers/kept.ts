@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { vi } from 'vitest'
-import type { Email } from '../../src/mail/model.ts'
+import type { Email, EmailRow } from '../../src/mail/model.ts'
 import { appliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 
@@ -23,16 +23,21 @@ export async function identity(box: Appliance, name: string): Promise<string> {
   return body.id as string
 }
 
-/** Waits until an identity has that many e-mails; answers them whole, newest first. `query` narrows the list. */
-export async function keptFor(box: Appliance, id: string, count = 1, query = ''): Promise<Kept[]> {
-  const rows = await vi.waitFor(
+/** Waits until an identity has that many e-mails; answers the list, newest first. `query` narrows it. */
+export async function arrived(box: Appliance, id: string, count: number, query = ''): Promise<EmailRow[]> {
+  return vi.waitFor(
     async () => {
       const { body } = await box.call('GET', `/v1/identities/${id}/emails?limit=200${query}`)
       if (body.data.length < count) throw new Error(`${body.data.length} of ${count} e-mails came`)
-      return body.data as { id: string }[]
+      return body.data as EmailRow[]
     },
-    { timeout: 25_000, interval: 50 },
+    { timeout: 20_000, interval: 50 },
   )
+}
+
+/** As `arrived`, and answers the e-mails whole. */
+export async function keptFor(box: Appliance, id: string, count = 1, query = ''): Promise<Kept[]> {
+  const rows = await arrived(box, id, count, query)
   return Promise.all(rows.map((row) => read(box, `/v1/identities/${id}/emails/${row.id}`)))
 }
 
