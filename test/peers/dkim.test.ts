@@ -14,7 +14,9 @@ const knotd = peer('knotd', 'apt-get install knot')
 const genkey = peer('opendkim-genkey', 'apt-get install opendkim-tools')
 const testmsg = peer('opendkim-testmsg', 'apt-get install opendkim-tools')
 const perl = await perlWithDkim()
-const possible = [knotd, genkey, testmsg, perl].every((program) => program !== undefined)
+const possible = [knotd, genkey, testmsg, perl, peer('setpriv', 'apt-get install util-linux')].every(
+  (program) => program !== undefined,
+)
 
 const to = 'ada@pillarbox.test'
 const from = 'pay@signer.test'
@@ -55,23 +57,21 @@ describe.runIf(possible)('a domain with SPF, DKIM and DMARC in the DNS', () => {
   })
 
   test('without a signature stands and falls with SPF', async () => {
-    const mechanisms = ['ip4:127.0.0.1', 'a:mx.signer.test', 'mx:signer.test', 'include:spf.signer.test']
-    const domains = [...mechanisms, 'ip4:192.0.2.1'].map((mechanism, index) => ({ domain: `spf-${index}.test`, mechanism }))
+    // the last is too long for an answer by UDP: the DNS is asked again by TCP
+    const many = Array.from({ length: 150 }, (_, index) => `ip4:192.0.2.${index}`).join(' ')
+    const good = ['ip4:127.0.0.1', 'a:mx.signer.test', 'mx:signer.test', 'include:spf.signer.test', `${many} ip4:127.0.0.1`]
+    const domains = [...good, 'ip4:192.0.2.1', many].map((mechanism, index) => ({ domain: `spf-${index}.test`, mechanism }))
     const records = domains.flatMap(({ domain, mechanism }) => [
       `${domain}. ${text(`v=spf1 ${mechanism} -all`)}`,
       `_dmarc.${domain}. ${text('v=DMARC1; p=reject')}`,
     ])
     const { box, ada } = await scene('p=reject', 'v=spf1 -all', records)
     for (const { domain, mechanism } of domains) {
-      const raw = mail.replaceAll('signer.test', domain)
-      const reply = await deliver(box.smtp, { from: `pay@${domain}`, to, raw })
-      expect([mechanism, reply.slice(0, 10)]).toEqual([
-        mechanism,
-        mechanism.includes('192') ? '550 5.7.26' : expect.stringMatching(/^250/),
-      ])
+      const reply = await deliver(box.smtp, { from: `pay@${domain}`, to, raw: mail.replaceAll('signer.test', domain) })
+      expect([mechanism, reply.slice(0, 10)]).toEqual([mechanism, good.includes(mechanism) ? '250 2.0.0 ' : '550 5.7.26'])
     }
-    const kept = await keptFor(box, ada, mechanisms.length)
-    expect(kept).toHaveLength(mechanisms.length)
+    const kept = await keptFor(box, ada, good.length)
+    expect(kept).toHaveLength(good.length)
     for (const { email } of kept) {
       expect(email.verified_domain).toBe(email.from.slice('pay@'.length))
       expect(email.authentication).toMatchObject({

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { message } from '../support/appliance.ts'
 import { absent, peer } from '../support/peer.ts'
 import { run, succeed } from '../support/program.ts'
@@ -10,7 +10,8 @@ const master = peer('master', 'apt-get install postfix')
 const smtpSource = peer('smtp-source', 'apt-get install postfix')
 const isRoot = process.getuid?.() === 0
 if (!isRoot) absent('postfix', 'Postfix starts only as root')
-const possible = master !== undefined && isRoot
+const possible =
+  isRoot && master !== undefined && smtpSource !== undefined && peer('setpriv', 'apt-get install util-linux') !== undefined
 
 const text = { To: 'Ada <ada@pillarbox.test>', 'Content-Type': 'text/plain; charset=utf-8' }
 const eightBit = { ...text, 'MIME-Version': '1.0', 'Content-Transfer-Encoding': '8bit' }
@@ -33,7 +34,7 @@ const messages: [name: string, mail: { raw: string; from?: string; parameters?: 
   ['folded', { raw: message({ ...text, Subject: `a\r\n b\r\n\tc  `, 'X-Odd': '' }, 'Hello\n') }],
 ]
 
-describe.runIf(possible)('Postfix', () => {
+describe.runIf(possible)('Postfix', { timeout: 60_000 }, () => {
   test('every octet it sends is kept, under TLS and in the clear', async () => {
     const { box, ada } = await boxWithAda()
     const clear = await identity(box, 'Clear')
@@ -115,6 +116,44 @@ describe.runIf(possible)('Postfix', () => {
     // one transaction: all were told the same queue id
     const told = [...postfix.log.matchAll(/status=sent \(250 2\.0\.0 Ok: queued as ([\w.]+)\)/g)].map((found) => found[1])
     expect(new Set(told).size).toBe(1)
+  })
+
+  test('what the box puts off arrives when Postfix comes again', async () => {
+    const { box, ada } = await boxWithAda()
+    const postfix = await Postfix.start(master!, box.smtp)
+    await box.call('PATCH', `/v1/identities/${ada}`, { status: 'suspended' })
+    const raw = message({ ...text, Subject: 'Later', 'Message-ID': '<later@sender.test>' }, 'Hello\n')
+    const id = await postfix.take({ to: ['ada@pillarbox.test'], raw })
+    await postfix.logged(new RegExp(`${id}: .*dsn=4\\.2\\.1, status=deferred .*said: 450 4\\.2\\.1 `))
+    await box.call('PATCH', `/v1/identities/${ada}`, { status: 'active' })
+    expect(await arrived(box, ada, 0)).toEqual([])
+    await postfix.retry()
+    expect(await arrived(box, ada, 1)).toMatchObject([{ subject: 'Later' }])
+  })
+
+  test('a restart of the box in the middle of a hundred messages loses none and repeats none', async () => {
+    const { box, ada } = await boxWithAda()
+    box.env['PILLARBOX_SMTP__LISTEN'] = `${box.smtp.host}:${box.smtp.port}`
+    const postfix = await Postfix.start(master!, box.smtp)
+    const load = ['-s', '4', '-l', '2000', '-f', 'sender@sender.test', '-t', 'ada@pillarbox.test']
+    const sending = succeed(smtpSource!, [...load, '-m', '100', `unix:${postfix.entrance}`])
+    await postfix.logged(/status=sent/, 10)
+    await box.restart()
+    await sending
+    // it was in the middle
+    await postfix.logged(/status=deferred/)
+    const rows = await vi.waitFor(
+      async () => {
+        await postfix.retry()
+        const { body } = await box.call('GET', `/v1/identities/${ada}/emails?limit=200`)
+        if (body.data.length < 100) throw new Error(`${body.data.length} of 100 messages came:\n${postfix.log}`)
+        return body.data as { message_id: string }[]
+      },
+      { timeout: 20_000, interval: 500 },
+    )
+    expect(rows).toHaveLength(100)
+    expect(new Set(rows.map((row) => row.message_id)).size).toBe(100)
+    await postfix.logged(/status=sent/, 100)
   })
 
   test('two hundred messages at once all arrive, each once', async () => {

@@ -19,7 +19,10 @@ export interface Passed {
 /** How long Postfix may take for one step on a busy machine, in milliseconds. */
 const patience = { timeout: 20_000, interval: 50 }
 
-/** An instance of Postfix that relays all it takes to one box: to `clear+…` addresses in the clear, to all others only under TLS. */
+/**
+ * An instance of Postfix that relays all it takes to one box, under TLS or not at all; to `clear@pillarbox.test` in the clear, and to
+ * `blunt@pillarbox.test` without heeding the size the box announces.
+ */
 export class Postfix {
   /** A UNIX socket where it takes mail by SMTP and sends it on at once. */
   readonly entrance: string
@@ -91,6 +94,11 @@ export class Postfix {
     await succeed('postsuper', ['-c', this.#configuration, '-H', id])
     await succeed('postqueue', ['-c', this.#configuration, '-i', id])
     return Buffer.from(queued.toString('latin1').replaceAll('\n', '\r\n'), 'latin1')
+  }
+
+  /** Has it try again at once what it could not deliver so far. */
+  async retry(): Promise<void> {
+    await succeed('postqueue', ['-c', this.#configuration, '-f'])
   }
 
   async #submit(service: string, { from = 'sender@sender.test', to, raw, parameters = '' }: Passed): Promise<string> {

@@ -19,7 +19,7 @@ export async function run(
     timeout: 60_000,
     killSignal: 'SIGKILL',
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    env: { PATH: process.env['PATH'] ?? '', LC_ALL: 'C.UTF-8', ...options.env },
+    env: { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`, LC_ALL: 'C.UTF-8', ...options.env },
   })
   const output: Buffer[] = []
   let errors = ''
