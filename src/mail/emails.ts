@@ -220,13 +220,13 @@ export function emailRow(row: StoredEmail): EmailRow {
     spam: row.spam === 1,
     automated: row.automated === 1,
     tag: row.tag,
-    labels: list(row.labels),
+    labels: texts(row.labels),
     size: row.size,
     has_attachments: row.has_attachments === 1,
     verified_domain: row.verified_domain,
     message_id: row.message_id,
     in_reply_to: row.in_reply_to,
-    codes: list(row.codes),
+    codes: texts(row.codes),
     received_at: row.received_at,
     sent_at: row.sent_at,
     created_at: row.created_at,
@@ -234,7 +234,7 @@ export function emailRow(row: StoredEmail): EmailRow {
 }
 
 /** Most rows have none, and a list has many rows. */
-function list(json: string): string[] {
+function texts(json: string): string[] {
   return json === '[]' ? [] : (JSON.parse(json) as string[])
 }
 
