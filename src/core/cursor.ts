@@ -17,11 +17,12 @@ export class Cursors {
 
   /** Throws Fault invalid_request, `param: cursor`, for anything this box did not give out for this list. */
   read(list: string, cursor: string): number {
-    const [text = '', signature = ''] = cursor.split('.')
-    const expected = mac(this.#key, `${list}\n${text}`).subarray(0, 9)
-    if (!sameBytes(expected, Buffer.from(signature, 'base64url'))) {
+    const [text = ''] = cursor.split('.')
+    const position = Number.parseInt(text, 36)
+    // compared as a whole: base64url has several spellings of one MAC, and only the one we gave out is ours
+    if (!sameBytes(Buffer.from(this.write(list, position)), Buffer.from(cursor))) {
       throw invalid('cursor', 'cursor must be the next_cursor of an earlier page of this same list.', 'bad_cursor')
     }
-    return Number.parseInt(text, 36)
+    return position
   }
 }
