@@ -50,7 +50,7 @@ const dataTimeout = 300_000
 /** Mail in: the receiver, the workers that examine, the inbox that keeps, and what callers may ask of it all. */
 export class MailPart implements Part {
   readonly name = 'mail'
-  readonly events: EventType[] = [emailReceived as EventType]
+  readonly events: EventType[] = [emailReceived]
   readonly routes: AnyRoute[]
   readonly emails: Emails
   readonly #needs: Needs

@@ -217,13 +217,13 @@ export class SqliteDatabase implements Database {
       const frames = await this.#checkpoints.checkpoint()
       if (frames < longLog) return
       // the log only starts again from its beginning when no frame is left: hold the writers for the short rest
-      let open!: () => void
-      this.#gate = new Promise((resolve) => (open = resolve))
+      let release!: () => void
+      this.#gate = new Promise((resolve) => (release = resolve))
       try {
         await this.#checkpoints.checkpoint()
       } finally {
         this.#gate = undefined
-        open()
+        release()
       }
     } catch (error) {
       this.#dirty = true
