@@ -53,9 +53,10 @@ describe('the address made from a name', () => {
 
   test('has at most 56 characters, also when a number must tell it from sixty others', async () => {
     const box = await appliance()
-    const name = (number: number): string => `${'long-name-'.repeat(10)}${number}`
     const made = await Promise.all(
-      Array.from({ length: 60 }, (_, number) => box.call('POST', '/v1/identities', { name: name(number) })),
+      Array.from({ length: 60 }, (_, number) =>
+        box.call('POST', '/v1/identities', { name: `${'long-name-'.repeat(10)}${number}` }),
+      ),
     )
     const addresses = new Set(made.map(({ body }) => body['email'] as string))
     expect(addresses.size).toBe(60)

@@ -5,9 +5,9 @@ import type { Appliance } from '../support/appliance.ts'
 interface Mailbox {
   box: Appliance
   path: string
-  send(fields: Record<string, string>, body?: string): Promise<string>
+  send: (fields: Record<string, string>, body?: string) => Promise<string>
   /** The subjects a list shows, oldest first. */
-  subjects(query: Record<string, string>): Promise<string[]>
+  subjects: (query: Record<string, string>) => Promise<string[]>
 }
 
 async function mailbox(env: Record<string, string> = {}): Promise<Mailbox> {

@@ -92,7 +92,7 @@ test('an event list cannot be entered by another list’s cursor', async () => {
   }
   const [position, signature] = cursor.split('.') as [string, string]
   const changed = [
-    `${position}`,
+    position,
     `${position}.`,
     `.${signature}`,
     `${position}0.${signature}`,
