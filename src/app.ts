@@ -11,6 +11,7 @@ import { Cursors } from './core/cursor.ts'
 import { newId } from './core/ids.ts'
 import type { Log } from './core/log.ts'
 import { Metrics } from './core/metrics.ts'
+import type { Caller } from './core/scopes.ts'
 import { masterKey, Seal } from './core/seal.ts'
 import { EventLog } from './events/log.ts'
 import { EventTypes } from './events/catalogue.ts'
@@ -116,7 +117,8 @@ export class App {
       publicUrl: () => this.publicUrl,
     })
     const timeline = new Timeline({ cursors, events, types: this.#types, identities, emails: this.#mail.emails })
-    const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline })
+    const admitted = (caller: Caller): Promise<boolean> => this.#keys.stillAdmits(caller)
+    const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline, admitted })
     this.#parts = [accountPart(this.#keys), identitiesPart(identities), this.#mail, timelinePart(timeline, waiting)]
     for (const part of this.#parts) this.#types.add(part.events ?? [])
     this.#http = new HttpServer({

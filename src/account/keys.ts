@@ -59,6 +59,15 @@ export class Keys {
     return known.admits
   }
 
+  /** Whether a key that once admitted a caller still would. */
+  async stillAdmits(caller: Pick<Caller, 'key_id'>): Promise<boolean> {
+    const now = iso(this.#clock.now())
+    const row = await this.#database.get(
+      sql`SELECT 1 FROM api_keys WHERE id = ${caller.key_id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`,
+    )
+    return row !== undefined
+  }
+
   async create(caller: Caller, wish: NewApiKey): Promise<ApiKey & { key: string }> {
     const scopes = wish.scopes ?? [...caller.scopes]
     requireScopes(caller, scopes)

@@ -20,6 +20,8 @@ export interface Examination {
   deflated: Uint8Array | null
   /** The bodies as JSON, deflated. */
   bodies: Uint8Array
+  /** Octets of that JSON. */
+  body_size: number
 }
 
 export interface ExaminerOptions {
@@ -33,6 +35,8 @@ export interface ExaminerOptions {
   memory?: number
   workerUrl?: URL
 }
+
+const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)
 
 const mostOctets = 16 * 1024 * 1024
 
@@ -252,7 +256,8 @@ export class Examiner {
       verdict: undecided(envelope, this.#settings.hostname, why),
       sha256: hash('sha256', raw),
       deflated: null,
-      bodies: deflateRawSync(JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)),
+      bodies: deflateRawSync(noBodies),
+      body_size: noBodies.length,
     }
   }
 }

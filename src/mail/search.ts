@@ -4,8 +4,9 @@ import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Sql } from '../store/database.ts'
-import type { StoredEmail } from './emails.ts'
-import { common, emailRow, rowColumns } from './emails.ts'
+import { emailRow, rowColumns } from './email-rows.ts'
+import type { StoredEmail } from './email-rows.ts'
+import { common } from './emails.ts'
 import type { EmailRow, EmailSearch } from './model.ts'
 
 /** A search that takes longer, in milliseconds, is given up. */
