@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accountPart } from './account/part.ts'
 import { everyScope, Keys } from './account/keys.ts'
@@ -28,6 +28,7 @@ import { prepare } from './store/migrate.ts'
 import { Space } from './store/space.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
+import type { State } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
@@ -67,9 +68,9 @@ export class App {
     mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
     const lock = new Lock(config.data_dir)
     try {
-      const seal = new Seal(masterKey(config.keys_dir))
-      const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock))
       const file = join(config.data_dir, 'pillarbox.db')
+      const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock, file))
+      const seal = new Seal(masterKey(config.keys_dir, state.data.database_created))
       prepare(file, state.data.database_created)
       if (!state.data.database_created) {
         await state.update((document) => {
@@ -239,10 +240,13 @@ export class App {
   }
 }
 
-function freshState(config: Config, clock: Clock) {
+function freshState(config: Config, clock: Clock, database: string): State {
+  if (existsSync(database)) {
+    throw new Error(`state.json is missing, although ${database} is there. Restore it from a backup: it names the accounts.`)
+  }
   const created_at = iso(clock.now())
   const account = { id: newId('acct'), name: config.account.name, created_at }
-  return { version: 1 as const, box_id: newId('acct').slice(5), created_at, database_created: false, accounts: [account] }
+  return { version: 1, box_id: newId('acct').slice(5), created_at, database_created: false, accounts: [account] }
 }
 
 function httpSettings(config: Config): HttpSettings {

@@ -1,5 +1,5 @@
-import cron from 'node-cron'
-import type { ScheduledTask } from 'node-cron'
+import { schedule } from 'node-cron'
+import type { Logger, ScheduledTask } from 'node-cron'
 import type { Log } from './log.ts'
 
 export interface Job {
@@ -21,19 +21,31 @@ export class Schedule {
 
   add(job: Job): void {
     const run = (): Promise<void> => {
-      const running = job
-        .run()
+      // started in a promise, so that what it throws at once is caught as well
+      const running = Promise.resolve()
+        .then(() => job.run())
         .catch((error: unknown) => this.#log.error({ job: job.name, err: error }, 'a scheduled job failed'))
         .finally(() => this.#running.delete(running))
       this.#running.add(running)
       return running
     }
-    this.#tasks.push(cron.schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true }))
+    const logger = jobLog(this.#log.child({ job: job.name }))
+    this.#tasks.push(schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
   }
 
   /** No new runs; resolves when those in hand are done. */
   async stop(): Promise<void> {
     for (const task of this.#tasks.splice(0)) await task.destroy()
     await Promise.all(this.#running)
+  }
+}
+
+/** The library's own remarks (a missed or overlapping run); without this they would go to standard output. */
+function jobLog(log: Log): Logger {
+  return {
+    info: (message) => log.info(message),
+    warn: (message) => log.warn(message),
+    error: (message, error) => log.error({ err: error ?? message }, 'the schedule failed'),
+    debug: (message) => log.debug({ err: message }, 'schedule'),
   }
 }

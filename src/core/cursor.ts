@@ -17,10 +17,9 @@ export class Cursors {
 
   /** Throws Fault invalid_request, `param: cursor`, for anything this box did not give out for this list. */
   read(list: string, cursor: string): number {
-    const [text = ''] = cursor.split('.')
-    const position = Number.parseInt(text, 36)
-    // compared as a whole: base64url has several spellings of one MAC, and only the one we gave out is ours
-    if (!sameBytes(Buffer.from(this.write(list, position)), Buffer.from(cursor))) {
+    const position = Number.parseInt(cursor, 36)
+    // compared as text: what only decodes to the same octets was not given out either
+    if (!Number.isSafeInteger(position) || !sameBytes(Buffer.from(this.write(list, position)), Buffer.from(cursor))) {
       throw invalid('cursor', 'cursor must be the next_cursor of an earlier page of this same list.', 'bad_cursor')
     }
     return position

@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
@@ -20,9 +21,10 @@ export class Networks {
 
 /** The address in its one canonical spelling (zone cut, mapped IPv4 unwrapped), or undefined when the text is no address. */
 export function canonicalAddress(text: string): string | undefined {
+  // ipaddr.js also reads `1`, `0x7f.1` and `010.0.0.1` as IPv4; a peer is never spelled so.
+  if (isIPv4(text)) return text
+  if (!text.includes(':')) return undefined
   const bare = text.replace(/%.*$/, '')
-  // ipaddr.js also reads `1` and `0x7f.1` as IPv4; a peer is never spelled so.
-  if (!/^\d+\.\d+\.\d+\.\d+$/.test(bare) && !bare.includes(':')) return undefined
   return ipaddr.isValid(bare) ? ipaddr.process(bare).toString() : undefined
 }
 

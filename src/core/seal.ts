@@ -1,5 +1,16 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
-import { closeSync, constants, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /**
@@ -31,7 +42,8 @@ export class Seal {
   /** Throws when the bytes were changed, belong to another context or were sealed under another master key. */
   open(sealed: Uint8Array, context: string): Buffer {
     const bytes = Buffer.from(sealed)
-    const decipher = createDecipheriv('aes-256-gcm', this.#sealing, bytes.subarray(0, 12))
+    if (bytes.length < 28) throw new Error('A sealed value is cut off.')
+    const decipher = createDecipheriv('aes-256-gcm', this.#sealing, bytes.subarray(0, 12), { authTagLength: 16 })
     decipher.setAAD(Buffer.from(context))
     decipher.setAuthTag(bytes.subarray(-16))
     return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()])
@@ -49,30 +61,46 @@ export function mac(key: Uint8Array, text: string): Buffer {
 }
 
 /**
- * The master key of the box: 32 random bytes in `master.key` (mode 0600), made when there is none.
- * Throws a sentence when the file is not a key, or readable by others than its owner.
+ * The master key of the box: 32 random bytes in `master.key` (mode 0600), made when there is none and none is `expected`.
+ * Throws a sentence when the file is missing although there was one, is not a key, or is readable by others than its owner.
  */
-export function masterKey(directory: string): Buffer {
+export function masterKey(directory: string, expected = false): Buffer {
   const file = join(directory, 'master.key')
+  const restore = 'Restore it from a backup: without it what is sealed cannot be read.'
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  try {
-    const mode = lstatSync(file).mode & 0o777
-    if (mode & 0o077) throw new Error(`${file} can be read by others than its owner (mode ${mode.toString(8)}); set it to 0600.`)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  if (!existsSync(file)) {
+    if (expected) throw new Error(`${file} is missing, although this box had a master key. ${restore}`)
     makeKey(file)
   }
-  const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64')
-  if (key.length !== 32)
-    throw new Error(`${file} is not a master key: it must hold 32 bytes in base64. Restore it from a backup.`)
-  return key
+  const handle = openSync(file, 'r')
+  try {
+    const stat = fstatSync(handle)
+    if (stat.mode & 0o077) {
+      const mode = (stat.mode & 0o777).toString(8)
+      throw new Error(`${file} can be read by others than its owner (mode ${mode}); set it to 0600.`)
+    }
+    const text = stat.isFile() && stat.size < 1000 ? readFileSync(handle, 'utf8').trim() : ''
+    const key = Buffer.from(text, 'base64')
+    if (key.length !== 32 || key.toString('base64') !== text)
+      throw new Error(`${file} is not a master key: it must hold 32 bytes in base64. ${restore}`)
+    return key
+  } finally {
+    closeSync(handle)
+  }
 }
 
+/** Complete or not there at all, whenever the process is killed; never in the place of a file that is there. */
 function makeKey(file: string): void {
-  const handle = openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
-  writeSync(handle, `${randomBytes(32).toString('base64')}\n`)
-  fsyncSync(handle)
-  closeSync(handle)
+  const draft = `${file}.${randomBytes(6).toString('hex')}`
+  const handle = openSync(draft, 'wx', 0o600)
+  try {
+    writeSync(handle, `${randomBytes(32).toString('base64')}\n`)
+    fsyncSync(handle)
+    linkSync(draft, file)
+  } finally {
+    closeSync(handle)
+    unlinkSync(draft)
+  }
   const folder = openSync(dirname(file), 'r')
   fsyncSync(folder)
   closeSync(folder)

@@ -50,12 +50,12 @@ export class EventLog {
 
   /** Events that the condition selects: oldest first after `seq`, at most `limit`. */
   after(seq: number, limit: number, condition: Sql): Promise<Event[]> {
-    return this.#select(sql`seq > ${seq} AND ${condition} ORDER BY seq LIMIT ${limit}`)
+    return this.#select(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`)
   }
 
   /** Events that the condition selects: newest first before `seq`, at most `limit`. */
   before(seq: number, limit: number, condition: Sql): Promise<Event[]> {
-    return this.#select(sql`seq < ${seq} AND ${condition} ORDER BY seq DESC LIMIT ${limit}`)
+    return this.#select(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit}`)
   }
 
   /** The place of an event in the order; undefined when it is not (or no longer) in the log of this account. */

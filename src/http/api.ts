@@ -1,7 +1,6 @@
-import type { RequestListener } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import { Router } from '@koa/router'
 import Koa from 'koa'
 import type { Context } from 'koa'
 import type { Clock } from '../core/clock.ts'
@@ -19,6 +18,8 @@ import { readBody } from './body.ts'
 import { clientAddress } from './client-address.ts'
 import { corsHeaders, preflight } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
+import { dispatcher } from './dispatch.ts'
+import type { Destination, RouterContext } from './dispatch.ts'
 import { answerCall } from './endpoint.ts'
 import { guard } from './guard.ts'
 import { Hand } from './hand.ts'
@@ -77,8 +78,7 @@ interface State {
 }
 
 type Conversation = Context & { state: State }
-
-const inspections = new Set(['/healthz', '/readyz', '/metrics'])
+type Matched = RouterContext<State>
 
 /** Every call from its first header to its last: the one file that knows Koa. */
 export class Api {
@@ -124,69 +124,68 @@ export class Api {
     koa.silent = true
     koa.on('error', (error: unknown) => this.#parts.log.debug({ err: error }, 'an answer could not be sent'))
     koa.use((context, next) => this.#converse(context, next))
-    koa.use(this.#router().middleware() as Koa.Middleware<State>)
+    const find = dispatcher(this.#destinations())
+    koa.use((context, next) => find(context.path)?.(context as Matched, next) ?? next())
     const callback = koa.callback()
     return (request, response) => void callback(request, response)
   }
 
-  #router(): Router<State> {
-    const router = new Router<State>({ strict: true, sensitive: true })
+  #destinations(): Destination<State>[] {
     const { routes, version, public_url: publicUrl } = this.#parts
     const described = openapiRoute(routes, { version, publicUrl })
-    for (const { method, path, route } of spellings([...routes, described])) {
-      router.register(path, [method], async (context) => {
-        context.state.route = path
-        const { caller } = await this.#admit(context.state, route)
-        if (stores(method) && !this.#parts.roomy()) throw storageFull()
-        const { requestId, search, hand } = context.state
-        const call = {
-          requestId,
-          search,
-          hand,
-          caller,
-          params: context['params'],
-          headers: context.req.headers,
-          read: (limit: number) => readBody(context, limit),
-        }
-        send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
-      })
-    }
-    for (const path of docsPaths) {
-      router.get(path, async (context) => {
+    const calls = spellings([...routes, described]).map(({ method, path, route }) => ({
+      method,
+      path,
+      answer: (context: Matched) => this.#call(context, path, route),
+    }))
+    const documents = docsPaths.map((path) => ({
+      method: 'GET',
+      path,
+      answer: async (context: Matched) => {
         context.state.route = '/docs'
         await this.#admit(context.state, { scope: 'public', rate: 'document' })
         await serveDocs(context)
-      })
-    }
-    return router
+      },
+    }))
+    return [...calls, ...documents]
+  }
+
+  async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
+    const { state, params, req: request } = context
+    state.route = path
+    const { caller } = await this.#admit(state, route)
+    if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
+    const { requestId, search, hand } = state
+    const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit)
+    const call = { requestId, search, hand, caller, params, headers: request.headers, read }
+    send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
   }
 
   /** Around everything: what every request gets, whatever becomes of it. */
   async #converse(context: Conversation, next: () => Promise<void>): Promise<void> {
     const { req: request, res: response } = context
     const hand = new Hand()
-    const state = context.state
-    Object.assign(state, this.#stateOf(context, hand))
+    const state = this.#stateOf(context, hand)
+    context.state = state
     this.#hands.add(hand)
     response.once('close', () => {
       this.#hands.delete(hand)
       if (!response.writableFinished) hand.abort('gone')
     })
     if (this.#closing) hand.abort('stopping')
-    for (const [name, value] of Object.entries(this.#settings.headers)) response.setHeader(name, value)
+    setHeaders(response, this.#settings.headers)
     response.setHeader('X-Request-Id', state.requestId)
     try {
-      for (const [name, value] of Object.entries(corsHeaders(request, this.#settings.cors_origins)))
-        response.setHeader(name, value)
-      const answer = await this.#aside(context)
-      if (answer) send(context, answer)
+      setHeaders(response, corsHeaders(request, this.#settings.cors_origins))
+      const answer = this.#aside(context)
+      if (answer) send(context, await answer)
       else await next()
       if (context.status === 404 && context.body === undefined) throw await this.#unknown(state)
     } catch (error) {
       this.#fail(context, error)
     }
     const { standing } = state
-    if (standing) for (const [name, value] of Object.entries(rateHeaders(standing))) response.setHeader(name, value)
+    if (standing) setHeaders(response, rateHeaders(standing))
     if (this.#closing) response.setHeader('Connection', 'close')
     this.#journal.note({
       request_id: state.requestId,
@@ -221,25 +220,17 @@ export class Api {
   }
 
   /** What is answered without a route: the watchers' questions and preflights. Refuses what could mean two things. */
-  async #aside(context: Conversation): Promise<Answer | undefined> {
-    const { req: request, state } = context
+  #aside({ req: request, state }: Conversation): Promise<Answer> | Answer | undefined {
     guard(request)
     const { path, search } = readTarget(request.url ?? '')
     state.search = search
-    if (inspections.has(path)) {
-      const { ready, metrics } = this.#parts
-      const answer = await inspect(path, request, { ready, metrics, token: this.#settings.metrics_token })
-      if (answer) {
-        state.route = path
-        state.counted = true
-      }
-      return answer
-    }
-    const permission = preflight(request, this.#settings.cors_origins)
-    if (!permission) return undefined
-    state.route = 'preflight'
+    const { ready, metrics } = this.#parts
+    const answer = inspect(path, request, { ready, metrics, token: this.#settings.metrics_token })
+    const permission = answer ? undefined : preflight(request, this.#settings.cors_origins)
+    if (!answer && !permission) return undefined
+    state.route = answer ? path : 'preflight'
     state.counted = true
-    return jsonAnswer(204, '', permission)
+    return answer ?? jsonAnswer(204, '', permission)
   }
 
   async #admit(state: State, route: Pick<AnyRoute, 'scope' | 'rate'> | undefined): Promise<Verdict> {
@@ -286,10 +277,14 @@ function shown(error: unknown, hand: Hand): unknown {
   })
 }
 
+function setHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+}
+
 function send(context: Context, answer: Answer): void {
   const { res: response } = context
   context.status = answer.status
-  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value)
+  setHeaders(response, answer.headers)
   if (answer.status === 204) return
   response.setHeader('Content-Type', answer.type)
   const { body } = answer

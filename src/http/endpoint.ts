@@ -103,18 +103,21 @@ function replayed(kept: { status: number; location: string | null; body: string 
 }
 
 /** Gives up waiting when the time is up; the handler is told by its signal, and what it does later is only logged. */
-async function inTime<T>(work: Promise<T>, route: AnyRoute, hand: Hand, log: Log): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    hand.abort('late')
-    reject(new Fault('internal_error', 'The request took too long and was given up.', { code: 'timeout', retryAfter: 1 }))
-    work.catch((error: unknown) => log.warn({ err: error, route: route.path }, 'a handler failed after its time was up'))
-  }, route.timeout ?? halfMinute)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function inTime<T>(work: Promise<T>, route: AnyRoute, hand: Hand, log: Log): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      hand.abort('late')
+      reject(new Fault('internal_error', 'The request took too long and was given up.', { code: 'timeout', retryAfter: 1 }))
+    }, route.timeout ?? halfMinute)
+    work
+      .finally(() => clearTimeout(timer))
+      .then(resolve, (error: unknown) => {
+        if (late) log.warn({ err: error, route: route.path }, 'a handler failed after its time was up')
+        reject(error)
+      })
+  })
 }
 
 /** The same for every spelling of a call. */

@@ -14,15 +14,15 @@ export interface MetricsSettings {
 export type Ready = () => Promise<string[]>
 
 /** `/healthz`, `/readyz` and `/metrics`: asked by machines that watch the box, never counted or limited. Else undefined. */
-export async function inspect(
+export function inspect(
   path: string,
   request: IncomingMessage,
   { ready, metrics, token }: { ready: Ready; metrics: Metrics; token: string | undefined },
-): Promise<Answer | undefined> {
+): Promise<Answer> | Answer | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   if (path === '/healthz') return jsonAnswer(200, '{"status":"ok"}')
-  if (path === '/readyz') return await readiness(ready)
-  if (path === '/metrics' && token !== undefined && holds(request.headers.authorization, token)) return await figures(metrics)
+  if (path === '/readyz') return readiness(ready)
+  if (path === '/metrics' && token !== undefined && holds(request.headers.authorization, token)) return figures(metrics)
   return undefined
 }
 

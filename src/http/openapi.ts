@@ -131,6 +131,7 @@ function scopeText(route: AnyRoute): string {
 function nameOf(summary: string, upper = false): string {
   const words = summary
     .replaceAll(/\be-mail/gi, 'email')
+    .replaceAll(/['’]s\b/g, '')
     .split(/[^A-Za-z0-9]+/)
     .filter((word) => word !== '' && !/^(an?|the)$/i.test(word))
   return words

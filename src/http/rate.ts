@@ -72,6 +72,6 @@ export function tooMany(standing: Standing): Fault {
   return new Fault(
     'rate_limited',
     `Too many requests: the limit is ${standing.perMinute} a minute. Try again in ${standing.retryAfter} s.`,
-    { code: `${standing.policy}_rate`, retryAfter: standing.retryAfter },
+    { retryAfter: standing.retryAfter },
   )
 }

@@ -25,6 +25,12 @@ export function securityHeaders(secure: boolean): Record<string, string> {
     xFrameOptions: { action: 'deny' },
     xXssProtection: false,
     xPoweredBy: false,
+    // These speak of pages; an API answer is none, and the page of the reference needs none of them.
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
+    xDnsPrefetchControl: false,
+    xDownloadOptions: false,
+    xPermittedCrossDomainPolicies: false,
   })
   // Helmet answers through a promise, but sets every header before it first waits.
   void apply({ req: {}, res: response } as never, async () => undefined)

@@ -12,6 +12,7 @@ const nothing = z.strictObject({})
  * (it usually is why another one is missing); `word` is what a field is called here: `field` or `parameter`.
  */
 export function validate(schema: z.ZodType | undefined, value: unknown, word: 'field' | 'parameter'): unknown {
+  if (!schema && isEmpty(value)) return {}
   const result = (schema ?? nothing).safeParse(value, { error: (issue) => explain(issue, word) })
   if (result.success) return result.data
   const issues = result.error.issues.map((issue) => innermost(issue))
@@ -24,6 +25,10 @@ export function validate(schema: z.ZodType | undefined, value: unknown, word: 'f
   throw path.length === 0
     ? new Fault('invalid_request', sentence('The request', issue.message), { code: 'invalid_body' })
     : invalid(path.join('.'), sentence(path.join('.'), issue.message), issue.message === missing ? 'missing' : 'invalid_value')
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
 const missing = 'is required'

@@ -12,7 +12,7 @@ const most = 1000
 export function mailboxes(values: readonly string[], decode: (words: string) => string = (words) => words): Address[] {
   const found: Address[] = []
   for (const value of values) {
-    for (const { address, name } of parsed(value)) {
+    for (const { address, name } of addressparser(value, { flatten: true })) {
       const clean = addressOf(address)
       if (clean !== undefined && found.length < most) found.push({ address: clean, name: nameOf(name, decode) })
     }
@@ -20,8 +20,8 @@ export function mailboxes(values: readonly string[], decode: (words: string) => 
   return found
 }
 
-/** The mailboxes of one address field as they are written, whatever stands for an address. */
-export function parsed(value: string): Address[] {
+/** The mailboxes of one address field as they are written, groups flattened; the address of one that cannot be read is empty. */
+export function entriesOf(value: string): Address[] {
   return addressparser(value, { flatten: true }).map(({ address, name }) => ({ address, name }))
 }
 

@@ -30,7 +30,7 @@ export function authenticationResults(hostname: string, authentication: Authenti
 /** A domain as the DNS spells it: A-labels, lower case, no final dot; the text itself where it is no domain. */
 export function domainName(text: string): string {
   const bare = text.trim().toLowerCase().replace(/\.+$/, '')
-  return domainToASCII(bare) || bare
+  return /^[a-z0-9.-]*$/.test(bare) ? bare : domainToASCII(bare) || bare
 }
 
 /** Third-party text fit for a log line or a JSON answer: printable, one line, at most 200 characters. */

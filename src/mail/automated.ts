@@ -5,13 +5,14 @@ import type { HeaderField } from './headers.ts'
  * `Auto-Submitted` other than `no` (RFC 3834 5); `Precedence: bulk, list, junk, auto_reply`; a mailing list's or
  * mailing's `List-Id`, `List-Unsubscribe`, `List-Post`, `Feedback-ID` (RFC 2919, RFC 2369); `X-Auto-Response-Suppress`,
  * `X-Autoreply`, `X-Autorespond`, `X-AutoReply-From`, `X-Mail-Autoreply`; `X-Failed-Recipients`; a null `Return-Path`;
- * `multipart/report` (RFC 6522); a sender called mailer-daemon, no-reply or do-not-reply.
+ * `multipart/report` (RFC 6522); a sender called mailer-daemon, or no-reply in some language.
  */
 export function isAutomated(fields: readonly HeaderField[], from: string | undefined): boolean {
   return fields.some(saysSo) || (from !== undefined && nobody.test(from))
 }
 
-const nobody = /^(?:mailer-daemon|(?:do[-_.]?)?no[-_.]?t?[-_.]?reply)(?:[-+_.][^@]*)?@/i
+const nobody =
+  /^(?:mailer-daemon|(?:do[-_.]?)?no[-_.]?t?[-_.]?reply|ne[-_.]?pas[-_.]?repondre|nicht[-_.]?antworten|no[-_.]?responder|nao[-_.]?responda|non[-_.]?rispondere)(?:[-+_.][^@]*)?@/i
 
 const sure = new Set([
   'list-id',

@@ -5,8 +5,8 @@ import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
 import { isIP } from 'node:net'
 import { domainName, oneLine } from './authentication-results.ts'
 import type { Inquiry } from './dns.ts'
-import { valueOf } from './fields.ts'
-import type { Field, Header } from './fields.ts'
+import type { Header } from './author.ts'
+import type { HeaderField } from './headers.ts'
 import type { Authentication, AuthResult, Envelope } from './model.ts'
 
 export type Spf = Authentication['spf']
@@ -21,6 +21,18 @@ export interface Signed {
   arc: Arc
   /** The From addresses as the verifier read them; null when it had nothing to read. */
   authors: string[] | null
+}
+
+/** What DMARC makes of an author. */
+export interface Policy {
+  result: AuthResult
+  domain: string | null
+  policy: Authentication['dmarc']['policy']
+  /** Whether SPF is aligned. */
+  spf: boolean
+  /** The signing domains that are aligned. */
+  aligned: Set<string>
+  reason: string | null
 }
 
 type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
@@ -45,9 +57,8 @@ export async function checkSpf(envelope: Envelope, inquiry: Inquiry, mta: string
 }
 
 /** Asks for the keys of the first ten signatures at once; answers come to those who ask again. */
-export function askForKeys(raw: Buffer, header: Header, inquiry: Inquiry) {
-  for (const field of named(header, 'dkim-signature').slice(0, mostSignatures)) {
-    const value = valueOf(raw, field)
+export function askForKeys(header: Header, inquiry: Inquiry) {
+  for (const { value } of named(header, 'dkim-signature').slice(0, mostSignatures)) {
     const domain = /(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1]
     const selector = /(?:^|;)\s*s\s*=\s*([^;\s]+)/.exec(value)?.[1]
     if (domain && selector) inquiry.lookup(`${selector}._domainkey.${domainName(domain)}`, 'TXT').catch(() => undefined)
@@ -70,7 +81,7 @@ export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inqu
 }
 
 /** DMARC for one author and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
-export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry) {
+export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<Policy> {
   const { response, dkimAligned, reason } = await evaluateDmarc({
     headerFrom: [address],
     fromFields: 1,
@@ -79,14 +90,14 @@ export async function checkPolicy(address: string, spf: string[], dkim: string[]
     resolver: resolverOf(inquiry),
     strict: true,
   })
-  if (!response) return { result: 'fail' as const, domain: null, policy: null, spf: false, aligned: new Set<string>(), reason }
+  if (!response) return { result: 'fail', domain: null, policy: null, spf: false, aligned: new Set(), reason: reason ?? null }
   return {
     result: resultOf(response.status.result),
     domain: domainName(response.status.header?.from ?? '') || null,
     policy: policyOf(response.policy),
     spf: Boolean(response.alignment?.spf?.result),
-    aligned: dkimAligned ?? new Set<string>(),
-    reason: response.error,
+    aligned: dkimAligned ?? new Set(),
+    reason: response.error ?? null,
   }
 }
 
@@ -143,18 +154,18 @@ function policyOf(text: string | undefined): Authentication['dmarc']['policy'] {
   return text === 'none' || text === 'quarantine' || text === 'reject' ? text : null
 }
 
-function named(header: Header, name: string): Field[] {
+function named(header: Header, name: string): HeaderField[] {
   return header.fields.filter((field) => field.name === name)
 }
 
 /** The DKIM-Signature fields beyond the tenth, and all ARC fields when there are more than five of a kind. */
-function surplusOf(header: Header): { fields: Set<Field>; seals: boolean } {
+function surplusOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
   const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
   const seals = sets.some((set) => set.length > mostSeals)
   return { fields: new Set([...named(header, 'dkim-signature').slice(mostSignatures), ...(seals ? sets.flat() : [])]), seals }
 }
 
-function without(raw: Buffer, fields: Set<Field>): Buffer {
+function without(raw: Buffer, fields: Set<HeaderField>): Buffer {
   if (fields.size === 0) return raw
   const kept: Buffer[] = []
   let position = 0

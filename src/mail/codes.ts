@@ -1,4 +1,15 @@
-import { announcers, besides, elsewhere, notAfter, notBefore } from './codewords.ts'
+import {
+  announcers,
+  besides,
+  besidesAlone,
+  connector,
+  elsewhere,
+  forWhat,
+  isAsked,
+  notAfter,
+  notBefore,
+  signIn,
+} from './codewords.ts'
 
 const most = 5
 const longest = 200_000
@@ -17,7 +28,7 @@ export function codesIn(subject: string, text: string): string[] {
   const lines = linesOf(subject, text)
   let tries = 0
   for (const [at, line] of lines.entries()) {
-    if (line.length < 4) continue
+    if (line.length < 4 || !/\d|[A-Za-z]-[A-Za-z]/.test(line)) continue
     for (const candidate of candidatesIn(line)) {
       if (++tries > 500) break
       const score = scoreOf(candidate, lines, at)
@@ -49,7 +60,7 @@ function linesOf(subject: string, text: string): string[] {
     return lines
   let singles = ''
   for (const row of start.split('\n')) {
-    const line = row.length > 5000 ? plainLine(row.slice(0, 5000)) : plainLine(row)
+    const line = mayMatter.test(row) ? plainLine(row.slice(0, 5000)) : row.trim()
     // A digit a line: boxes drawn one below the other.
     if (/^\d$/.test(line)) {
       singles += line
@@ -63,6 +74,9 @@ function linesOf(subject: string, text: string): string[] {
   if (singles.length > 3) lines.push(singles)
   return lines
 }
+
+// Anything but plain words has to be read closely.
+const mayMatter = /[^ A-Za-z.,;:'!?()-]/
 
 function plainLine(row: string): string {
   let line = row
@@ -134,7 +148,7 @@ function tokenKind(token: string): 'mixed' | 'letters' | undefined {
   return looksMade && size >= 5 && size <= 16 && (!token.includes('-') || /^[A-Z0-9-]+$/.test(token)) ? 'mixed' : undefined
 }
 
-/** How surely this is a code; 0 or less when nothing announces it. */
+// How surely this is a code; 0 or less when nothing announces it.
 function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: number): number {
   const line = lines[at] ?? ''
   const before = line.slice(Math.max(0, start - 160), start)
@@ -146,6 +160,7 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
     const above = announcedAbove(lines, at)
     if (above > 0 && (kind !== 'letters' || /[A-Z]/.test(line) || /[:：]$/.test(nextAbove(lines, at))))
       return above + kindScore[kind]
+    if (kind === 'digits' && isInSubject(line.slice(start, end), lines[0] ?? '')) return 50
     const below = lines[at + 1] || lines[at + 2] || ''
     return kind === 'digits' && !/[:：]$/.test(below) && startsWithAnnouncer(below) ? 60 : 0
   }
@@ -176,10 +191,6 @@ function isShort(gap: string, kind: Candidate['kind']): boolean {
   )
 }
 
-// "… code for your transfer is", "… code: "
-const connector =
-  /(?:[:：=(（[【「—-]|(?<!\p{L})(?:is|are|ist|sind|lautet|es|est|è|é|e['’]|to|jest|är|er|on|olan|είναι|это|היא|הוא|هو|هي|it)|[是为為は이은])[\s"'“«([（「【]*$/iu
-
 function gapAfterAnnouncer(before: string): string | undefined {
   let end = -1
   for (const match of before.matchAll(announcers)) end = match.index + match[0].length
@@ -195,32 +206,26 @@ function announcedAbove(lines: readonly string[], at: number): number {
     seen++
     distance += line.length
     // "Order number:" right above: the nearer label counts.
-    if (seen === 1 && (besidesAlone.test(line) || notBefore.test(line.slice(-60)))) return 0
+    if (seen === 1 && (besidesAlone.test(line) || (!/[.!?。]$/.test(line) && notBefore.test(line.slice(-60))))) return 0
     if (gapAfterAnnouncer(line.slice(-240)) === undefined) continue
     return (/[:：]\s*$/.test(line) ? 110 : 95) - (above === 0 ? 30 : seen * 10)
   }
   return 0
 }
 
+// "482913 – Acme login" and then the number again, alone.
+function isInSubject(number: string, subject: string): boolean {
+  return (subject.startsWith(number) || subject.endsWith(number)) && signIn.test(subject)
+}
+
 function nextAbove(lines: readonly string[], at: number): string {
   return lines[at - 1] || lines[at - 2] || ''
 }
-
-const besidesAlone =
-  /^(?:[\p{L} ]{0,20})(?:order|invoice|bestell|rechnung|pedido|factura|commande|facture)[\p{L} ]{0,20}[:：]?$/iu
 
 function startsWithAnnouncer(line: string): boolean {
   for (const match of line.slice(0, 80).matchAll(announcers)) return match.index < 40
   return false
 }
-
-// "Enter", "Use the"
-const isAsked =
-  /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?\s*[:：]?\s*$/iu
-
-// "to sign in"
-const forWhat =
-  /^\s?(?:(?:in|on|into|at|auf|en|dans)\s.{0,40}?\s)?(?:to|um|para|pour|per|чтобы|для|进行|完成)\s.{0,30}(?:verif|confirm|continue|proceed|finish|activat|sign|log ?in|log ?on|authenticat|anmeld|bestätig|ident|iniciar|acceder|connect|acced|войти|вход|подтверд|验证|登录)/iu
 
 const lastWord = /\p{L}{2,20}\s*$/u
 

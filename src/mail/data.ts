@@ -4,10 +4,14 @@ export const longestLine = 65_536
 /** What is wrong with the octets of a message: `bare` is a CR, LF or NUL that RFC 5321 2.3.8 forbids, and the stuff smuggling is made of. */
 export type Flaw = 'bare' | 'line' | 'size'
 
+/** A client that stuffs dots makes chunks of a few octets each; this many are put together, or they would weigh fifty times their octets. */
+const gathered = 512
+
 /** Collects the octets of one message exactly as they came, and finds its flaws while they come. */
 export class MessageOctets {
   readonly #limit: number
-  #chunks: Buffer[] = []
+  #blocks: Buffer[] = []
+  #recent: Buffer[] = []
   #size = 0
   #flaw: Flaw | null = null
   /** The chunk before ended between CR and LF. */
@@ -33,14 +37,23 @@ export class MessageOctets {
     this.#size += chunk.length
     if (this.#flaw) return
     this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
-    if (this.#flaw) this.#chunks = []
-    else this.#chunks.push(chunk)
+    if (this.#flaw) this.#blocks = this.#recent = []
+    else this.#hold(chunk)
   }
 
-  /** The whole message; only without a flaw. */
+  /** The whole message, in memory of its own that can be moved to a worker; only without a flaw. */
   whole(): Buffer {
-    const [first] = this.#chunks
-    return this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks, this.#size)
+    const whole = Buffer.allocUnsafeSlow(this.#size)
+    let at = 0
+    for (const part of [...this.#blocks, ...this.#recent]) at += part.copy(whole, at)
+    return whole
+  }
+
+  #hold(chunk: Buffer): void {
+    this.#recent.push(chunk)
+    if (this.#recent.length < gathered) return
+    this.#blocks.push(Buffer.concat(this.#recent))
+    this.#recent = []
   }
 
   #check(chunk: Buffer): Flaw | null {

@@ -34,7 +34,8 @@ export function absent(code: string): boolean {
   return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME'
 }
 
-type Outcome = { answer: Answer } | { code: string }
+// An error is kept with its absence: to make one anew costs more than most lookups.
+type Outcome = { answer: Answer } | { error: DnsError }
 
 const tooMany = 'EQUERYLIMIT'
 const found = 300_000
@@ -66,19 +67,19 @@ export class Dns {
       }
       outcome = await pending
     }
-    if ('code' in outcome) throw new DnsError(outcome.code, name)
+    if ('error' in outcome) throw outcome.error
     return outcome.answer
   }
 
   async #query(key: string, name: string, type: string): Promise<Outcome> {
     const outcome = await this.#attempt(name, type)
-    if ('code' in outcome) {
-      if (absent(outcome.code)) this.#memory.set(key, outcome, missing, 64)
+    if ('error' in outcome) {
+      if (absent(outcome.error.code)) this.#memory.set(key, outcome, missing, 64)
       return outcome
     }
     const size = weight(outcome.answer)
     // Nobody needs that much text under one name: it is a burden, not an answer.
-    if (size > largestText) return { code: 'EBADRESP' }
+    if (size > largestText) return { error: new DnsError('EBADRESP', name) }
     this.#memory.set(key, outcome, found, size + 64)
     return outcome
   }
@@ -86,9 +87,12 @@ export class Dns {
   async #attempt(name: string, type: string): Promise<Outcome> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<Outcome>((resolve) => {
-      timer = setTimeout(() => resolve({ code: 'ETIMEOUT' }), this.#timeout)
+      timer = setTimeout(() => resolve({ error: new DnsError('ETIMEOUT', name) }), this.#timeout)
     })
-    const answered = this.#ask(name, type).then((answer): Outcome => ({ answer }), failed)
+    const answered = this.#ask(name, type).then(
+      (answer): Outcome => ({ answer }),
+      (error: unknown): Outcome => ({ error: new DnsError(codeOf(error), name) }),
+    )
     return await Promise.race([answered, late]).finally(() => clearTimeout(timer))
   }
 }
@@ -127,13 +131,8 @@ export class Inquiry {
       asked.catch(() => undefined)
       this.#asked.set(key, asked)
     }
-    // The library writes on what it gets, so nobody gets another's.
-    return asked.then(
-      (answer) => answer.slice(),
-      (error: unknown) => {
-        throw new DnsError(codeOf(error), name)
-      },
-    )
+    // The library sorts what it gets, so nobody gets another's.
+    return asked.then((answer) => answer.slice())
   }
 
   /** Ends the inquiry: what has no answer yet fails at once. */
@@ -158,7 +157,7 @@ export class Inquiry {
       if (absent(code)) this.#answers += 1
       else this.troubled = true
       if (code === 'ETIMEOUT' || code === 'ECONNREFUSED') this.#timeouts += 1
-      throw new DnsError(code, name)
+      throw error instanceof DnsError ? error : new DnsError(code, name)
     }
   }
 }
@@ -222,10 +221,6 @@ function network(settings: DnsSettings): Lookup {
     if (!query) throw new DnsError('ENOTIMP', name)
     return query(name)
   }
-}
-
-function failed(error: unknown): Outcome {
-  return { code: codeOf(error) }
 }
 
 function codeOf(error: unknown): string {

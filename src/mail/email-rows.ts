@@ -1,6 +1,7 @@
 import { unpack } from '../store/blobs.ts'
 import { join, sql } from '../store/database.ts'
 import type { Sql } from '../store/database.ts'
+import type { Bodies } from './examine.ts'
 import type { Email, EmailRow } from './model.ts'
 
 /** The fields of an e-mail that are shown but never looked for. */
@@ -8,9 +9,6 @@ export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
 > & { mail_from: string }
-
-/** The long fields, kept packed in a blob. */
-export type EmailBodies = Pick<Email, 'body_text' | 'body_html' | 'text'>
 
 /** A row of `emails`. */
 export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
@@ -101,24 +99,29 @@ export function emailRow(row: StoredEmail): EmailRow {
     spam: row.spam === 1,
     automated: row.automated === 1,
     tag: row.tag,
-    labels: JSON.parse(row.labels) as string[],
+    labels: texts(row.labels),
     size: row.size,
     has_attachments: row.has_attachments === 1,
     verified_domain: row.verified_domain,
     message_id: row.message_id,
     in_reply_to: row.in_reply_to,
-    codes: JSON.parse(row.codes) as string[],
+    codes: texts(row.codes),
     received_at: row.received_at,
     sent_at: row.sent_at,
     created_at: row.created_at,
   }
 }
 
+/** Most rows have none, and a list has many rows. */
+function texts(json: string): string[] {
+  return json === '[]' ? [] : (JSON.parse(json) as string[])
+}
+
 /** A row as it is shown alone. */
 export function whole(row: WithBody): Email {
   const { mail_from: _, ...detail } = JSON.parse(row.detail) as EmailDetail
-  const none: EmailBodies = { body_text: null, body_html: null, text: '' }
-  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as EmailBodies) : none
+  const none: Bodies = { body_text: null, body_html: null, text: '' }
+  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
   const truncated = !row.bytes && row.body_size !== null ? { body_truncated: true } : {}
   return { ...emailRow(row), ...detail, ...bodies, ...truncated, duplicate_of: row.duplicate_of }
 }

@@ -6,7 +6,8 @@ import { Dns } from './dns.ts'
 import type { DnsSettings } from './dns.ts'
 import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
 import { unread } from './unread.ts'
-import { confirm, judge, undecided } from './verdict.ts'
+import { undecided } from './undecided.ts'
+import { confirm, judge } from './verdict.ts'
 import type { VerdictSettings } from './verdict.ts'
 
 export interface ExamineSettings extends VerdictSettings {
@@ -37,20 +38,30 @@ export interface Task {
   attachment: number
 }
 
-/** To the worker. The tasks travel as JSON: it is cheaper to clone one text than many small objects. */
-export type Order = { tasks: string; octets: ArrayBuffer } | { settings: ExamineSettings }
+/** To the worker: many tasks at a time, their octets in one buffer, as every message between threads costs. */
+export type Order = { tasks: Task[]; octets: ArrayBuffer } | { settings: ExamineSettings }
 
-/** From the worker: `alive` says only that, `results` is JSON of `Result[]`. */
-export type Report = { alive: true } | { results: string; octets: ArrayBuffer }
+/** From the worker: results likewise, or only a sign of life. */
+export type Report = { alive: true } | { results: Result[]; octets: ArrayBuffer }
 
-/** `span` is where the octets that belong to the result lie in the report's buffer. */
+/** `spans` are where the octets that belong to the result lie in the report's buffer. */
 export interface Result {
   id: number
-  span: [number, number] | null
+  spans: [number, number][]
   message?: { parsed: Parsed; verdict: Verdict; sha256: string }
   attachment?: Attachment
   failure?: string
 }
+
+/** What the store keeps of the bodies, as JSON. */
+export type Bodies = Pick<Parsed, 'body_text' | 'body_html' | 'text'>
+
+interface Finished {
+  result: Result
+  octets: Uint8Array[]
+}
+
+const nothing = new Uint8Array()
 
 /** Serves the thread that started this one, until that ends it. */
 export function serve(readers: Readers) {
@@ -60,7 +71,7 @@ export function serve(readers: Readers) {
   let settings = start.settings
   let dns = new Dns(settings.dns)
   let underway = 0
-  let finished: { result: Result; octets: Uint8Array | null }[] = []
+  let finished: Finished[] = []
 
   port.on('message', (order: Order) => {
     if ('settings' in order) {
@@ -68,9 +79,8 @@ export function serve(readers: Readers) {
       dns = new Dns(settings.dns)
       return
     }
-    const tasks: Task[] = JSON.parse(order.tasks)
-    underway += tasks.length
-    for (const task of tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
+    underway += order.tasks.length
+    for (const task of order.tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
   })
   const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)
   setInterval(() => underway > 0 && say({ alive: true }), start.heartbeat)
@@ -80,11 +90,11 @@ export function serve(readers: Readers) {
     try {
       finish(task.envelope ? await examine(task.id, raw, task.envelope) : await extract(task.id, raw, task.attachment))
     } catch (error) {
-      finish({ result: { id: task.id, span: null, failure: reasonOf(error) }, octets: null })
+      finish({ result: { id: task.id, spans: [], failure: reasonOf(error) }, octets: [] })
     }
   }
 
-  async function examine(id: number, raw: Buffer, envelope: Envelope) {
+  async function examine(id: number, raw: Buffer, envelope: Envelope): Promise<Finished> {
     const current = settings
     // The judge goes first: while it waits for the DNS, the parser works.
     const judged = current.verify
@@ -92,19 +102,21 @@ export function serve(readers: Readers) {
       : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
     const read = readers.parse(raw).catch((error: unknown) => unread(raw, reasonOf(error)))
     const [parsed, verdict] = await Promise.all([read, judged])
-    const packed = deflateRawSync(raw, { level: 1 })
+    const packed = deflateRawSync(raw, { level: 1, chunkSize: Math.min(Math.max(raw.length, 1024), 256 * 1024) })
+    const { body_text, body_html, text } = parsed
+    const bodies = deflateRawSync(JSON.stringify({ body_text, body_html, text } satisfies Bodies), { level: 1 })
     const message = { parsed, verdict: confirm(verdict, parsed.from, envelope, current), sha256: hash('sha256', raw) }
-    return { result: { id, span: null, message }, octets: packed.length < raw.length ? packed : null }
+    return { result: { id, spans: [], message }, octets: [packed.length < raw.length ? packed : nothing, bodies] }
   }
 
-  async function extract(id: number, raw: Buffer, index: number) {
+  async function extract(id: number, raw: Buffer, index: number): Promise<Finished> {
     const found = await readers.attachment(raw, index)
     return found
-      ? { result: { id, span: null, attachment: found.attachment }, octets: found.content }
-      : { result: { id, span: null }, octets: null }
+      ? { result: { id, spans: [], attachment: found.attachment }, octets: [found.content] }
+      : { result: { id, spans: [] }, octets: [] }
   }
 
-  function finish(one: { result: Result; octets: Uint8Array | null }) {
+  function finish(one: Finished) {
     underway -= 1
     if (finished.push(one) === 1) setImmediate(flush)
   }
@@ -112,14 +124,16 @@ export function serve(readers: Readers) {
   function flush() {
     const batch = finished
     finished = []
-    const octets = new Uint8Array(batch.reduce((sum, one) => sum + (one.octets?.length ?? 0), 0))
+    const pieces = batch.flatMap((one) => one.octets)
+    const octets = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
     let position = 0
-    for (const one of batch) {
-      if (!one.octets) continue
-      octets.set(one.octets, position)
-      one.result.span = [position, (position += one.octets.length)]
+    for (const { result, octets: own } of batch) {
+      for (const piece of own) {
+        octets.set(piece, position)
+        result.spans.push([position, (position += piece.length)])
+      }
     }
-    say({ results: JSON.stringify(batch.map(({ result }) => result)), octets: octets.buffer }, [octets.buffer])
+    say({ results: batch.map(({ result }) => result), octets: octets.buffer }, [octets.buffer])
   }
 }
 

@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { deflateRawSync } from 'node:zlib'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import type { ExamineSettings, Result } from './examine.ts'
+import type { Bodies, ExamineSettings, Result } from './examine.ts'
 import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
 import { Seat } from './seat.ts'
 import type { End, Job } from './seat.ts'
 import { unread } from './unread.ts'
-import { undecided } from './verdict.ts'
+import { undecided } from './undecided.ts'
 
 /** All there is to know of a message's octets. */
 export interface Examination {
@@ -17,6 +18,8 @@ export interface Examination {
   sha256: string
   /** The octets deflated (RFC 1951, no header); null where that saves nothing. */
   deflated: Uint8Array | null
+  /** The bodies as JSON, deflated. */
+  bodies: Uint8Array
 }
 
 export interface ExaminerOptions {
@@ -61,7 +64,7 @@ export class Examiner {
       workers: Math.min(4, Math.max(1, availableParallelism() - 1)),
       depth: 32,
       parseDeadline: 10_000,
-      memory: 256,
+      memory: 512,
       workerUrl: new URL('./examine-worker.ts', import.meta.url),
       ...options,
     }
@@ -84,7 +87,8 @@ export class Examiner {
     return this.#submit(raw, envelope, 0, {
       done: ({ message, failure }, octets) => {
         this.counters.examined += 1
-        if (message) return { ...message, deflated: octets.length > 0 ? octets : null }
+        const [deflated, bodies] = octets
+        if (message && deflated && bodies) return { ...message, deflated: deflated.length > 0 ? deflated : null, bodies }
         return this.#unfinished(raw, envelope, failure ?? 'unknown')
       },
       killed: (why) => this.#unfinished(raw, envelope, `the parser did not finish (${why})`),
@@ -96,7 +100,10 @@ export class Examiner {
     return this.#submit(raw, null, index, {
       done: ({ attachment, failure }, octets) => {
         if (failure !== undefined) throw unreadable(failure)
-        return attachment ? { attachment, content: Buffer.from(octets.buffer, octets.byteOffset, octets.length) } : undefined
+        const [content] = octets
+        return attachment && content
+          ? { attachment, content: Buffer.from(content.buffer, content.byteOffset, content.length) }
+          : undefined
       },
       killed: (why) => {
         throw unreadable(why)
@@ -123,7 +130,7 @@ export class Examiner {
     raw: Buffer,
     envelope: Envelope | null,
     attachment: number,
-    answer: { done(result: Result, octets: Uint8Array): Answer; killed(why: End): Answer },
+    answer: { done(result: Result, octets: Uint8Array[]): Answer; killed(why: End): Answer },
   ): Promise<Answer> {
     if (this.#stopping)
       return Promise.reject(new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 }))
@@ -137,7 +144,7 @@ export class Examiner {
         }
         if (--this.#outstanding === 0) this.#drained?.()
       }
-      const done = (result: Result, octets: Uint8Array) => settle(() => answer.done(result, octets))
+      const done = (result: Result, octets: Uint8Array[]) => settle(() => answer.done(result, octets))
       const killed = (why: End) => settle(() => answer.killed(why))
       this.#queue.push({ raw, envelope, attachment, suspect: false, done, killed })
       if (this.#pumping) return
@@ -245,6 +252,7 @@ export class Examiner {
       verdict: undecided(envelope, this.#settings.hostname, why),
       sha256: hash('sha256', raw),
       deflated: null,
+      bodies: deflateRawSync(JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)),
     }
   }
 }

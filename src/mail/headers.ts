@@ -1,8 +1,10 @@
+import { TextDecoder } from 'node:util'
+
 /** One header field as it stands in the message. */
 export interface HeaderField {
   /** Lower case. */
   name: string
-  /** Unfolded (RFC 5322 2.2.3) and trimmed; encoded words are left as they are; raw 8-bit text is read as UTF-8, else as Latin-1. */
+  /** Unfolded (RFC 5322 2.2.3) and trimmed; encoded words are left as they are; raw 8-bit text is read as UTF-8, else in the charset of the body. */
   value: string
   /** Octets of the field in the message, its line end included: `raw.subarray(start, end)`. */
   start: number
@@ -17,6 +19,7 @@ export function headersOf(raw: Buffer): HeaderField[] {
   const limit = Math.min(headEnd(raw), headerLimit, raw.length)
   const head = raw.toString('latin1', 0, limit)
   const fields: HeaderField[] = []
+  const decode = decoderFor(head)
   let start = 0
   while (start < limit) {
     let end = lineEnd(head, start)
@@ -24,8 +27,12 @@ export function headersOf(raw: Buffer): HeaderField[] {
     const colon = head.slice(start, end).indexOf(':')
     if (colon > 0) {
       const name = head.slice(start, start + colon).trimEnd()
-      if (isFieldName(name))
-        fields.push({ name: name.toLowerCase(), value: valueOf(raw, head, start + colon + 1, end), start, end })
+      if (isFieldName(name)) {
+        const from = start + colon + 1
+        const value = head.slice(from, end)
+        const text = eightBit.test(value) ? decode(raw.subarray(from, end)) : value
+        fields.push({ name: name.toLowerCase(), value: unfolded(text), start, end })
+      }
     }
     start = end
   }
@@ -64,14 +71,31 @@ function isFieldName(name: string): boolean {
   return name.length <= 998 && /^[!-9;-~]+$/.test(name)
 }
 
-function valueOf(raw: Buffer, head: string, from: number, end: number): string {
-  const latin1 = head.slice(from, end)
-  // eslint-disable-next-line no-control-regex -- every octet above 127 is looked for
-  const text = /[^\0-\x7f]/.test(latin1) ? eightBit(raw.subarray(from, end), latin1) : latin1
+// eslint-disable-next-line no-control-regex -- every octet above 127 is looked for
+const eightBit = /[^\0-\x7f]/
+
+function unfolded(text: string): string {
   return text.includes('\n') ? text.replace(/\r?\n/g, '').trim() : text.trim()
 }
 
-function eightBit(octets: Buffer, latin1: string): string {
-  const text = octets.toString('utf8')
-  return text.includes('\uFFFD') ? latin1 : text
+// Whoever writes raw octets that are no UTF-8 into a header writes them in the charset of the body.
+function decoderFor(head: string): (octets: Buffer) => string {
+  let fallback: TextDecoder | undefined
+  return (octets) => {
+    const text = octets.toString('utf8')
+    if (!text.includes('\uFFFD')) return text
+    fallback ??= bodyDecoder(head)
+    return fallback.decode(octets)
+  }
+}
+
+function bodyDecoder(head: string): TextDecoder {
+  const field = /^content-type\s?:[^\n]{0,200}(?:\n[ \t][^\n]{0,200}){0,3}?charset\s?=\s?"?([\w.:-]{1,40})/im.exec(
+    head.slice(0, 65_536),
+  )
+  try {
+    return new TextDecoder(field?.[1] ?? 'windows-1252')
+  } catch {
+    return new TextDecoder('windows-1252')
+  }
 }

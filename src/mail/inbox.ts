@@ -1,31 +1,24 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
-import { newId } from '../core/ids.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob, packJson } from '../store/blobs.ts'
+import { keepBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { mailbox, operatorMailboxes } from './address.ts'
-import type { EmailBodies, EmailDetail } from './email-rows.ts'
-import type { Examination, Examiner } from './examiner.ts'
+import { duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
+import type { Copy, Message } from './arrival.ts'
+import type { Examiner } from './examiner.ts'
 import type { Mailroom } from './mailroom.ts'
-import type { Email, Envelope } from './model.ts'
+import type { Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
 import { Refusal } from './refusal.ts'
 import type { Screening } from './screening.ts'
-import { indexable, ownerToken } from './search.ts'
 import { addToThread, threadOf } from './threads.ts'
 import { traceHeader } from './trace.ts'
-
-/** Characters of a message that can be found again by search. */
-const searchable = 256 * 1024
-
-/** Characters of a body that an event carries; the e-mail itself has all of it. */
-const eventBody = 256 * 1024
 
 export interface InboxSettings {
   hostname: string
@@ -118,95 +111,55 @@ export class Inbox implements Mailroom {
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     }
-    const { body_text, body_html, text } = examined.parsed
     const rawId = await keepBlob(tx, kept)
-    const bodyId = await keepBlob(tx, packJson({ body_text, body_html, text } satisfies EmailBodies))
+    const { body_text, body_html, text } = examined.parsed
+    const size = (body_text?.length ?? 0) + (body_html?.length ?? 0) + text.length
+    const bodyId = await keepBlob(tx, { size, sha256: null, deflated: true, bytes: examined.bodies })
     for (const { owner, recipient } of owners) await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
   }
 
   async #deliver(tx: Transaction, copy: Copy): Promise<void> {
-    const { envelope, examined, spam, owner, recipient, rawId, bodyId } = copy
-    const { parsed, verdict } = examined
+    const { examined, owner, envelope } = copy
     const now = this.#clock.now()
-    const at = iso(now)
-    const id = newId('email')
-    const { tag } = mailbox(recipient, this.#settings.domain)
-    const from = parsed.from ?? { address: envelope.mail_from, name: '' }
-    const to = recipient.includes('@') ? recipient : `${recipient}@${this.#settings.domain}`
+    const to = copy.recipient.includes('@') ? copy.recipient : `${copy.recipient}@${this.#settings.domain}`
+    const { tag } = mailbox(to, this.#settings.domain)
     const earlier = await duplicateOf(tx, { ...copy, recipient: to }, now)
-    const others = [from, ...parsed.to, ...parsed.cc].map((one) => one.address).filter((address) => address !== owner.email)
-    const thread_id =
-      earlier?.thread_id ?? (await threadOf(tx, { ...parsed, identity_id: owner.id, others, own: owner.email }, now))
+    const threaded = threadedOf(copy)
+    const thread = earlier ? undefined : await threadOf(tx, threaded, now)
+    const email = emailOf(copy, {
+      to,
+      tag,
+      at: iso(now),
+      thread_id: thread?.id ?? earlier!.thread_id,
+      duplicate_of: earlier?.id ?? null,
+    })
     const trace = traceHeader({
       envelope,
       hostname: this.#settings.hostname,
-      id,
+      id: envelope.session,
       received_at: now,
-      recipient,
-      authentication_results: verdict.authentication_results,
+      recipient: to,
+      authentication_results: examined.verdict.authentication_results,
     })
-    const detail: EmailDetail = {
-      references: parsed.references,
-      reply_to: parsed.reply_to,
-      cc: parsed.cc,
-      bcc: [],
-      recipients: { to: parsed.to, cc: parsed.cc, bcc: [] },
-      links: parsed.links,
-      attachments: parsed.attachments,
-      authentication: verdict.authentication,
-      parse_error: parsed.parse_error,
-      mail_from: envelope.mail_from,
-    }
-    const row = await tx.get<{ seq: number }>(
-      sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
-        automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, created_at, detail, trace,
-        duplicate_of, raw_id, body_id) VALUES (${id}, ${owner.id}, ${thread_id}, 'inbound', 'received', ${from.address}, ${from.name}, ${to},
-        ${parsed.subject}, ${parsed.snippet}, 0, ${spam ? 1 : 0}, ${parsed.automated ? 1 : 0}, ${tag}, '[]', ${copy.raw.length},
-        ${parsed.attachments.length > 0 ? 1 : 0}, ${verdict.verified_domain}, ${parsed.message_id}, ${parsed.in_reply_to},
-        ${JSON.stringify(parsed.codes)}, ${at}, ${at}, ${JSON.stringify(detail)}, ${trace}, ${earlier?.id ?? null}, ${rawId}, ${bodyId}) RETURNING seq`,
-    )
-    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${copy.raw.length} WHERE id = ${owner.id}`)
+    const seq = await insertEmail(tx, email, { ...copy, trace })
+    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     // the sender came again because our 250 was lost (RFC 1047): kept and marked, but it is no news
-    if (earlier) return
-    const seq = row!.seq
-    const body = (parsed.body_text ?? parsed.text).slice(0, searchable)
-    await tx.run(
-      sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(owner.id)},
-        ${indexable(`${from.name} ${from.address}`)}, ${indexable(parsed.subject)}, ${indexable(body)})`,
-    )
-    await addToThread(tx, thread_id, { seq, at, snippet: parsed.snippet, unread: true, participants: [from.address, to] })
-    const { mail_from: _, ...shown } = detail
-    const data: Email = {
-      id,
+    if (!thread) return
+    await insertSearchable(tx, seq, email)
+    await addToThread(tx, thread, {
+      ...threaded,
+      seq,
+      at: email.received_at,
+      snippet: email.snippet,
+      participants: [email.from, to],
+    })
+    const whole = email.body_truncated === undefined
+    await this.#events.append(tx, emailReceived, {
+      account_id: owner.account_id,
       identity_id: owner.id,
-      thread_id,
-      direction: 'inbound',
-      status: 'received',
-      from: from.address,
-      from_name: from.name,
-      to,
-      subject: parsed.subject,
-      snippet: parsed.snippet,
-      read: false,
-      spam,
-      automated: parsed.automated,
-      tag,
-      labels: [],
-      size: copy.raw.length,
-      has_attachments: parsed.attachments.length > 0,
-      verified_domain: verdict.verified_domain,
-      message_id: parsed.message_id,
-      in_reply_to: parsed.in_reply_to,
-      codes: parsed.codes,
-      received_at: at,
-      sent_at: null,
-      created_at: at,
-      ...shown,
-      ...cut(parsed),
-      duplicate_of: null,
-    }
-    const blob = data.body_truncated ? {} : { blob: { id: bodyId, fields: ['body_text', 'body_html', 'text'] as const } }
-    await this.#events.append(tx, emailReceived, { account_id: owner.account_id, identity_id: owner.id, data, ...blob })
+      data: email,
+      ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
+    })
   }
 
   async #owner(tx: Transaction, recipient: string): Promise<IdentityRow | undefined> {
@@ -215,40 +168,4 @@ export class Inbox implements Mailroom {
     const owner = await this.#identities.ownerOf(`${local}@${domain}`, tx)
     return owner && owner.status !== 'deleted' ? owner : undefined
   }
-}
-
-/** A message that was examined and is wanted. */
-interface Message {
-  envelope: Envelope
-  raw: Buffer
-  examined: Examination
-  spam: boolean
-}
-
-/** One recipient's copy. */
-interface Copy extends Message {
-  rawId: number
-  bodyId: number
-  owner: IdentityRow
-  recipient: string
-}
-
-/** The e-mail that the same envelope and octets made within the last 24 hours; never for mail without a Message-ID. */
-async function duplicateOf(tx: Transaction, copy: Copy, now: number): Promise<{ id: string; thread_id: string } | undefined> {
-  const { owner, examined, rawId, recipient, envelope } = copy
-  if (examined.parsed.message_id === null) return undefined
-  const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
-    sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.detail FROM emails JOIN blobs ON blobs.id = emails.raw_id WHERE identity_id = ${owner.id}
-      AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND duplicate_of IS NULL
-      AND deleted_at IS NULL AND received_at > ${iso(now - 86_400_000)} LIMIT 20`,
-  )
-  return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
-}
-
-function cut(parsed: EmailBodies): EmailBodies & { body_truncated?: true } {
-  const { body_text, body_html, text } = parsed
-  const long = Math.max(body_text?.length ?? 0, body_html?.length ?? 0, text.length) > eventBody
-  if (!long) return { body_text, body_html, text }
-  const short = (value: string | null): string | null => value && value.slice(0, eventBody)
-  return { body_text: short(body_text), body_html: short(body_html), text: text.slice(0, eventBody), body_truncated: true }
 }

@@ -130,8 +130,10 @@ export class Intake {
   }
 
   #reply(error: unknown, session: string): Error {
+    const refusal = refusalFor(error)
     if (isTrouble(error)) this.#log.error({ err: error, session }, 'Mail could not be taken')
-    return replyError(refusalFor(error))
+    else this.#log.debug({ session, reply: refusal.message }, 'Mail refused')
+    return replyError(refusal)
   }
 }
 

@@ -15,6 +15,7 @@ export function markdownOf(html: string): string {
     .replace(/[\u034f\u00ad\u200b\u2060\ufeff]+/g, '')
     .replace(/\u00a0/g, ' ')
     .split('\n')
+    .map((line) => (line.includes('\u200c') || line.includes('\u200d') ? withoutPadding(line) : line))
     .map((line) => (invisible.test(line) ? '' : line.replace(/^ (?=\d{1,4}\. )/, '').trimEnd()))
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
@@ -29,6 +30,11 @@ export function strippedOf(html: string): string {
     .replace(/[^\S\n]+/g, ' ')
     .replace(/ ?\n[ \n]*/g, '\n')
     .trim()
+}
+
+// A joiner beside a space joins nothing: that is how preheaders are filled up.
+function withoutPadding(line: string): string {
+  return line.replace(/[\u200c\u200d](?=[\s\u200c\u200d]|$)|(?<=^|\s)[\u200c\u200d]/g, '').replace(/[ \u2007]{2,}/g, ' ')
 }
 
 // What fills a preheader up: joiners and spaces and nothing else.

@@ -17,7 +17,8 @@ export const textLimit = 5 * 1024 * 1024
 
 /**
  * What a message says. Never throws: of what cannot be read whole, the headers are, and `parse_error` starts with a stable
- * word: `header_too_large`, `too_many_parts`, `part_header_too_large`, `text_too_long`, `unreadable`.
+ * word: `header_too_large`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
+ * `unreadable`.
  */
 export async function parse(raw: Buffer): Promise<Parsed> {
   const fields = headersOf(raw)
@@ -29,7 +30,11 @@ export async function parse(raw: Buffer): Promise<Parsed> {
   } catch (error) {
     return headersOnly(fields, raw, reasonOf(error))
   }
-  return make(fields, mail, null)
+  if (isLost(mail, fields, raw)) {
+    mail.text = raw.toString('utf8', headEnd(raw)).replaceAll('\r\n', '\n')
+    return make(fields, mail, false, 'no_parts: None of the parts that the header announces is there.')
+  }
+  return make(fields, mail, isBeside(mail, raw), null)
 }
 
 /** An attachment and its decoded octets, by its index in `parse()`; undefined when there is none. */
@@ -68,22 +73,24 @@ async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: 
   const subject = fields.find(({ name }) => name === 'subject')
   const lines = subject === undefined ? [] : [raw.subarray(subject.start, Math.min(subject.end, subject.start + 32_768))]
   const mail = await read(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
-  return make(fields, mail ?? { attachments: [], headers: new Map(), headerLines: [] }, reason)
+  return make(fields, mail ?? { attachments: [], headers: new Map(), headerLines: [] }, false, reason)
 }
 
-function make(fields: readonly HeaderField[], mail: ParsedMail, reason: string | null): Parsed {
+function make(fields: readonly HeaderField[], mail: ParsedMail, isBesideHtml: boolean, reason: string | null): Parsed {
   const subject = subjectOf(fields, mail)
   const plain = bodyOf(mail.text)
   const html = bodyOf(mail.html === false ? undefined : mail.html)
   const [bodyText, bodyHtml] = [capped(plain), capped(html)]
   const { links, depth } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
   const written = (markup: string) => (depth > deepest ? strippedOf(markup) : markdownOf(markup))
-  const whole = bodyText ?? (bodyHtml === null ? '' : written(bodyHtml))
+  const whole = wholeText(bodyText, bodyHtml, written, isBesideHtml)
   const text = newPart(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
-  let codes = codesIn(subject, whole)
+  const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
+  // What an answer quotes are the codes of another message.
+  let codes = codesIn(subject, inReplyTo === null ? whole : text)
   // A text part that only says "see the HTML" has no code in it.
-  if (codes.length === 0 && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
+  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
     codes = codesIn(subject, written(bodyHtml))
   }
   return {
@@ -93,7 +100,7 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, reason: string |
     to: mailboxes(every(fields, 'to'), decodeWords),
     cc: mailboxes(every(fields, 'cc'), decodeWords),
     message_id: messageIds(first(fields, 'message-id'))[0] ?? null,
-    in_reply_to: messageIds(first(fields, 'in-reply-to'))[0] ?? null,
+    in_reply_to: inReplyTo,
     references: messageIds(every(fields, 'references')),
     body_text: bodyText,
     body_html: bodyHtml,
@@ -106,6 +113,26 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, reason: string |
     parse_error:
       reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
   }
+}
+
+function wholeText(text: string | null, html: string | null, written: (markup: string) => string, isBesideHtml: boolean): string {
+  if (html === null) return text ?? ''
+  if (text === null) return written(html)
+  if (!isBesideHtml) return text
+  // The library leaves an empty line where the HTML stood.
+  return text.startsWith('\n') ? `${written(html)}\n\n${text.trimStart()}` : `${text}\n\n${written(html)}`
+}
+
+// HTML and text that are no alternatives of each other, such as the footer a mailing list adds: both are the message.
+function isBeside(mail: ParsedMail, raw: Buffer): boolean {
+  if (mail.text === undefined || mail.html === undefined || mail.html === false) return false
+  return !['multipart/alternative', 'Multipart/Alternative', 'MULTIPART/ALTERNATIVE'].some((type) => raw.includes(type))
+}
+
+// A boundary that never comes: the words are there, but in no part.
+function isLost(mail: ParsedMail, fields: readonly HeaderField[], raw: Buffer): boolean {
+  if (mail.attachments.length > 0 || bodyOf(mail.text) !== null || bodyOf(mail.html || undefined) !== null) return false
+  return /^multipart\//i.test(firstValue(fields, 'content-type') ?? '') && raw.length > headEnd(raw)
 }
 
 // The HTML parser takes quadratic time in the depth; browsers flatten beyond 512.
@@ -124,22 +151,12 @@ function subjectOf(fields: readonly HeaderField[], mail: ParsedMail): string {
   const decoded = mail.subject ?? ''
   const asWritten = firstValue(fields, 'subject') ?? ''
   // Raw octets that are no UTF-8: the library has lost them.
-  const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? inCharset(asWritten, fields) : decoded
+  const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? asWritten : decoded
   return subject
     .slice(0, 4096)
     .toWellFormed()
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
-}
-
-// Whoever writes raw octets into a header writes them in the charset of the body.
-function inCharset(latin1: string, fields: readonly HeaderField[]): string {
-  const charset = /charset\s*=\s*"?([\w.:-]{1,40})/i.exec(firstValue(fields, 'content-type') ?? '')?.[1] ?? 'windows-1252'
-  try {
-    return new TextDecoder(charset).decode(Buffer.from(latin1, 'latin1'))
-  } catch {
-    return latin1
-  }
 }
 
 function first(fields: readonly HeaderField[], name: string): string[] {

@@ -111,11 +111,12 @@ export class Receiver {
         this.#secured(socket, session.id)
         callback()
       },
-      onMailFrom: (path, session, answer) => answer(this.#intake.sender(path, session)),
+      // Answered on a fresh stack, so that a heap of pipelined commands leaves every other session its turn.
+      onMailFrom: (path, session, answer) => setImmediate(answer, this.#intake.sender(path, session)),
       onRcptTo: (path, session, answer) => {
         this.#intake
           .recipient(path, session)
-          .then(answer)
+          .then((error) => setImmediate(answer, error))
           .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
       },
       onData: (stream, session, answer) => {

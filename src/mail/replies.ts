@@ -33,6 +33,8 @@ export function refusalOf(flaw: Flaw): Refusal {
 export function within<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
   const { promise, resolve, reject } = Promise.withResolvers<Value>()
   const timer = setTimeout(() => reject(new Error(`No answer in ${milliseconds} ms`)), milliseconds)
+  // A box that stops does not wait for work that hangs.
+  timer.unref()
   work.then(resolve, reject).finally(() => clearTimeout(timer))
   return promise
 }

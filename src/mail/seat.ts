@@ -10,7 +10,7 @@ export interface Job {
   attachment: number
   /** It was in a worker that died, so it goes alone now. */
   suspect: boolean
-  done(result: Result, octets: Uint8Array): void
+  done(result: Result, octets: Uint8Array[]): void
   /** It was the only one in a worker that died. */
   killed(why: End): void
 }
@@ -43,7 +43,8 @@ export class Seat {
     this.#options = options
     this.#worker = new Worker(options.url, {
       workerData: options.start,
-      resourceLimits: { maxOldGenerationSizeMb: options.memory },
+      // a small young generation: much is made and little is kept
+      resourceLimits: { maxOldGenerationSizeMb: options.memory, maxYoungGenerationSizeMb: 24 },
     })
     this.#worker.on('message', (report: Report) => this.#hear(report))
     this.#worker.on('error', (error: Error) => this.end(codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash'))
@@ -84,7 +85,7 @@ export class Seat {
       return { id, start, end: position, envelope: job.envelope, attachment: job.attachment }
     })
     this.#octets += octets.length
-    const order: Order = { tasks: JSON.stringify(tasks), octets: octets.buffer }
+    const order: Order = { tasks, octets: octets.buffer }
     this.#worker.postMessage(order, [octets.buffer])
   }
 
@@ -120,22 +121,20 @@ export class Seat {
     if (this.#ended) return
     this.#seen = performance.now()
     if ('results' in report) {
-      const results: Result[] = JSON.parse(report.results)
-      for (const result of results) {
+      for (const result of report.results) {
         const entry = this.#jobs.get(result.id)
         if (!entry) continue
         this.#jobs.delete(result.id)
         this.#octets -= entry.job.raw.length
-        entry.job.done(result, new Uint8Array(report.octets, ...spanOf(result)))
+        entry.job.done(
+          result,
+          result.spans.map(([start, end]) => new Uint8Array(report.octets, start, end - start)),
+        )
       }
     } else if (this.#started) return
     this.#started = true
     this.#options.onFree()
   }
-}
-
-function spanOf({ span }: Result): [number, number] {
-  return span ? [span[0], span[1] - span[0]] : [0, 0]
 }
 
 function codeOf(error: Error): unknown {

@@ -38,35 +38,38 @@ export interface Threaded {
   own: string
 }
 
+/** The thread a message belongs to; `fresh` when it is the first of it. */
+export interface Joined {
+  id: string
+  participants: string[]
+  fresh: boolean
+}
+
 /**
  * The conversation a message belongs to, inside one identity: by References and In-Reply-To (RFC 5322 3.6.4), else by subject and
  * participants within 30 days; else a new one.
  */
-export async function threadOf(tx: Transaction, message: Threaded, now: number): Promise<string> {
+export async function threadOf(tx: Transaction, message: Threaded, now: number): Promise<Joined> {
   const known = (await byReferences(tx, message)) ?? (await bySubject(tx, message, now))
-  if (known !== undefined) return known
-  const id = newId('thread')
-  await tx.run(
-    sql`INSERT INTO threads (id, identity_id, subject, subject_key, participants_key, participants, message_count, unread_count, last_message_at,
-      last_seq, snippet) VALUES (${id}, ${message.identity_id}, ${message.subject}, ${subjectKey(message.subject)}, ${participantsKey(message)},
-      '[]', 0, 0, ${iso(now)}, 0, '')`,
-  )
-  return id
+  if (known === undefined) return { id: newId('thread'), participants: [], fresh: true }
+  return { id: known.id, participants: JSON.parse(known.participants) as string[], fresh: false }
 }
 
-/** Counts a message into its thread. */
+/** Counts a new, unread message into the thread that `threadOf` named. */
 export async function addToThread(
   tx: Transaction,
-  id: string,
-  message: { seq: number; at: string; snippet: string; unread: boolean; participants: string[] },
+  thread: Joined,
+  message: Threaded & { seq: number; at: string; snippet: string; participants: string[] },
 ): Promise<void> {
-  const row = await tx.get<{ participants: string }>(sql`SELECT participants FROM threads WHERE id = ${id}`)
-  const before = JSON.parse(row!.participants) as string[]
-  const participants = together([...before, ...message.participants])
+  const { seq, at, snippet, subject, identity_id } = message
+  const participants = JSON.stringify(together([...thread.participants, ...message.participants]))
   await tx.run(
-    sql`UPDATE threads SET message_count = message_count + 1, unread_count = unread_count + ${message.unread ? 1 : 0},
-      last_message_at = ${message.at}, last_seq = ${message.seq}, snippet = ${message.snippet}, participants = ${JSON.stringify(participants)}
-      WHERE id = ${id}`,
+    thread.fresh
+      ? sql`INSERT INTO threads (id, identity_id, subject, subject_key, participants_key, participants, message_count, unread_count,
+          last_message_at, last_seq, snippet) VALUES (${thread.id}, ${identity_id}, ${subject}, ${subjectKey(subject)},
+          ${participantsKey(message)}, ${participants}, 1, 1, ${at}, ${seq}, ${snippet})`
+      : sql`UPDATE threads SET message_count = message_count + 1, unread_count = unread_count + 1, last_message_at = ${at},
+          last_seq = ${seq}, snippet = ${snippet}, participants = ${participants} WHERE id = ${thread.id}`,
   )
 }
 
@@ -131,24 +134,25 @@ function together(addresses: string[]): string[] {
   return [...new Set(addresses)].slice(0, 100)
 }
 
-async function byReferences(tx: Transaction, message: Threaded): Promise<string | undefined> {
+type Known = { id: string; participants: string }
+
+async function byReferences(tx: Transaction, message: Threaded): Promise<Known | undefined> {
   const ids = [...new Set([...message.references.slice(-50), ...(message.in_reply_to ? [message.in_reply_to] : [])])]
   if (ids.length === 0) return undefined
-  const row = await tx.get<{ thread_id: string }>(
-    sql`SELECT thread_id FROM emails WHERE identity_id = ${message.identity_id} AND message_id IN (${join(ids)}) AND deleted_at IS NULL
-      ORDER BY seq DESC LIMIT 1`,
+  return tx.get<Known>(
+    sql`SELECT threads.id, threads.participants FROM emails JOIN threads ON threads.id = emails.thread_id
+      WHERE emails.identity_id = ${message.identity_id} AND message_id IN (${join(ids)}) AND deleted_at IS NULL
+      ORDER BY emails.seq DESC LIMIT 1`,
   )
-  return row?.thread_id
 }
 
-async function bySubject(tx: Transaction, message: Threaded, now: number): Promise<string | undefined> {
+async function bySubject(tx: Transaction, message: Threaded, now: number): Promise<Known | undefined> {
   const key = subjectKey(message.subject)
   if (key === '') return undefined
-  const row = await tx.get<{ id: string }>(
-    sql`SELECT id FROM threads WHERE identity_id = ${message.identity_id} AND subject_key = ${key}
+  return tx.get<Known>(
+    sql`SELECT id, participants FROM threads WHERE identity_id = ${message.identity_id} AND subject_key = ${key}
       AND participants_key = ${participantsKey(message)} AND last_message_at > ${iso(now - month)} ORDER BY seq DESC LIMIT 1`,
   )
-  return row?.id
 }
 
 /** The subject without reply and forward prefixes of the usual languages, case and white space (RFC 5256 2.1). */
@@ -166,7 +170,8 @@ function subjectKey(subject: string): string {
 
 function participantsKey(message: Threaded): string {
   const all = [...new Set([message.own, ...message.others].map((address) => address.toLowerCase()))].toSorted()
-  return createHash('sha256').update(all.join('\n')).digest('base64url').slice(0, 22)
+  const text = all.join(' ')
+  return text.length <= 200 ? text : createHash('sha256').update(text).digest('base64url')
 }
 
 function shown(row: ThreadRow): Thread {

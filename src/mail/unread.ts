@@ -1,21 +1,21 @@
-import { mailboxesOf, readHeader, valueOf } from './fields.ts'
+import { mailboxes } from './addresses.ts'
+import { firstValue, headersOf } from './headers.ts'
 import type { Parsed } from './model.ts'
 
 /** What can be said of a message the parser did not finish: its plain header fields, cheap to read whatever they hold. */
 export function unread(raw: Buffer, why: string): Parsed {
-  const header = readHeader(raw)
-  const first = (name: string): string | null => {
-    const field = header.fields.find((candidate) => candidate.name === name)
-    return field ? valueOf(raw, { ...field, end: Math.min(field.end, field.value + longest) }) : null
-  }
-  const from = mailboxesOf(raw, header, 'from')
+  const fields = headersOf(raw.subarray(0, longestHeader))
+  const first = (name: string) => firstValue(fields, name)?.slice(0, longestValue)
+  const boxes = (name: string) =>
+    mailboxes(fields.filter((field) => field.name === name).map(({ value }) => value.slice(0, longestValue)))
+  const [author, another] = boxes('from')
   return {
     subject: first('subject') ?? '',
     // With several authors none is shown as the author.
-    from: (from.length === 1 && from[0]?.address ? from[0] : null) ?? null,
-    reply_to: mailboxesOf(raw, header, 'reply-to')[0]?.address ?? null,
-    to: mailboxesOf(raw, header, 'to'),
-    cc: mailboxesOf(raw, header, 'cc'),
+    from: author && !another ? author : null,
+    reply_to: boxes('reply-to')[0]?.address ?? null,
+    to: boxes('to'),
+    cc: boxes('cc'),
     message_id: idsIn(first('message-id'))[0] ?? null,
     in_reply_to: idsIn(first('in-reply-to'))[0] ?? null,
     references: idsIn(first('references')),
@@ -31,8 +31,10 @@ export function unread(raw: Buffer, why: string): Parsed {
   }
 }
 
-const longest = 2048
+// This may run in the main thread, on the very header that a parser did not survive.
+const longestHeader = 32 * 1024
+const longestValue = 2048
 
-function idsIn(value: string | null): string[] {
+function idsIn(value: string | undefined): string[] {
   return value?.match(/<[^<>\s]{1,996}>/g) ?? []
 }

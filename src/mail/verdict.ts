@@ -1,11 +1,12 @@
 import { authenticationResults, domainName, oneLine } from './authentication-results.ts'
 import { askForKeys, checkPolicy, checkSignatures, checkSpf } from './checks.ts'
-import type { Arc, Signature, Signed, Spf } from './checks.ts'
+import type { Arc, Policy, Signature, Signed, Spf } from './checks.ts'
 import { Inquiry } from './dns.ts'
 import type { Lookup } from './dns.ts'
-import { authorOf, readHeader } from './fields.ts'
-import type { Author, Header } from './fields.ts'
+import { authorOf, readHeader } from './author.ts'
+import type { Author, Header } from './author.ts'
 import type { Address, Authentication, AuthResult, Envelope, Verdict } from './model.ts'
+import { undecided } from './undecided.ts'
 
 export interface VerdictSettings {
   /** Our name in Authentication-Results (RFC 8601 2.5). */
@@ -39,24 +40,6 @@ export async function judge(raw: Buffer, envelope: Envelope, lookup: Lookup, set
   }
 }
 
-/** The verdict on a message that was not judged: one result throughout, and kept. */
-export function undecided(envelope: Envelope, hostname: string, why: string, result: AuthResult = 'temperror'): Verdict {
-  const reason = oneLine(why)
-  const authentication: Authentication = {
-    spf: { result, domain: null, reason },
-    dkim: [],
-    dmarc: { result, domain: null, policy: null, aligned_by: [], reason },
-    arc: { result, chain: 0, reason },
-  }
-  return {
-    authentication,
-    verified_domain: null,
-    action: 'keep',
-    reply: null,
-    authentication_results: authenticationResults(hostname, authentication, envelope),
-  }
-}
-
 /** Takes a DMARC pass back when the From that is shown is not the one that was checked: two readers of one field must agree. */
 export function confirm(verdict: Verdict, shown: Address | null, envelope: Envelope, settings: VerdictSettings): Verdict {
   if (verdict.verified_domain === null) return verdict
@@ -67,16 +50,16 @@ export function confirm(verdict: Verdict, shown: Address | null, envelope: Envel
 
 async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
   const header = readHeader(raw)
-  const author = authorOf(raw, header)
+  const author = authorOf(header)
   // The author's policy and the keys are asked for first, so that no slow sender can keep them from being read in time.
   const policy = author.address === null ? null : checkPolicy(author.address, [], [], inquiry)
-  askForKeys(raw, header, inquiry)
-  const [spf, signed] = await Promise.all([
+  askForKeys(header, inquiry)
+  const [spf, signed, alone] = await Promise.all([
     checkSpf(envelope, inquiry, settings.hostname),
     checkSignatures(raw, header, inquiry, settings.trusted_sealers),
     policy,
   ])
-  const dmarc = await checkDmarc(author, header, spf, signed, inquiry)
+  const dmarc = await checkDmarc(author, header, alone, spf, signed, inquiry)
   const dkim = signed.dkim.map(({ result, domain, selector, algorithm, aligned, reason }) => ({
     result,
     domain,
@@ -116,13 +99,21 @@ function actionOn(dmarc: Dmarc, strongest: VerdictSettings['dmarc']): Verdict['a
   return dmarc.policy === 'quarantine' || suspect ? 'spam' : 'keep'
 }
 
-async function checkDmarc(author: Author, header: Header, spf: Spf, signed: Signed, inquiry: Inquiry): Promise<Dmarc> {
+async function checkDmarc(
+  author: Author,
+  header: Header,
+  alone: Policy | null,
+  spf: Spf,
+  signed: Signed,
+  inquiry: Inquiry,
+): Promise<Dmarc> {
   const failed: Dmarc = { result: 'fail', domain: null, policy: null, aligned_by: [], reason: null }
   if (!header.complete) return { ...failed, reason: 'the header is too long' }
-  if (author.address === null) return { ...failed, reason: author.reason === 'no-author' ? noAuthor : author.reason }
+  if (author.address === null || alone === null)
+    return { ...failed, reason: author.reason === 'no-author' ? noAuthor : author.reason }
   const whole = signed.dkim.filter((signature) => !signature.partial)
   const passed = whole.filter(({ result }) => result === 'pass')
-  const answer = await checkPolicy(author.address, sender(spf, 'pass'), domains(passed), inquiry)
+  const answer = await align(author.address, alone, sender(spf, 'pass'), domains(passed), inquiry)
   const { domain, policy } = answer
   if (signed.authors && (signed.authors.length !== 1 || domainOf(signed.authors[0] ?? '') !== domainOf(author.address)))
     return { ...failed, domain, policy, reason: ambiguous }
@@ -141,6 +132,17 @@ async function checkDmarc(author: Author, header: Header, spf: Spf, signed: Sign
   const hopeful = await checkPolicy(author.address, senders, domains(open), inquiry)
   if (hopeful.result === 'fail') return dmarc
   return { ...dmarc, result: 'temperror', reason: 'DNS failure: an aligned SPF or DKIM result is not known' }
+}
+
+/** Adds the domains that passed to what the author's policy alone came to. */
+async function align(address: string, alone: Policy, spf: string[], dkim: string[], inquiry: Inquiry): Promise<Policy> {
+  if (spf.length === 0 && dkim.length === 0) return alone
+  const same = (domain: string) => domain === alone.domain
+  if (alone.result === 'none') return { ...alone, spf: spf.some(same), aligned: new Set(dkim.filter(same)) }
+  // The author's own domain is aligned in every mode; only other domains need the tree walked again.
+  if (alone.result === 'fail' && spf.every(same) && dkim.every(same))
+    return { ...alone, result: 'pass', spf: spf.length > 0, aligned: new Set(dkim) }
+  return checkPolicy(address, spf, dkim, inquiry)
 }
 
 function sender(spf: Spf, result: AuthResult): string[] {

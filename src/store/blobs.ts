@@ -1,4 +1,4 @@
-import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { inflateRawSync } from 'node:zlib'
 import type { Database, Reader, Transaction } from './database.ts'
 import { sql } from './database.ts'
 
@@ -9,13 +9,6 @@ export interface Packed {
   sha256: Uint8Array | null
   deflated: boolean
   bytes: Uint8Array
-}
-
-/** Packs a JSON document. */
-export function packJson(value: unknown): Packed {
-  const plain = Buffer.from(JSON.stringify(value))
-  if (plain.length < 256) return { size: plain.length, sha256: null, deflated: false, bytes: plain }
-  return { size: plain.length, sha256: null, deflated: true, bytes: deflateRawSync(plain, { level: 1 }) }
 }
 
 /** Keeps octets in the caller's transaction; answers the blob's id. */
@@ -32,6 +25,7 @@ export async function readBlob(database: Reader | Database, id: number): Promise
   return row && unpack(row.deflated === 1, row.bytes)
 }
 
+/** The octets of a packed row as they came. */
 export function unpack(deflated: boolean, bytes: Uint8Array): Buffer {
   return deflated ? inflateRawSync(bytes) : Buffer.from(bytes)
 }

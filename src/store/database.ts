@@ -25,8 +25,8 @@ export interface Transaction extends Reader {
 export interface Database extends Reader {
   /**
    * Runs the work, and resolves only when what it wrote is forced to disk. Work that throws leaves nothing behind.
-   * Nothing but database calls may be awaited inside `work`: many transactions share one commit.
-   * Throws Fault `storage_full` when the disk is full.
+   * Nothing but database calls may be awaited inside `work`: many transactions share one commit. Work that never settles is given up.
+   * Throws Fault `storage_full` when the disk is full, `storage_failed` when the disk lost its word, `stopping` after `close`.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. */

@@ -1,9 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
+const busy = 5
+
 /**
  * One process a data directory. The lock is the operating system's own (through an empty SQLite file), so a killed process leaves none behind.
+ * Nothing else in this process may open the file `lock`: closing it would drop the lock (POSIX).
  * Throws a sentence when another process holds it.
  */
 export class Lock {
@@ -11,14 +14,13 @@ export class Lock {
 
   constructor(directory: string) {
     const file = join(directory, 'lock')
+    create(file)
     this.#database = new DatabaseSync(file, { timeout: 0 })
     try {
       this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
     } catch (error) {
       this.#database.close()
-      throw new Error(`The data directory ${directory} is in use by another Pillarbox process${holder(file)}. Stop it first.`, {
-        cause: error,
-      })
+      throw refusal(directory, file, error as Error)
     }
     writeFileSync(`${file}.pid`, `${process.pid}\n`, { mode: 0o600 })
   }
@@ -26,6 +28,24 @@ export class Lock {
   release(): void {
     this.#database.close()
   }
+}
+
+/** Readable by nobody else; a file that is there is not even opened. */
+function create(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+      throw new Error(`${file} cannot be made: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function refusal(directory: string, file: string, cause: Error & { errcode?: number }): Error {
+  if (((cause.errcode ?? 0) & 0xff) === busy)
+    return new Error(`The data directory ${directory} is in use by another Pillarbox process${holder(file)}. Stop it first.`, {
+      cause,
+    })
+  return new Error(`${file} cannot be locked: ${cause.message}. Remove it when no Pillarbox is running.`, { cause })
 }
 
 function holder(file: string): string {

@@ -1,6 +1,9 @@
-import { existsSync, openSync, readdirSync, readFileSync, readSync, closeSync, statSync, fsyncSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { checkFiles } from './files.ts'
+import { syncPath } from './sync.ts'
 
 /** "PBOX": marks the file as ours. */
 const applicationId = 0x50424f58
@@ -8,98 +11,124 @@ const applicationId = 0x50424f58
 /** Above this size in bytes the page-by-page check is left to the background: the start must not wait for it. */
 export const quickCheckLimit = 64 * 1024 * 1024
 
-const folder = new URL('./migrations/', import.meta.url)
+const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
 
 /**
- * Checks the database file and brings it to this program's version, each migration once, in order, in one transaction each.
- * Throws a sentence with the file's name when the file is missing although there was one (`expected`), empty, damaged, not ours, or
- * newer than this program. Never overwrites what it refuses.
+ * Checks the database file and brings it to this program's version, each migration once, in order, in one transaction each; before
+ * that, a database with content is copied to `<file>.before-<version>`. Throws a sentence with the file's name when the file is missing
+ * although there was one (`expected`), empty, damaged, not ours, or newer than this program. Leaves as it is what it refuses.
  */
-export function prepare(file: string, expected: boolean): void {
-  checkHeader(file, expected)
+export function prepare(file: string, expected: boolean, folder: string = ownMigrations): void {
+  const migrations = readMigrations(folder)
+  const version = checkFiles(file, expected) ? checkContent(file, expected, migrations.length) : create(file)
   const database = new DatabaseSync(file, { timeout: 5000 })
   try {
-    const version = checkContent(file, database)
-    migrate(database, version)
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+    if (version > 0 && version < migrations.length) keepCopy(file, version, database)
+    migrate(file, database, version, migrations)
   } finally {
     database.close()
   }
-  const handle = openSync(dirname(file), 'r')
-  fsyncSync(handle)
-  closeSync(handle)
+  syncPath(dirname(file))
 }
 
 /** `PRAGMA quick_check` over the whole file; answers the first trouble, or null. */
 export function quickCheck(database: DatabaseSync): string | null {
   const row = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
-  return row.quick_check === 'ok' ? null : row.quick_check
+  // the first line only names the database
+  return row.quick_check === 'ok' ? null : row.quick_check.split('\n').at(-1)!
 }
 
-function checkHeader(file: string, expected: boolean): void {
-  const restore = 'Restore a backup, or move the data directory away to start an empty box.'
-  if (!existsSync(file)) {
-    if (expected) throw new Error(`${file} is missing, although this data directory had a database. ${restore}`)
-    return
-  }
-  if (statSync(file).size === 0) {
-    // a start that was cut off before the first migration leaves an empty file behind
-    if (expected) throw new Error(`${file} is empty, although this data directory had a database. ${restore}`)
-    return
-  }
-  const header = Buffer.alloc(100)
-  const handle = openSync(file, 'r')
-  try {
-    readSync(handle, header, 0, 100, 0)
-  } finally {
-    closeSync(handle)
-  }
-  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0')
-    throw new Error(`${file} is damaged: it is not a SQLite database. ${restore}`)
-}
-
-function checkContent(file: string, database: DatabaseSync): number {
+/** Answers the version of the content. Opened for reading only: closing any other connection could rewrite the file. */
+function checkContent(file: string, expected: boolean, known: number): number {
   const restore = 'Restore a backup; the file was left as it is.'
+  let database: DatabaseSync | undefined
   try {
-    const { application_id: id } = database.prepare('PRAGMA application_id').get() as { application_id: number }
-    const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
+    database = new DatabaseSync(unchanged(file), { readOnly: true, timeout: 5000 })
+    const id = pragma(database, 'application_id')
+    const version = pragma(database, 'user_version')
     const { n: tables } = database.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }
-    if (tables > 0 && id !== applicationId) throw new Refused(`${file} is not a Pillarbox database.`)
-    const known = migrations().length
+    const fresh = id === 0 && version === 0 && tables === 0
+    if (fresh && expected) throw new Refused(`${file} holds nothing, although this data directory had a database. ${restore}`)
+    if (!fresh && id !== applicationId)
+      throw new Refused(
+        `${file} is not a Pillarbox database. Move it away, or set another data directory; the file was left as it is.`,
+      )
     if (version > known) {
       throw new Refused(
         `${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program, or restore a backup.`,
       )
     }
+    if (!fresh && (version < 1 || tables === 0)) throw new Refused(`${file} is damaged: its tables are missing. ${restore}`)
     const trouble = statSync(file).size <= quickCheckLimit ? quickCheck(database) : null
     if (trouble) throw new Refused(`${file} is damaged: ${trouble}. ${restore}`)
     return version
   } catch (error) {
     if (error instanceof Refused) throw error
-    throw new Error(`${file} is damaged: ${(error as Error).message}. ${restore}`, { cause: error })
+    throw new Error(`${file} is damaged or cannot be read: ${(error as Error).message}. ${restore}`, { cause: error })
+  } finally {
+    database?.close()
   }
 }
 
 class Refused extends Error {}
 
-function migrate(database: DatabaseSync, version: number): void {
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-  for (const [index, name] of migrations().entries()) {
+/** Without a log there is nothing to recover, and SQLite can be kept from making one. */
+function unchanged(file: string): URL {
+  const url = pathToFileURL(file)
+  if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) url.searchParams.set('immutable', '1')
+  return url
+}
+
+function pragma(database: DatabaseSync, name: 'application_id' | 'user_version'): number {
+  return (database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[name]!
+}
+
+/** SQLite gives a log the rights of its database, and a database those of the umask. */
+function create(file: string): number {
+  if (!existsSync(file)) closeSync(openSync(file, 'wx', 0o600))
+  return 0
+}
+
+function keepCopy(file: string, version: number, database: DatabaseSync): void {
+  const copy = `${file}.before-${version}`
+  const draft = `${copy}.part`
+  try {
+    rmSync(draft, { force: true })
+    closeSync(openSync(draft, 'wx', 0o600))
+    database.prepare('VACUUM INTO ?').run(draft)
+    syncPath(draft)
+    renameSync(draft, copy)
+    syncPath(dirname(file))
+  } catch (error) {
+    rmSync(draft, { force: true })
+    const message = `${file} was not migrated: its copy ${copy} could not be written (${(error as Error).message}). Make room, and start again.`
+    throw new Error(message, { cause: error })
+  }
+}
+
+function migrate(file: string, database: DatabaseSync, version: number, migrations: string[]): void {
+  for (const [index, path] of migrations.entries()) {
     if (index < version) continue
-    const text = readFileSync(new URL(name, folder), 'utf8')
-    database.exec('BEGIN IMMEDIATE')
+    const text = readFileSync(path, 'utf8')
     try {
+      database.exec('BEGIN IMMEDIATE')
       database.exec(text)
       database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${index + 1}; COMMIT`)
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK')
-      throw new Error(`The migration ${name} failed: ${(error as Error).message}`, { cause: error })
+      const message = `${file} stays at version ${index}: the migration ${path} failed (${(error as Error).message}).`
+      throw new Error(message, { cause: error })
     }
   }
 }
 
-/** `0001_name.sql`, … in order; a file's place is its version. */
-function migrations(): string[] {
-  return readdirSync(folder)
+/** The paths of `0001_name.sql`, … in order; a file's place is its version. */
+function readMigrations(folder: string): string[] {
+  const names = readdirSync(folder)
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .toSorted()
+  const astray = names.find((name, index) => Number(name.slice(0, 4)) !== index + 1)
+  if (astray !== undefined) throw new Error(`The migration ${astray} is not numbered in order.`)
+  return names.map((name) => `${folder.replace(/\/$/, '')}/${name}`)
 }

@@ -1,19 +1,30 @@
 import { Worker } from 'node:worker_threads'
 import type { SQLInputValue } from 'node:sqlite'
 import { Fault } from '../core/fault.ts'
+import { stopping } from './sqlite-failures.ts'
 
-interface Pending {
+interface Asked {
+  question: object
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
   timer: NodeJS.Timeout | undefined
 }
 
-/** A thread with its own connection: for checkpoints, and for reads that may take long. One question at a time is answered. */
+interface Answer {
+  id: number
+  value?: unknown
+  failure?: { message: string; errcode?: number }
+}
+
+/** A thread with its own connection: for checkpoints, and for reads that may take long. One question after the other. */
 export class Helper {
   readonly #file: string
-  readonly #pending = new Map<number, Pending>()
+  readonly #waiting: Asked[] = []
+  #asked: Asked | undefined
   #worker: Worker | undefined
+  #leaving: Promise<void> | undefined
   #last = 0
+  #stopped = false
 
   constructor(file: string) {
     this.#file = file
@@ -24,58 +35,93 @@ export class Helper {
     return (await this.#ask({ kind: 'checkpoint' })) as number
   }
 
-  /** Gives up after `deadline` milliseconds with a Fault, and the thread with it. */
+  /** Gives up `deadline` milliseconds after the call with a Fault; reads that wait behind it go on in a new thread. */
   async read<Row>(text: string, values: SQLInputValue[], deadline: number): Promise<Row[]> {
     return (await this.#ask({ kind: 'read', text, values }, deadline)) as Row[]
   }
 
+  /** What is under way is given up. */
   async stop(): Promise<void> {
-    const worker = this.#worker
-    this.#worker = undefined
-    await worker?.terminate()
+    this.#stopped = true
+    for (const asked of this.#waiting.splice(0)) settle(asked).reject(stopping())
+    if (this.#asked) this.#drop(stopping())
+    else await this.#worker?.terminate()
+    await this.#leaving
   }
 
   #ask(question: object, deadline?: number): Promise<unknown> {
-    const worker = (this.#worker ??= this.#start())
-    const id = ++this.#last
+    if (this.#stopped) return Promise.reject(stopping())
     return new Promise((resolve, reject) => {
-      const timer = deadline === undefined ? undefined : setTimeout(() => this.#abandon(worker), deadline)
-      this.#pending.set(id, { resolve, reject, timer })
-      worker.postMessage({ id, ...question })
+      const asked: Asked = { question, resolve, reject, timer: undefined }
+      if (deadline !== undefined) asked.timer = setTimeout(() => this.#late(asked), deadline)
+      this.#waiting.push(asked)
+      this.#next()
     })
+  }
+
+  #next(): void {
+    // a thread that is being ended may still be deep in SQLite: never two of them at work
+    if (this.#asked || this.#leaving) return
+    this.#asked = this.#waiting.shift()
+    if (!this.#asked) return
+    this.#worker ??= this.#start()
+    this.#worker.postMessage({ id: ++this.#last, ...this.#asked.question }, [])
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: this.#file })
-    worker.unref()
-    worker.on('message', (answer: { id: number; value?: unknown; error?: Error }) => {
-      const pending = this.#pending.get(answer.id)
-      if (!pending) return
-      this.#pending.delete(answer.id)
-      clearTimeout(pending.timer)
-      if (answer.error) pending.reject(answer.error)
-      else pending.resolve(answer.value)
+    const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+      workerData: this.#file,
     })
-    worker.on('error', (error) => this.#fail(worker, error))
-    worker.on('exit', () => this.#fail(worker, new Error('The store’s helper thread ended.')))
+    worker.unref()
+    worker.on('message', (answer: Answer) => {
+      const asked = this.#asked
+      if (!asked || answer.id !== this.#last) return
+      this.#asked = undefined
+      settle(asked)
+      if (answer.failure) asked.reject(Object.assign(new Error(answer.failure.message), answer.failure))
+      else asked.resolve(answer.value)
+      this.#next()
+    })
+    worker.on('error', (error) => this.#gone(worker, error))
+    worker.on('exit', () => this.#gone(worker, new Error('The store’s helper thread ended.')))
     return worker
   }
 
-  #abandon(worker: Worker): void {
-    this.#fail(
-      worker,
-      new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 }),
-    )
-    void worker.terminate()
-  }
-
-  #fail(worker: Worker, error: unknown): void {
+  #gone(worker: Worker, error: unknown): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
-    for (const pending of this.#pending.values()) {
-      clearTimeout(pending.timer)
-      pending.reject(error)
-    }
-    this.#pending.clear()
+    const asked = this.#asked
+    this.#asked = undefined
+    if (asked) settle(asked).reject(error)
+    if (!this.#stopped) this.#next()
   }
+
+  #late(asked: Asked): void {
+    const fault = new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 })
+    const place = this.#waiting.indexOf(asked)
+    if (place !== -1) this.#waiting.splice(place, 1)[0]!.reject(fault)
+    else if (this.#asked === asked) this.#drop(fault)
+  }
+
+  /** Rejects what is asked now and ends the thread that works on it. */
+  #drop(error: unknown): void {
+    const asked = this.#asked!
+    const worker = this.#worker!
+    this.#asked = undefined
+    this.#worker = undefined
+    settle(asked).reject(error)
+    this.#leaving = this.#end(worker)
+  }
+
+  async #end(worker: Worker): Promise<void> {
+    await worker.terminate()
+    this.#leaving = undefined
+    if (!this.#stopped) this.#next()
+  }
+}
+
+function settle(asked: Asked): Asked {
+  clearTimeout(asked.timer)
+  return asked
 }

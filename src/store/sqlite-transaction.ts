@@ -1,57 +1,73 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
-import type { Sql, Transaction } from './database.ts'
+import type { Sql } from 'sql-template-tag'
+import type { Transaction } from './database.ts'
+import { parameters } from './sqlite-statements.ts'
+import type { Statements } from './sqlite-statements.ts'
 
-/** One transaction while its work runs: prepared statements on the writing connection. Throws when it is used after that. */
+/** One piece of work inside a group; it refuses everything once its work has ended. */
 export class OpenTransaction implements Transaction {
+  readonly listeners: (() => void)[] = []
   readonly #database: DatabaseSync
-  readonly #statements: Map<string, StatementSync>
-  readonly #listeners: (() => void)[]
+  readonly #statements: Statements
   #open = true
+  #wrote = false
+  #lost: unknown
 
-  constructor(database: DatabaseSync, statements: Map<string, StatementSync>, listeners: (() => void)[]) {
+  constructor(database: DatabaseSync, statements: Statements) {
     this.#database = database
     this.#statements = statements
-    this.#listeners = listeners
+  }
+
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** Whether anything ran that may have written. */
+  get wrote(): boolean {
+    return this.#wrote
   }
 
   async all<Row>(query: Sql): Promise<Row[]> {
-    return this.#statement(query).all(...values(query)) as Row[]
+    return this.#step(query, (statement, values) => statement.all(...values)) as Row[]
   }
 
   async get<Row>(query: Sql): Promise<Row | undefined> {
-    return this.#statement(query).get(...values(query)) as Row | undefined
+    return this.#step(query, (statement, values) => statement.get(...values)) as Row | undefined
   }
 
   async run(query: Sql): Promise<{ changes: number }> {
-    return { changes: Number(this.#statement(query).run(...values(query)).changes) }
+    return this.#step(query, (statement, values) => ({ changes: Number(statement.run(...values).changes) }))
   }
 
   afterCommit(listener: () => void): void {
-    this.#listeners.push(listener)
+    this.#mustBeOpen()
+    this.listeners.push(listener)
   }
 
   end(): void {
     this.#open = false
   }
 
-  #statement(query: Sql): StatementSync {
-    if (!this.#open) throw new Error('A transaction was used after its work had ended.')
-    return prepared(this.#database, this.#statements, query)
+  /** Throws the failure at which SQLite rolled back the whole group by itself, even when the work swallowed it. */
+  mustNotBeLost(): void {
+    if (this.#lost !== undefined) throw this.#lost
   }
-}
 
-/** Statements are kept by their text; lists with many filters make some hundreds, never user text. */
-export function prepared(database: DatabaseSync, statements: Map<string, StatementSync>, query: Sql): StatementSync {
-  const text = query.sql
-  let statement = statements.get(text)
-  if (statement) return statement
-  if (statements.size >= 500) statements.delete(statements.keys().next().value!)
-  statement = database.prepare(text)
-  statements.set(text, statement)
-  return statement
-}
+  #step<Answer>(query: Sql, step: (statement: StatementSync, values: SQLInputValue[]) => Answer): Answer {
+    this.#mustBeOpen()
+    // after such a rollback every further statement would commit alone
+    this.mustNotBeLost()
+    const { statement, writes } = this.#statements.prepare(query.sql)
+    if (writes) this.#wrote = true
+    try {
+      return step(statement, parameters(query))
+    } catch (error) {
+      if (!this.#database.isTransaction) this.#lost = error
+      throw error
+    }
+  }
 
-/** The parameters of a query. */
-export function values(query: Sql): SQLInputValue[] {
-  return query.values as SQLInputValue[]
+  #mustBeOpen(): void {
+    if (!this.#open) throw new Error('A transaction was used after its work had ended.')
+  }
 }

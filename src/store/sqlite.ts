@@ -1,33 +1,26 @@
-import { DatabaseSync } from 'node:sqlite'
-import type { StatementSync } from 'node:sqlite'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { Fault, storageFull } from '../core/fault.ts'
+import { dirname } from 'node:path'
+import type { Sql } from 'sql-template-tag'
+import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import type { Database, Sql, Transaction } from './database.ts'
+import type { Database, Transaction } from './database.ts'
 import { sql } from './database.ts'
+import { Checkpoints } from './sqlite-checkpoints.ts'
+import { asFault, isSyncFailure, stopping } from './sqlite-failures.ts'
 import { Helper } from './sqlite-helper.ts'
-import { OpenTransaction, prepared, values } from './sqlite-transaction.ts'
+import { DurableReader } from './sqlite-reader.ts'
+import { parameters } from './sqlite-statements.ts'
+import { GroupWriter } from './sqlite-writer.ts'
+import type { Group, Waiting } from './sqlite-writer.ts'
 
-/** Longest time one group of transactions may hold the event loop before it commits, in milliseconds. */
-const groupTime = 8
-
-const sqliteFull = 13
-const sqliteWriteFailed = 778 // SQLITE_IOERR_WRITE
-
-/** Frames in the write-ahead log (4 KiB each) above which writers wait for a whole checkpoint, so that it starts again from its beginning. */
-const longLog = 16_384
-
-interface Waiting {
-  work: (tx: Transaction) => Promise<unknown>
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
-}
-
-interface Finished {
-  waiting: Waiting
-  value: unknown
-  listeners: (() => void)[]
+export interface SqliteOptions {
+  /** How the log is forced to disk; tests put a slow or failing disk in its place. */
+  sync?: (file: FileHandle) => Promise<void>
+  /** Milliseconds after which work that does not settle is given up: a bug, but not one that may stop the whole box. */
+  patience?: number
+  /** Frames of 4 KiB in the write-ahead log above which writers wait for a whole checkpoint. */
+  longLog?: number
 }
 
 /**
@@ -35,78 +28,82 @@ interface Finished {
  *
  * Every transaction that arrived while the last group was being forced to disk runs in the next group, each under its own
  * savepoint; then one COMMIT and one fdatasync serve them all. The COMMIT writes the log without waiting for the disk
- * (`synchronous=NORMAL`, which still orders the log's restart), and the fdatasync runs in libuv's thread pool: a slow disk delays
- * answers, never the event loop. Nobody hears of success before that fdatasync returned. Checkpoints run in a thread of their own.
+ * (`synchronous=NORMAL`, which still syncs the log's header when it starts again, and log and file in a checkpoint), and the
+ * fdatasync runs in libuv's thread pool: a slow disk delays answers, never the event loop. Nobody hears of success before that
+ * fdatasync returned, and until then `all` and `get` see the state before the group; only `slow` may see a commit a moment early.
+ * Checkpoints run in a thread of their own.
+ *
+ * The handle on the log stays good because the log is unlinked only by the last connection that closes, and the writer stays open.
+ * That rests on POSIX locks, which a process loses when it closes any handle of the locked file: nothing in this process may open
+ * the database file or its `-shm` by hand while the store is open.
  */
 export class SqliteDatabase implements Database {
-  readonly #writer: DatabaseSync
-  readonly #reader: DatabaseSync
-  readonly #writing = new Map<string, StatementSync>()
-  readonly #reading = new Map<string, StatementSync>()
+  readonly #writer: GroupWriter
+  readonly #reader: DurableReader
   readonly #log: Log
-  readonly #checkpoints: Helper
+  readonly #checkpoints: Checkpoints
   readonly #slowReads: Helper
+  readonly #dataFile: FileHandle
   readonly #walFile: FileHandle
   readonly #sync: (file: FileHandle) => Promise<void>
   #queue: Waiting[] = []
   #pumping: Promise<void> | undefined
-  #dirty = false
-  #timer: NodeJS.Timeout | undefined
-  #checkpointing: Promise<void> | undefined
-  #gate: Promise<void> | undefined
-  #broken: Error | undefined
-  #closed = false
+  #group: Promise<void> | undefined
+  #broken: Fault | undefined
+  #closing: Promise<void> | undefined
+
+  /** Opens the file (checked and migrated before by `prepare()`). */
+  static async open(file: string, log: Log, options: SqliteOptions = {}): Promise<SqliteDatabase> {
+    const writer = new GroupWriter(file, options.patience ?? 10_000)
+    const walFile = await open(`${file}-wal`, 'r')
+    const dataFile = await open(file, 'r')
+    const folder = await open(dirname(file), 'r')
+    await folder.sync()
+    await folder.close()
+    return new SqliteDatabase(file, log, writer, { walFile, dataFile }, options)
+  }
 
   private constructor(
     file: string,
     log: Log,
-    walFile: FileHandle,
-    writer: DatabaseSync,
-    sync: (file: FileHandle) => Promise<void>,
+    writer: GroupWriter,
+    files: { walFile: FileHandle; dataFile: FileHandle },
+    options: SqliteOptions,
   ) {
     this.#log = log
-    this.#walFile = walFile
+    this.#walFile = files.walFile
+    this.#dataFile = files.dataFile
+    this.#sync = options.sync ?? ((handle) => handle.datasync())
     this.#writer = writer
-    this.#sync = sync
-    this.#reader = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-    this.#reader.exec('PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF')
-    this.#checkpoints = new Helper(file)
+    this.#reader = new DurableReader(file)
     this.#slowReads = new Helper(file)
-  }
-
-  /**
-   * Opens the file (checked and migrated before by `prepare()`).
-   * `sync` is how the log is forced to disk; tests put a slow or failing disk in its place.
-   */
-  static async open(
-    file: string,
-    log: Log,
-    sync: (file: FileHandle) => Promise<void> = (handle) => handle.datasync(),
-  ): Promise<SqliteDatabase> {
-    const writer = new DatabaseSync(file, { timeout: 5000 })
-    writer.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF;
-      PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON; PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY`)
-    writer.exec('BEGIN IMMEDIATE; COMMIT')
-    const walFile = await open(`${file}-wal`, 'r')
-    return new SqliteDatabase(file, log, walFile, writer, sync)
+    this.#checkpoints = new Checkpoints({
+      file,
+      ...files,
+      log,
+      longLog: options.longLog ?? 16_384,
+      quiet: async () => this.#group,
+      broken: (error) => void this.#break(error),
+    })
   }
 
   async all<Row>(query: Sql): Promise<Row[]> {
-    return prepared(this.#reader, this.#reading, query).all(...values(query)) as Row[]
+    return this.#reader.all(query) as Row[]
   }
 
   async get<Row>(query: Sql): Promise<Row | undefined> {
-    return prepared(this.#reader, this.#reading, query).get(...values(query)) as Row | undefined
+    return this.#reader.get(query) as Row | undefined
   }
 
-  slow<Row>(query: Sql, deadline: number): Promise<Row[]> {
-    return this.#slowReads.read<Row>(query.sql, values(query), deadline)
+  async slow<Row>(query: Sql, deadline: number): Promise<Row[]> {
+    return this.#slowReads.read<Row>(query.sql, parameters(query), deadline)
   }
 
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    if (this.#closed)
-      return Promise.reject(new Fault('internal_error', 'The box is stopping.', { code: 'stopping', retryAfter: 5 }))
+    if (this.#closing) return Promise.reject(stopping())
     if (this.#broken) return Promise.reject(this.#broken)
+    if (this.#writer.inside)
+      return Promise.reject(new Error('transaction() was called inside the work of another: it would wait for itself.'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
       this.#pumping ??= this.#pump()
@@ -117,130 +114,88 @@ export class SqliteDatabase implements Database {
     await this.transaction((tx) => tx.run(sql`UPDATE box SET probed = probed + 1`))
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return
-    this.#closed = true
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
     while (this.#pumping) await this.#pumping
-    clearTimeout(this.#timer)
-    await this.#checkpointing
     await Promise.all([this.#checkpoints.stop(), this.#slowReads.stop()])
-    this.#reader.close()
-    this.#writer.exec('PRAGMA optimize')
-    this.#writer.close()
+    if (this.#broken) {
+      // the last connection to close copies the log and removes it, unless it is a reader: the log must be read anew at the next start
+      this.#writer.close()
+      this.#reader.close()
+    } else {
+      this.#reader.close()
+      this.#optimize()
+      this.#writer.close()
+    }
     await this.#walFile.close()
+    await this.#dataFile.close()
   }
 
   async #pump(): Promise<void> {
     // a turn of the event loop first: what arrives in the same turn shares the first commit
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#queue.length > 0) {
-      if (this.#gate) await this.#gate
-      await this.#group()
+      if (this.#checkpoints.gate) await this.#checkpoints.gate
+      if (this.#broken) {
+        for (const waiting of this.#queue.splice(0)) waiting.reject(this.#broken)
+        break
+      }
+      this.#group = this.#runGroup()
+      await this.#group
+      this.#group = undefined
     }
     this.#pumping = undefined
   }
 
-  async #group(): Promise<void> {
-    const finished: Finished[] = []
-    const taken: Waiting[] = []
+  async #runGroup(): Promise<void> {
+    const group: Group = { taken: [], finished: [], wrote: false }
     try {
-      const changes = await this.#run(taken, finished)
-      if (changes) await this.#force()
+      await this.#writer.commit(this.#queue, group, () => this.#reader.hideCommit())
+      if (group.wrote) await this.#force()
+      this.#reader.showCommit()
     } catch (error) {
-      const fault = this.#fault(error)
+      const fault = isSyncFailure(error) ? this.#break(error) : asFault(error)
+      if (!this.#broken) this.#reader.showCommit()
       // when not even BEGIN went through, nobody was taken and all who wait are told
-      for (const waiting of taken.length > 0 ? taken : this.#queue.splice(0)) waiting.reject(fault)
+      for (const waiting of group.taken.length > 0 ? group.taken : this.#queue.splice(0)) waiting.reject(fault)
       return
     }
-    for (const { waiting, value, listeners } of finished) {
+    for (const { waiting, value, listeners } of group.finished) {
       waiting.resolve(value)
       for (const listener of listeners) setImmediate(() => this.#tell(listener))
     }
-  }
-
-  /** One BEGIN … COMMIT; work that throws is rolled back and rejected alone. Answers whether anything was written. */
-  async #run(taken: Waiting[], finished: Finished[]): Promise<boolean> {
-    const before = this.#totalChanges()
-    this.#exec('BEGIN IMMEDIATE')
-    const end = performance.now() + groupTime
-    try {
-      for (let waiting = this.#queue.shift(); waiting; waiting = performance.now() < end ? this.#queue.shift() : undefined) {
-        taken.push(waiting)
-        this.#exec('SAVEPOINT one')
-        const listeners: (() => void)[] = []
-        const tx = new OpenTransaction(this.#writer, this.#writing, listeners)
-        try {
-          const value = await waiting.work(tx)
-          this.#exec('RELEASE one')
-          finished.push({ waiting, value, listeners })
-        } catch (error) {
-          // a full disk makes SQLite roll back the whole group by itself
-          if (!this.#writer.isTransaction) throw error
-          this.#exec('ROLLBACK TO one')
-          this.#exec('RELEASE one')
-          waiting.reject(this.#fault(error))
-        } finally {
-          tx.end()
-        }
-      }
-      this.#exec('COMMIT')
-    } catch (error) {
-      if (this.#writer.isTransaction) this.#exec('ROLLBACK')
-      throw error
-    }
-    return this.#totalChanges() !== before
   }
 
   async #force(): Promise<void> {
     try {
       await this.#sync(this.#walFile)
     } catch (error) {
-      // after a failed fsync the kernel may have dropped the pages: what is on disk is unknown until the file is read anew
-      this.#broken = new Fault('internal_error', 'The disk failed while storing; the box must be restarted.', {
-        code: 'storage_failed',
-        cause: error,
-      })
-      this.#log.fatal({ err: error }, 'fsync failed: nothing more is written until a restart')
-      throw this.#broken
+      throw this.#break(error)
     }
-    this.#dirty = true
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      if (this.#dirty && !this.#closed)
-        this.#checkpointing ??= this.#checkpoint().finally(() => (this.#checkpointing = undefined))
-    }, 250)
+    this.#checkpoints.schedule()
   }
 
-  async #checkpoint(): Promise<void> {
-    this.#dirty = false
+  /** After a failed sync the kernel may have dropped what it could not write: what is on disk is unknown until the next start reads it. */
+  #break(error: unknown): Fault {
+    if (this.#broken) return this.#broken
+    this.#log.fatal({ err: error }, 'the disk failed to keep what was written: nothing more is stored until a restart')
+    this.#broken = new Fault('internal_error', 'The disk failed while storing; the box must be restarted.', {
+      code: 'storage_failed',
+      cause: error,
+    })
+    return this.#broken
+  }
+
+  #optimize(): void {
     try {
-      const frames = await this.#checkpoints.checkpoint()
-      if (frames < longLog) return
-      // the log only starts again from its beginning when no frame is left: hold the writers for the short rest
-      let release!: () => void
-      this.#gate = new Promise((resolve) => (release = resolve))
-      try {
-        await this.#checkpoints.checkpoint()
-      } finally {
-        this.#gate = undefined
-        release()
-      }
+      this.#writer.optimize()
     } catch (error) {
-      this.#dirty = true
-      this.#log.warn({ err: error }, 'a checkpoint failed and will be tried again')
+      this.#log.warn({ err: error }, 'the statistics of the database were not renewed')
     }
-  }
-
-  #exec(text: string): void {
-    let statement = this.#writing.get(text)
-    if (!statement) this.#writing.set(text, (statement = this.#writer.prepare(text)))
-    statement.run()
-  }
-
-  #totalChanges(): number {
-    let statement = this.#writing.get('changes')
-    if (!statement) this.#writing.set('changes', (statement = this.#writer.prepare('SELECT total_changes() AS n')))
-    return (statement.get() as { n: number }).n
   }
 
   #tell(listener: () => void): void {
@@ -249,11 +204,5 @@ export class SqliteDatabase implements Database {
     } catch (error) {
       this.#log.error({ err: error }, 'a listener failed after a commit')
     }
-  }
-
-  #fault(error: unknown): unknown {
-    const code = (error as { errcode?: number }).errcode
-    // some file systems answer a write for which there is no room with an input/output error
-    return code !== undefined && ((code & 0xff) === sqliteFull || code === sqliteWriteFailed) ? storageFull(error) : error
   }
 }

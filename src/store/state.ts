@@ -1,4 +1,4 @@
-import { linkSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, linkSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { Low } from 'lowdb'
 import type { Adapter } from 'lowdb'
@@ -32,9 +32,9 @@ export class StateFile {
   static async open(file: string, fresh: () => State): Promise<StateFile> {
     removeDrafts(file)
     const adapter = new DurableFile(file)
-    const low = new Low<State>(adapter, fresh())
-    await low.read()
-    if (!adapter.found) await low.write()
+    const kept = await adapter.read()
+    const low = new Low<State>(adapter, kept ?? fresh())
+    if (!kept) await low.write()
     return new StateFile(low)
   }
 
@@ -60,8 +60,6 @@ export class StateFile {
 }
 
 class DurableFile implements Adapter<State> {
-  /** Whether the file was there to be read. */
-  found = false
   readonly #file: string
 
   constructor(file: string) {
@@ -73,10 +71,12 @@ class DurableFile implements Adapter<State> {
     try {
       text = readFileSync(this.#file, 'utf8')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-      throw error
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      if (!existsSync(`${this.#file}.previous`)) return null
+      throw new Error(`${this.#file} is missing, although ${this.#file}.previous is there. Put that back, or a backup.`, {
+        cause: error,
+      })
     }
-    this.found = true
     return check(this.#file, text)
   }
 

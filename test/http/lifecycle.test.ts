@@ -111,6 +111,18 @@ test('TLS is served, and a new certificate is taken without a restart', async ()
   expect(await subject()).toBe('new.test')
 })
 
+test('while there is no room, what would store more is refused, and reading goes on', async () => {
+  let room = false
+  box = await openToybox({}, { roomy: () => room })
+  const refused = await box.call('POST', '/v1/toys', { body: { name: 'Bear' }, headers: { 'Idempotency-Key': 'one' } })
+  expect(refused.headers.get('retry-after')).toBe('60')
+  expect(await errorOf(refused)).toMatchObject({ type: 'internal_error', status: 500, code: 'storage_full' })
+  expect((await box.call('GET', '/v1/toys')).status).toBe(200)
+  expect((await box.call('DELETE', `/v1/toys/${toyId}`)).status).toBe(200)
+  room = true
+  expect((await box.call('POST', '/v1/toys', { body: { name: 'Bear' }, headers: { 'Idempotency-Key': 'one' } })).status).toBe(201)
+})
+
 describe('health', () => {
   test('healthz says the process is up, readyz what is not ready', async () => {
     const failing: string[] = []
@@ -229,6 +241,15 @@ describe('a download', () => {
     const response = await download({ Range: range })
     expect(response.status).toBe(200)
     expect(await response.text()).toBe('0123456789')
+  })
+
+  test('can be streamed, and is seen to be cut short when its source fails', async () => {
+    box = await openToybox()
+    expect(await (await box.call('GET', '/stream/whole', { key: null })).text()).toBe('one two')
+    expect(await (await box.call('HEAD', '/stream/whole', { key: null })).text()).toBe('')
+    const broken = box.call('GET', '/stream/broken', { key: null }).then((response) => response.text())
+    await expect(broken).rejects.toThrow(/terminated|fetch failed/)
+    expect((await box.call('GET', '/healthz')).status).toBe(200)
   })
 
   test('answers a range only while it is the same file', async () => {

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import * as z from 'zod'
 import { newId } from '../../src/core/ids.ts'
 import { createLog } from '../../src/core/log.ts'
@@ -184,6 +184,20 @@ export function toyRoutes(played: Played): AnyRoute[] {
       handle: async () => ({ type: 'text/html', bytes: Buffer.from('0123456789'), headers: { ETag: '"a"' } }),
     }),
     route({
+      method: 'GET',
+      path: '/stream/:kind',
+      root: true,
+      scope: 'public',
+      rate: 'document',
+      tag: 'Toys',
+      summary: 'Stream a toy',
+      download: 'application/octet-stream',
+      handle: async ({ params }) => ({
+        type: 'application/octet-stream',
+        bytes: Readable.from(chunks(params.kind === 'broken')),
+      }),
+    }),
+    route({
       method: 'POST',
       path: '/open',
       scope: 'public',
@@ -193,6 +207,12 @@ export function toyRoutes(played: Played): AnyRoute[] {
       handle: async ({ caller }) => ({ ip: caller.ip }),
     }),
   ]
+}
+
+async function* chunks(broken: boolean): AsyncGenerator<Buffer> {
+  yield Buffer.from('one ')
+  if (broken) throw new Error('the disk is gone')
+  yield Buffer.from('two')
 }
 
 const keys: Record<string, { scopes: readonly Scope[]; account_id: string; identity_id?: string; rate_limit?: number }> = {

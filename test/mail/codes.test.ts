@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { codesIn } from '../../src/mail/codes.ts'
+import { markdownOf } from '../../src/mail/markdown.ts'
 
 // subject, text, codes
 const announced: [string, string, string[]][] = [
@@ -197,4 +198,69 @@ test('every other kind of digit reads as ASCII', () => {
 
 test('invisible characters inside a code do not part it', () => {
   expect(codesIn('', 'Your code is 482\u200b913')).toEqual(['482913'])
+})
+
+const inHtml: [string, string, string[]][] = [
+  [
+    'Your code',
+    '<p>Your verification code is</p><table><tr><td><table><tr><td><div>4</div></td><td><div>8</div></td><td><div>2</div></td><td><div>9</div></td><td><div>1</div></td><td><div>3</div></td></tr></table></td></tr></table><p>Thanks</p>',
+    ['482913'],
+  ],
+  ['Login', '<p>Your code:</p><a href="https://a.test/c?x=482913" style="padding:10px">482913</a>', ['482913']],
+  ['Login', '<p>Your code is <b>482</b>&nbsp;<b>913</b>.</p>', ['482913']],
+  ['Login', '<div>Code: <b>ABC123</b></div>', ['ABC123']],
+  ['Login', '<h2>Verification code</h2><h1>482913</h1><p>Valid 5 min</p>', ['482913']],
+  ['Login', '<p>Verification code</p><p style="letter-spacing:4px">4 8 2 9 1 3</p>', ['482913']],
+  ['Login', '<p>Your code</p><p>4&#8203;8&#8203;2&#8203;9&#8203;1&#8203;3</p>', ['482913']],
+  ['482913 – Acme login', '<p>Log in to Acme</p><p>482913</p>', ['482913']],
+  [
+    'Acme',
+    '<p>Please use the verification code below to sign in.</p><p>If you didn’t request this, you can ignore this email.</p><table><tr><td align=center><strong>482 913</strong></td></tr></table><p>Thanks,<br>The Acme team</p><p>Acme Inc., 548 Market St #72879, San Francisco, CA 94104</p>',
+    ['482913'],
+  ],
+  [
+    'Acme',
+    '<p>To verify your email address, please use the following One Time Password (OTP):</p><p>482913</p><p>Do not share this OTP. Amazin takes your account security very seriously.</p>',
+    ['482913'],
+  ],
+  [
+    'Your order',
+    '<p>Thanks for your order!</p><table><tr><td>Order number</td><td>4829130</td></tr><tr><td>Total</td><td>$129.00</td></tr><tr><td>Promo code</td><td>FALL2026</td></tr></table><p>94104</p>',
+    [],
+  ],
+  ['Hallo', '<p>Dein Bestätigungs-Code:</p><p><strong>482 913</strong></p>', ['482913']],
+  [
+    'Acme',
+    '<p>Hi Robin,</p><p>Here&#39;s your temporary code: </p><div style="display:none">999888</div><div>482913</div>',
+    ['482913'],
+  ],
+  ['Confirm', '<div>您的驗證碼：</div><div><span>4</span><span>8</span><span>2</span><span>9</span></div>', ['4829']],
+  ['Sign in to Medium', '<p>Click to sign in</p><p>Or enter this one-time code: <b>X4K-9PQ</b></p>', ['X4K-9PQ']],
+  [
+    'Acme 2-step',
+    '<p>Enter the 6-digit code below to verify your identity and regain access to your LinkedOut account.</p><h2>482913</h2><p>When and where this happened:</p><p>Date: November 20, 2026, 10:12 AM (GMT)<br>Operating System: Linux<br>Approximate Location: Oslo, Norway</p><p>© 2026 LinkedOut Corporation, 1000 West Maude Avenue, Sunnyvale, CA 94085</p>',
+    ['482913'],
+  ],
+  [
+    'Bill',
+    '<p>Your bill</p><table><tr><td>Account no.</td><td>10293847</td></tr><tr><td>PIN</td><td>see letter</td></tr><tr><td>Due</td><td>20261204</td></tr></table>',
+    [],
+  ],
+  [
+    'Your receipt from Acme #1029-3847',
+    '<p>Receipt from Acme</p><p>$20.00 Paid November 20, 2026</p><p>Receipt number 1029-3847<br>Invoice number 48291300<br>Payment method Visa - 4242</p>',
+    [],
+  ],
+  ['Ticket', '<p>[#48213] Your support request: code does not work</p><p>Ticket ID<br>48213</p>', []],
+  ['CI', '<p>Build 48213 failed: exit code 1</p><p>see https://ci.test/48213</p><p>Commit 48213aa</p>', []],
+  ['Parking', '<p>Access code for the gate: 4821#</p>', ['4821']],
+  ['Verify', '<p>Your code is</p><p><code>482913</code></p><p>and expires at 10:45.</p>', ['482913']],
+  ['Приглашение', '<p>Ваш одноразовый код:</p><p><b>48-29-13</b></p>', ['482913']],
+  ['Verify', '<p>482913</p><p>Enter the code above to verify your account.</p>', ['482913']],
+  ['Verify', '<p>Your Acme PIN has changed. If it was not you call 1800123456 at once.</p>', []],
+  ['Newsletter 48', '<p>1200 devs tried our code editor. 2500 stars. Read time: 1230 sec</p>', []],
+]
+
+test.each(inHtml)('%j %j', (subject, html, codes) => {
+  expect(codesIn(subject, markdownOf(html))).toEqual(codes)
 })

@@ -69,6 +69,19 @@ describe('size', () => {
   })
 })
 
+test('a message of nothing but stuffed dots is kept, and others are served meanwhile', async () => {
+  await start()
+  const client = await Dialogue.hello(box.port)
+  await client.begin()
+  client.send(`\r\n${'..\r\n'.repeat(100_000)}.\r\n`)
+  const other = await Dialogue.hello(box.port)
+  expect(await other.deliver(message)).toMatch(/^250 .*queue-1$/)
+  expect(await client.reply()).toMatch(/^250 .*queue-2$/)
+  expect(box.mailroom.kept[1]?.raw.equals(Buffer.from(`\r\n${'.\r\n'.repeat(100_000)}`))).toBe(true)
+  client.destroy()
+  other.destroy()
+})
+
 describe('recipients', () => {
   test('beyond the hundredth wait for another time, and the message goes to the hundred', async () => {
     await start()

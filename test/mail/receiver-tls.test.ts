@@ -54,7 +54,7 @@ describe('commands injected behind STARTTLS', () => {
 
   test.each([
     ['at once', injected],
-    ['after fifty others', 'NOOP\r\n'.repeat(50) + injected],
+    ['after 250 others', 'NOOP\r\n'.repeat(250) + injected],
     ['in half a line', 'MAIL FROM:<evil@client.test>'],
   ])('never run, sent %s', async (_, plain) => {
     const client = await Dialogue.hello(box.port)

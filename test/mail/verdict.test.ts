@@ -67,7 +67,7 @@ describe('signatures', () => {
     const verdict = await verdictOn(raw.toString().replace('hello', 'hellO'), { from: unauthenticated })
     expect(verdict.authentication.dkim).toMatchObject([{ result: 'fail', aligned: false }])
     expect(verdict).toMatchObject({ verified_domain: null, action: 'reject', reply: { code: 550 } })
-    expect(verdict.reply?.text).toMatch(/^5\.7\.26 .*evil\.test/)
+    expect(verdict.reply).toMatchObject({ enhanced: '5.7.26', text: expect.stringContaining('evil.test') })
   })
 
   test('a key below 1024 bits, an expired signature and a missing key do not pass', async () => {
@@ -130,6 +130,7 @@ describe('who the author is', () => {
     ['two mailboxes of one domain', 'a@evil.test, b@evil.test', 'fail'],
     ['two From fields', 'eve@evil.test\r\nFrom: ceo@bank.test', 'fail'],
     ['a From field with a space in its name', 'eve@evil.test\r\nFrom : ceo@bank.test', 'fail'],
+    ['a From field folded before its colon', 'eve@evil.test\r\nFrom\r\n : ceo@bank.test', 'fail'],
     ['source route', '<@evil.test:ceo@bank.test>', 'fail'],
     ['two at signs', '<eve@evil.test@bank.test>', 'fail'],
     ['quoted local part', '"eve@evil.test"@bank.test', 'fail'],

@@ -131,7 +131,7 @@ test('a message that is being forced to disk as the time runs out is told now or
   const file = join(directory, 'pillarbox.db')
   prepare(file, false)
   let slow: Promise<void> = Promise.resolve()
-  const database = await SqliteDatabase.open(file, createLog('silent'), () => slow)
+  const database = await SqliteDatabase.open(file, createLog('silent'), { sync: () => slow })
   onTestFinished(async () => {
     await database.close()
     rmSync(directory, { recursive: true, force: true })

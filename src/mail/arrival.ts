@@ -1,0 +1,149 @@
+import { iso } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import { sql } from '../store/database.ts'
+import type { Transaction } from '../store/database.ts'
+import type { EmailDetail } from './email-rows.ts'
+import type { Bodies } from './examine.ts'
+import type { Examination } from './examiner.ts'
+import type { Email, Envelope } from './model.ts'
+import { indexable, ownerToken } from './search.ts'
+import type { Threaded } from './threads.ts'
+
+/** Characters of a message that can be found again by search. */
+const searchable = 256 * 1024
+
+/** Characters of a body that an event carries; the e-mail itself has all of it. */
+const eventBody = 256 * 1024
+
+const day = 86_400_000
+
+/** A message that was examined and is wanted. */
+export interface Message {
+  envelope: Envelope
+  raw: Buffer
+  examined: Examination
+  spam: boolean
+}
+
+/** One recipient's copy. */
+export interface Copy extends Message {
+  rawId: number
+  bodyId: number
+  owner: IdentityRow
+  recipient: string
+}
+
+/** The e-mail that the same envelope and octets made within the last 24 hours; never for mail without a Message-ID. */
+export async function duplicateOf(
+  tx: Transaction,
+  copy: Copy,
+  now: number,
+): Promise<{ id: string; thread_id: string } | undefined> {
+  const { owner, examined, rawId, recipient, envelope } = copy
+  if (examined.parsed.message_id === null) return undefined
+  const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
+    sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.detail FROM emails JOIN blobs ON blobs.id = emails.raw_id WHERE identity_id = ${owner.id}
+      AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND duplicate_of IS NULL
+      AND deleted_at IS NULL AND received_at > ${iso(now - day)} LIMIT 20`,
+  )
+  return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
+}
+
+/** What decides on the thread of a copy. */
+export function threadedOf({ envelope, examined: { parsed }, owner }: Copy): Threaded {
+  const from = parsed.from?.address ?? envelope.mail_from
+  const others = [from, ...[...parsed.to, ...parsed.cc].map((one) => one.address)].filter((address) => address !== owner.email)
+  const { subject, references, in_reply_to } = parsed
+  return { identity_id: owner.id, subject, references, in_reply_to, others, own: owner.email }
+}
+
+/** The e-mail that a copy makes. */
+export function emailOf(
+  copy: Copy,
+  place: { to: string; tag: string | null; at: string; thread_id: string; duplicate_of: string | null },
+): Email {
+  const { envelope, raw, examined, spam, owner } = copy
+  const { parsed, verdict } = examined
+  const { at, ...where } = place
+  const from = parsed.from ?? { address: envelope.mail_from, name: '' }
+  return {
+    id: newId('email'),
+    identity_id: owner.id,
+    ...where,
+    direction: 'inbound',
+    status: 'received',
+    from: from.address,
+    from_name: from.name,
+    subject: parsed.subject,
+    snippet: parsed.snippet,
+    read: false,
+    spam,
+    automated: parsed.automated,
+    labels: [],
+    size: raw.length,
+    has_attachments: parsed.attachments.length > 0,
+    verified_domain: verdict.verified_domain,
+    message_id: parsed.message_id,
+    in_reply_to: parsed.in_reply_to,
+    codes: parsed.codes,
+    received_at: at,
+    sent_at: null,
+    created_at: at,
+    references: parsed.references,
+    reply_to: parsed.reply_to,
+    cc: parsed.cc,
+    bcc: [],
+    recipients: { to: parsed.to, cc: parsed.cc, bcc: [] },
+    links: parsed.links,
+    attachments: parsed.attachments,
+    authentication: verdict.authentication,
+    parse_error: parsed.parse_error,
+    ...cut(parsed),
+  }
+}
+
+/** Writes the row of an e-mail; answers its place in the order. */
+export async function insertEmail(tx: Transaction, email: Email, copy: Copy & { trace: string }): Promise<number> {
+  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error } = email
+  const mail_from = copy.envelope.mail_from
+  const detail: EmailDetail = {
+    references,
+    reply_to,
+    cc,
+    bcc,
+    recipients,
+    links,
+    attachments,
+    authentication,
+    parse_error,
+    mail_from,
+  }
+  const row = await tx.get<{ seq: number }>(
+    sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
+      automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, created_at, detail, trace,
+      duplicate_of, raw_id, body_id) VALUES (${email.id}, ${email.identity_id}, ${email.thread_id}, ${email.direction}, ${email.status},
+      ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, 0, ${email.spam ? 1 : 0},
+      ${email.automated ? 1 : 0}, ${email.tag}, '[]', ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
+      ${email.message_id}, ${email.in_reply_to}, ${JSON.stringify(email.codes)}, ${email.received_at}, ${email.created_at},
+      ${JSON.stringify(detail)}, ${copy.trace}, ${email.duplicate_of}, ${copy.rawId}, ${copy.bodyId}) RETURNING seq`,
+  )
+  return row!.seq
+}
+
+/** Makes an e-mail found by its words. */
+export async function insertSearchable(tx: Transaction, seq: number, email: Email): Promise<void> {
+  const body = (email.body_text ?? email.text).slice(0, searchable)
+  await tx.run(
+    sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(email.identity_id)},
+      ${indexable(`${email.from_name} ${email.from}`)}, ${indexable(email.subject)}, ${indexable(body)})`,
+  )
+}
+
+function cut(parsed: Bodies): Bodies & { body_truncated?: true } {
+  const { body_text, body_html, text } = parsed
+  const long = Math.max(body_text?.length ?? 0, body_html?.length ?? 0, text.length) > eventBody
+  if (!long) return { body_text, body_html, text }
+  const short = (value: string | null): string | null => value && value.slice(0, eventBody)
+  return { body_text: short(body_text), body_html: short(body_html), text: text.slice(0, eventBody), body_truncated: true }
+}

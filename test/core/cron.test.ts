@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { Schedule } from '../../src/core/cron.ts'
+import { createLog } from '../../src/core/log.ts'
+
+function schedule(): { schedule: Schedule; lines: () => Record<string, unknown>[] } {
+  const written: string[] = []
+  const made = new Schedule(createLog('debug', { write: (line) => void written.push(line) }))
+  onTestFinished(() => made.stop())
+  return { schedule: made, lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>) }
+}
+
+const until = async (condition: () => boolean): Promise<void> => {
+  for (let wait = 0; wait < 500 && !condition(); wait++) await sleep(10)
+}
+
+it('runs a job again although it failed, in whichever way, and logs the failure with its name', async () => {
+  const { schedule: jobs, lines } = schedule()
+  let runs = 0
+  jobs.add({
+    name: 'sweep',
+    schedule: '* * * * * *',
+    run: () => {
+      runs += 1
+      if (runs === 1) throw new Error('at once')
+      return Promise.reject(new Error('later'))
+    },
+  })
+  await until(() => runs >= 2)
+  expect(runs).toBeGreaterThanOrEqual(2)
+  await jobs.stop()
+  const failures = lines().filter((line) => line['level'] === 'error')
+  expect(failures.slice(0, 2)).toMatchObject([
+    { job: 'sweep', err: { message: 'at once' } },
+    { job: 'sweep', err: { message: 'later' } },
+  ])
+})
+
+it('does not run a job twice at once, and stops when the run in hand is done', async () => {
+  const { schedule: jobs, lines } = schedule()
+  let runs = 0
+  let done = 0
+  let finish!: () => void
+  const work = new Promise<void>((resolve) => (finish = resolve))
+  jobs.add({
+    name: 'slow',
+    schedule: '* * * * * *',
+    run: async () => {
+      runs += 1
+      await work
+      done += 1
+    },
+  })
+  await until(() => lines().length > 0)
+  expect(runs).toBe(1)
+  const stopping = jobs.stop().then(() => done)
+  await sleep(20)
+  expect(done).toBe(0)
+  finish()
+  expect(await stopping).toBe(1)
+  await sleep(1200)
+  expect(runs).toBe(1)
+})
+
+it('refuses a schedule that is none', () => {
+  expect(() => schedule().schedule.add({ name: 'odd', schedule: 'now and then', run: async () => {} })).toThrow(
+    'expected 5 or 6 fields',
+  )
+})

@@ -1,0 +1,126 @@
+import { deflateRawSync } from 'node:zlib'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import * as z from 'zod'
+import { EventLog } from '../../src/events/log.ts'
+import { eventType } from '../../src/events/model.ts'
+import type { Event } from '../../src/events/model.ts'
+import { keepBlob } from '../../src/store/blobs.ts'
+import { sql } from '../../src/store/database.ts'
+import type { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { opened } from '../store/opened.ts'
+import { folder } from '../support/folder.ts'
+
+const Note = z.object({ text: z.string(), body: z.string().optional() })
+const noted = eventType('note.added', ['messages:read'], 'A note was added', Note)
+const erased = eventType('note.erased', ['messages:read'], 'A note was erased', Note)
+
+const texts = (list: Event[]): string[] => list.map((event) => (event.data as { text: string }).text)
+
+describe('the log', () => {
+  let database: SqliteDatabase
+  let events: EventLog
+  beforeEach(async () => {
+    database = (await opened(folder())).database
+    events = new EventLog(database, { now: () => Date.UTC(2026, 10, 20, 10, 5) })
+    const used = database
+    onTestFinished(() => used.close())
+  })
+
+  const add = (text: string, account_id = 'acct_1', type = noted): Promise<Event> =>
+    database.transaction((tx) => events.append(tx, type, { account_id, identity_id: 'ident_1', data: { text } }))
+
+  it('keeps the order of the commits, and tells it in that order', async () => {
+    const heard: Event[] = []
+    events.tail((event) => heard.push(event))
+    const added = await Promise.all(Array.from({ length: 100 }, (_, index) => add(`${index}`)))
+    await sleep(20)
+    const kept = await events.after(0, 1000, sql`1 = 1`)
+    expect(texts(kept)).toEqual(texts(added))
+    expect(heard).toEqual(kept)
+    expect(kept.map((event) => event.seq)).toEqual(kept.map((event) => event.seq).toSorted((left, right) => left - right))
+    expect(new Set(kept.map((event) => event.id)).size).toBe(100)
+    expect(kept[0]).toMatchObject({ type: 'note.added', account_id: 'acct_1', created_at: '2026-11-20T10:05:00.000Z' })
+  })
+
+  it('tells only what is committed', async () => {
+    const heard: string[] = []
+    events.tail((event) => heard.push(...texts([event])))
+    const failing = database.transaction(async (tx) => {
+      await events.append(tx, noted, { account_id: 'acct_1', identity_id: null, data: { text: 'never' } })
+      await sleep(0)
+      expect(heard).toEqual([])
+      throw new Error('no')
+    })
+    await expect(failing).rejects.toThrow('no')
+    await add('kept')
+    await sleep(20)
+    expect(heard).toEqual(['kept'])
+    expect(texts(await events.after(0, 10, sql`1 = 1`))).toEqual(['kept'])
+  })
+
+  it('tells the other readers although one fails, and none that stopped', async () => {
+    const heard: string[] = []
+    events.tail(() => {
+      throw new Error('a reader’s own trouble')
+    })
+    const stop = events.tail((event) => heard.push(`first ${texts([event])[0]}`))
+    events.tail((event) => heard.push(`second ${texts([event])[0]}`))
+    await add('a')
+    await sleep(20)
+    stop()
+    await add('b')
+    await sleep(20)
+    expect(heard).toEqual(['first a', 'second a', 'second b'])
+  })
+
+  it('keeps long fields once, in the blob, and gives them back', async () => {
+    const body = 'a long body '.repeat(200)
+    const heard: Event[] = []
+    events.tail((event) => heard.push(event))
+    const appended = await database.transaction(async (tx) => {
+      const id = await keepBlob(tx, {
+        size: body.length,
+        sha256: null,
+        deflated: true,
+        bytes: deflateRawSync(JSON.stringify({ body })),
+      })
+      return events.append(tx, noted, {
+        account_id: 'acct_1',
+        identity_id: null,
+        data: { text: 'x', body },
+        blob: { id, fields: ['body'] },
+      })
+    })
+    await sleep(20)
+    expect(appended.data).toEqual({ text: 'x', body })
+    expect(heard).toEqual([appended])
+    expect(await events.after(0, 10, sql`1 = 1`)).toEqual([appended])
+    expect(await database.get(sql`SELECT data FROM events`)).toMatchObject({ data: '{"text":"x"}' })
+    await database.transaction((tx) => tx.run(sql`DELETE FROM blobs`))
+    expect((await events.last(sql`1 = 1`))!.data).toEqual({ text: 'x' })
+  })
+
+  it('pages forth and back, under any condition', async () => {
+    const all: Event[] = []
+    for (const text of ['a', 'b', 'c', 'd', 'e']) all.push(await add(text, 'acct_1', text === 'c' ? erased : noted))
+    const [, b, , d] = all
+    const everything = sql`1 = 1`
+    expect(texts(await events.after(b!.seq, 2, everything))).toEqual(['c', 'd'])
+    expect(texts(await events.before(d!.seq, 2, everything))).toEqual(['c', 'b'])
+    expect(texts(await events.after(b!.seq, 10, sql`type = ${'note.erased'}`))).toEqual(['c'])
+    // a condition with an OR keeps to the place as well
+    const either = sql`type = ${'note.erased'} OR type = ${'note.added'}`
+    expect(texts(await events.after(d!.seq, 10, either))).toEqual(['e'])
+    expect(texts(await events.before(b!.seq, 10, either))).toEqual(['a'])
+    expect(texts([(await events.last(sql`type = ${'note.erased'}`))!])).toEqual(['c'])
+    expect(await events.last(sql`type = ${'note.lost'}`)).toBeUndefined()
+  })
+
+  it('knows the place of an event, for its own account only', async () => {
+    const event = await add('a')
+    expect(await events.place(event.id, 'acct_1')).toBe(event.seq)
+    expect(await events.place(event.id, 'acct_2')).toBeUndefined()
+    expect(await events.place('evt_none', 'acct_1')).toBeUndefined()
+  })
+})

@@ -1,0 +1,7 @@
+import { writeSync } from 'node:fs'
+import { Lock } from '../../../src/store/lock.ts'
+
+// holds the lock of a directory until it is killed
+const lock = new Lock(process.argv[2]!)
+writeSync(1, 'locked\n')
+setTimeout(() => lock.release(), 600_000)

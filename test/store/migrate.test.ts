@@ -1,0 +1,106 @@
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { prepare } from '../../src/store/migrate.ts'
+import { child } from '../support/child.ts'
+import { folder } from '../support/folder.ts'
+
+const first = "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO notes (text) VALUES ('old')"
+const long = `CREATE TABLE extra (x);
+  INSERT INTO notes (text) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150000) SELECT 'new ' || i FROM n;
+  INSERT INTO extra SELECT text FROM notes; UPDATE notes SET text = upper(text)`
+
+/** A folder of migrations. */
+function migrations(...texts: string[]): string {
+  const path = join(folder(), 'migrations')
+  mkdirSync(path)
+  for (const [index, text] of texts.entries()) writeFileSync(join(path, `000${index + 1}_step.sql`), text)
+  return path
+}
+
+function look(file: string): { version: number; notes: number; extra: boolean; sound: string } {
+  const database = new DatabaseSync(file)
+  const value = (query: string): unknown => Object.values(database.prepare(query).get() as object)[0]
+  const seen = {
+    version: value('PRAGMA user_version') as number,
+    notes: value('SELECT count(*) FROM notes') as number,
+    extra: value(`SELECT count(*) FROM sqlite_schema WHERE name = 'extra'`) === 1,
+    sound: value('PRAGMA integrity_check') as string,
+  }
+  database.close()
+  return seen
+}
+
+describe('migrations', () => {
+  it('run once each, in order', () => {
+    const file = join(folder(), 'box.db')
+    prepare(file, false, migrations(first))
+    const both = migrations(first, 'ALTER TABLE notes ADD COLUMN mark')
+    prepare(file, true, both)
+    prepare(file, true, both)
+    expect(look(file)).toEqual({ version: 2, notes: 1, extra: false, sound: 'ok' })
+  })
+
+  it('keep a copy of a database with content first, for its owner only; and none of a new one', () => {
+    const file = join(folder(), 'box.db')
+    prepare(file, false, migrations(first, 'CREATE TABLE extra (x)'))
+    expect(existsSync(`${file}.before-1`)).toBe(false)
+    prepare(file, true, migrations(first, 'CREATE TABLE extra (x)', 'DELETE FROM notes'))
+    expect(look(file)).toMatchObject({ version: 3, notes: 0 })
+    expect(look(`${file}.before-2`)).toEqual({ version: 2, notes: 1, extra: true, sound: 'ok' })
+    expect(statSync(`${file}.before-2`).mode & 0o777).toBe(0o600)
+    prepare(`${file}.before-2`, true, migrations(first, 'CREATE TABLE extra (x)'))
+  })
+
+  it('that fail leave the version before, and name themselves', () => {
+    const file = join(folder(), 'box.db')
+    prepare(file, false, migrations(first))
+    const broken = migrations(first, 'DELETE FROM notes; CREATE TABLE extra (x); INSERT INTO nowhere VALUES (1)')
+    expect(() => prepare(file, true, broken)).toThrow(
+      /box\.db stays at version 1: .*0002_step\.sql failed \(no such table: nowhere\)/,
+    )
+    expect(look(file)).toEqual({ version: 1, notes: 1, extra: false, sound: 'ok' })
+  })
+
+  it('do not begin when the copy cannot be written', () => {
+    const file = join(folder(), 'box.db')
+    prepare(file, false, migrations(first))
+    mkdirSync(`${file}.before-1`)
+    writeFileSync(join(`${file}.before-1`, 'in the way'), '')
+    expect(() => prepare(file, true, migrations(first, 'DELETE FROM notes'))).toThrow(/was not migrated: its copy .*before-1/)
+    expect(look(file)).toMatchObject({ version: 1, notes: 1 })
+  })
+
+  it('must be numbered without a gap', () => {
+    const path = migrations(first)
+    writeFileSync(join(path, '0003_later.sql'), '')
+    expect(() => prepare(join(folder(), 'box.db'), false, path)).toThrow(/0003_later\.sql is not numbered in order/)
+  })
+
+  it('killed at any moment leave the old state or the new, and go on at the next start', async () => {
+    const steps = migrations(first, long)
+    let cutOff = 0
+    for (let round = 0; round < 10; round++) {
+      const directory = folder()
+      const file = join(directory, 'box.db')
+      prepare(file, false, migrations(first))
+      const running = child('store/children/migrate.ts', [file, steps])
+      await running.until(1)
+      await sleep(round * 40)
+      await running.kill()
+      if (!running.lines().includes('done')) cutOff += 1
+      const seen = look(file)
+      expect(seen.sound).toBe('ok')
+      expect([
+        { version: 1, notes: 1, extra: false },
+        { version: 2, notes: 150_001, extra: true },
+      ]).toContainEqual({ version: seen.version, notes: seen.notes, extra: seen.extra })
+      prepare(file, true, steps)
+      expect(look(file)).toMatchObject({ version: 2, notes: 150_001 })
+      expect(readdirSync(directory).filter((name) => name.endsWith('.part'))).toEqual([])
+    }
+    expect(cutOff).toBeGreaterThan(0)
+  })
+})

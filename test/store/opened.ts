@@ -1,0 +1,24 @@
+import { join } from 'node:path'
+import { createLog } from '../../src/core/log.ts'
+import { prepare } from '../../src/store/migrate.ts'
+import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import type { SqliteOptions } from '../../src/store/sqlite.ts'
+import { sql } from '../../src/store/database.ts'
+
+export const quiet = createLog('silent')
+
+/** A fresh store in the directory, with a table `t (id, v)` to play with; `file` is its path. */
+export async function opened(directory: string, options?: SqliteOptions): Promise<{ file: string; database: SqliteDatabase }> {
+  const file = join(directory, 'box.db')
+  prepare(file, false)
+  const database = await SqliteDatabase.open(file, quiet, options)
+  return { file, database }
+}
+
+/** The same, with the table made. */
+export async function openedWithTable(directory: string, options?: SqliteOptions): ReturnType<typeof opened> {
+  const { file, database } = await opened(directory)
+  await database.transaction((tx) => tx.run(sql`CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v)`))
+  await database.close()
+  return { file, database: await SqliteDatabase.open(file, quiet, options) }
+}
