@@ -145,7 +145,7 @@ test('a key has its own rate, and its last use is written down', async () => {
   }
   expect(statuses).toEqual([200, 200, 429])
   const limited = await box.call('GET', '/v1/identities', undefined, { key: few.key })
-  expect(limited.body.error).toMatchObject({ type: 'rate_limited', code: 'key_rate' })
+  expect(limited.body.error).toMatchObject({ type: 'rate_limited', status: 429 })
   expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0)
   expect((await box.call('GET', '/v1/identities', undefined, { key: usual.key })).status).toBe(200)
   await box.restart()

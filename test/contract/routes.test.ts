@@ -102,6 +102,27 @@ describe('whose things they are', () => {
   })
 })
 
+test('an id in a query or a body that is another’s reads as one that nobody has', async () => {
+  const { box } = world
+  const at = `/v1/identities/${own.objects['identities/:id']}`
+  const { body: theirs } = await box.call('GET', `/v1/identities/${foreign.objects['identities/:id']}/events`, undefined, {
+    key: foreign.key,
+  })
+  const pairs: [method: string, path: (id: string) => string, body: (id: string) => unknown, id: string][] = [
+    ['POST', () => '/v1/api-keys', (identity_id) => ({ identity_id }), foreign.objects['identities/:id']!],
+    ['GET', (id) => `${at}/emails?thread_id=${id}`, () => undefined, foreign.objects[':thread_id']!],
+    ['GET', (id) => `${at}/events?since=${id}`, () => undefined, theirs.data[0].id],
+    ['GET', (id) => `${at}/wait?timeout=0&since=${id}`, () => undefined, theirs.data[0].id],
+  ]
+  for (const [method, path, body, id] of pairs) {
+    const nobodys = absent(id)
+    const [one, none] = [await box.call(method, path(id), body(id)), await box.call(method, path(nobodys), body(nobodys))]
+    const plain = (answer: typeof one): string => JSON.stringify(answer.body).replaceAll(/req_\w+/g, '')
+    expect([path(''), one.status, plain(one)]).toEqual([path(''), none.status, plain(none)])
+    expect(plain(one)).not.toContain(id)
+  }
+})
+
 describe('what is asked', () => {
   test.each(all)('%s refuses a parameter it does not know and names the nearest', async (_, spelling) => {
     const path = asking.path(spelling, own)
