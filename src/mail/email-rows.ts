@@ -26,7 +26,6 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
   duplicate_of: string | null
   raw_id: number
   body_id: number
-  deleted_at: string | null
 }
 
 /** A row of `emails` with its packed bodies. */

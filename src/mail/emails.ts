@@ -1,8 +1,7 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import { readBlob } from '../store/blobs.ts'
 import { join, sql } from '../store/database.ts'
@@ -14,19 +13,22 @@ import type { Email, EmailChange, EmailFilter, EmailRow } from './model.ts'
 import { takeFromThread } from './threads.ts'
 import { withTrace } from './trace.ts'
 
-type Parts = { database: Database; clock: Clock; cursors: Cursors; identities: Identities; hostname: string }
+/** A list that takes longer is given up, in milliseconds. */
+const longestList = 5000
+
+type Parts = { database: Database; events: EventLog; cursors: Cursors; identities: Identities; hostname: string }
 
 /** The e-mails of the living identities, for callers. */
 export class Emails {
   readonly #database: Database
-  readonly #clock: Clock
+  readonly #events: EventLog
   readonly #cursors: Cursors
   readonly #identities: Identities
   readonly #hostname: string
 
   constructor(parts: Parts) {
     this.#database = parts.database
-    this.#clock = parts.clock
+    this.#events = parts.events
     this.#cursors = parts.cursors
     this.#identities = parts.identities
     this.#hostname = parts.hostname
@@ -39,13 +41,18 @@ export class Emails {
   ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
     await this.#identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
-    return page<StoredEmail, EmailRow>(this.#database, this.#cursors, filter, {
+    return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient, this.#cursors, filter, {
       name: `emails ${identityId} ${JSON.stringify(named)}`,
       select: sql`SELECT ${rowColumns} FROM emails`,
-      where: sql`identity_id = ${identityId} AND deleted_at IS NULL AND ${conditions(filter)}`,
+      where: sql`identity_id = ${identityId} AND ${conditions(filter)}`,
       order: 'seq',
       present: emailRow,
     })
+  }
+
+  /** A filter that reads row after row of a large mailbox runs beside the event loop. */
+  get #patient(): Pick<Reader, 'all'> {
+    return { all: (query) => this.#database.slow(query, longestList) }
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<Email> {
@@ -56,7 +63,7 @@ export class Emails {
   /** The messages of one thread, oldest first, whole; the thread was checked before. */
   async ofThread(threadId: string): Promise<Email[]> {
     const rows = await this.#database.all<WithBody>(
-      withBodies(sql`thread_id = ${threadId} AND deleted_at IS NULL AND duplicate_of IS NULL ORDER BY seq LIMIT 1000`),
+      withBodies(sql`thread_id = ${threadId} AND duplicate_of IS NULL ORDER BY seq LIMIT 1000`),
     )
     return rows.map(whole)
   }
@@ -64,7 +71,7 @@ export class Emails {
   /** All of one identity's messages in the order they came, for the timeline. */
   async chronological(identityId: string, after: number, limit: number): Promise<{ seq: number; email: Email }[]> {
     const rows = await this.#database.all<WithBody>(
-      withBodies(sql`identity_id = ${identityId} AND seq > ${after} AND deleted_at IS NULL AND duplicate_of IS NULL AND spam = 0
+      withBodies(sql`identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
         ORDER BY seq LIMIT ${limit}`),
     )
     return rows.map((row) => ({ seq: row.seq, email: whole(row) }))
@@ -72,7 +79,7 @@ export class Emails {
 
   /** Whether the message is still there to be shown. */
   async lives(id: string): Promise<boolean> {
-    return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id} AND deleted_at IS NULL`)) !== undefined
+    return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined
   }
 
   async change(caller: Caller, identityId: string, id: string, change: EmailChange): Promise<Email> {
@@ -90,14 +97,19 @@ export class Emails {
     return this.get(caller, identityId, id)
   }
 
+  /** The message goes whole: its row, its octets (when no other copy needs them), and what the log tells of it. */
   async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
       await this.#identities.row(caller, identityId, tx)
       const row = await find(tx, identityId, id)
-      await tx.run(sql`UPDATE emails SET deleted_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+      await tx.run(sql`DELETE FROM emails WHERE id = ${id}`)
       await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
       await tx.run(sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${row.size}) WHERE id = ${identityId}`)
       if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
+      await this.#events.redact(tx, id)
+      // the copies of one message share its octets
+      const shared = await tx.get(sql`SELECT 1 FROM emails WHERE raw_id = ${row.raw_id} LIMIT 1`)
+      if (!shared) await tx.run(sql`DELETE FROM blobs WHERE id IN (${row.raw_id}, ${row.body_id})`)
       return { id, deleted: true }
     })
   }
@@ -125,28 +137,29 @@ export class Emails {
   /** The row behind a signed URL: there while the e-mail and its identity are. */
   async signedRow(id: string): Promise<StoredEmail> {
     const row = await this.#database.get<StoredEmail>(
-      sql`SELECT emails.* FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND deleted_at IS NULL
-        AND identities.status <> 'deleted'`,
+      sql`SELECT emails.* FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
     )
     if (!row) throw notFound('e-mail')
     return row
   }
 
   async #withBody(identityId: string, id: string): Promise<WithBody> {
-    const row = await this.#database.get<WithBody>(
-      sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId} AND deleted_at IS NULL`,
-    )
+    const row = await this.#database.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${id} AND identity_id = ${identityId}`)
     if (!row) throw notFound('e-mail')
     return row
   }
 }
 
 async function find(reader: Reader, identityId: string, id: string): Promise<StoredEmail> {
-  const row = await reader.get<StoredEmail>(
-    sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId} AND deleted_at IS NULL`,
-  )
+  const row = await reader.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId}`)
   if (!row) throw notFound('e-mail')
   return row
+}
+
+/** Whether an index leads to the rows. */
+function isQuick(filter: EmailFilter): boolean {
+  const { from, subject, label, has_attachments, offset } = filter
+  return [from, subject, label, has_attachments].every((one) => one === undefined) && offset < 1000
 }
 
 function conditions(filter: EmailFilter): Sql {
@@ -173,7 +186,7 @@ export function common(filter: {
   before?: string | undefined
 }): Sql[] {
   const list: Sql[] = []
-  if (filter.unread !== undefined) list.push(sql`read = ${filter.unread ? 0 : 1}`)
+  if (filter.unread !== undefined) list.push(filter.unread ? sql`read = 0` : sql`read = 1`)
   if (filter.from !== undefined) {
     // lowered by the same hand on both sides, for engines differ in what they lower
     list.push(sql`(instr(lower(from_address), lower(${filter.from})) > 0 OR instr(lower(from_name), lower(${filter.from})) > 0)`)

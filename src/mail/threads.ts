@@ -76,7 +76,7 @@ export async function addToThread(
 /** Takes a message that was just deleted out of its thread, so that nothing of it shows there; an empty thread goes. */
 export async function takeFromThread(tx: Transaction, id: string, unread: boolean): Promise<void> {
   const left = await tx.all<{ seq: number; received_at: string; snippet: string; from_address: string; to_text: string }>(
-    sql`SELECT seq, received_at, snippet, from_address, to_text FROM emails WHERE thread_id = ${id} AND deleted_at IS NULL
+    sql`SELECT seq, received_at, snippet, from_address, to_text FROM emails WHERE thread_id = ${id}
       AND duplicate_of IS NULL ORDER BY seq DESC LIMIT 1000`,
   )
   const [newest] = left
@@ -141,7 +141,7 @@ async function byReferences(tx: Transaction, message: Threaded): Promise<Known |
   if (ids.length === 0) return undefined
   return tx.get<Known>(
     sql`SELECT threads.id, threads.participants FROM emails JOIN threads ON threads.id = emails.thread_id
-      WHERE emails.identity_id = ${message.identity_id} AND message_id IN (${join(ids)}) AND deleted_at IS NULL
+      WHERE emails.identity_id = ${message.identity_id} AND message_id IN (${join(ids)})
       ORDER BY emails.seq DESC LIMIT 1`,
   )
 }

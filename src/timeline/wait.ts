@@ -90,12 +90,14 @@ export class Waiting {
   async #stored(identityId: string, search: Hearing): Promise<Event | undefined> {
     for (;;) {
       const condition = sql`identity_id = ${identityId} AND ${ofTypes(search.types)}`
-      const batch = await this.#events.after(search.place, 100, condition)
+      const batch = await this.#events.glance(search.place, 100, condition)
       for (const event of batch) {
         search.place = event.seq
-        if (search.wants(event) && (await this.#emails.lives((event.data as Email).id))) return event
+        if (search.wants(event) && (await this.#emails.lives((event.data as Email).id))) return this.#events.at(event.seq)
       }
       if (batch.length < 100) return undefined
+      // a long look must not hold up everybody else
+      await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
@@ -155,7 +157,8 @@ class Hearing {
 
   wants(event: Event): boolean {
     if (!this.types.includes(event.type) || this.#given?.has(event.seq)) return false
-    const data = event.data as Email
+    const data = event.data as Email & { deleted?: true }
+    if (data.deleted) return false
     const { from, subject_contains, spam } = this.#filter
     if (data.spam && !spam) return false
     if (from !== undefined && !`${data.from_name} ${data.from}`.toLowerCase().includes(from.toLowerCase())) return false
