@@ -46,11 +46,6 @@ export async function realMail(directory: string): Promise<Prepared> {
 
 /** A message of 177 KB: two short bodies and one attachment of 128 KiB, signed. */
 export async function attachmentMail(directory: string): Promise<Prepared> {
-  const lines = (text: string): string => (text.match(/.{1,76}/g) ?? []).join('\r\n')
-  const part = (fields: Record<string, string>, body: string): string =>
-    `--bench\r\n${Object.entries(fields)
-      .map(([name, value]) => `${name}: ${value}\r\n`)
-      .join('')}\r\n${body}\r\n`
   const parts = [
     part({ 'Content-Type': 'text/plain; charset=utf-8' }, 'The invoice for November is attached.'),
     part({ 'Content-Type': 'text/html; charset=utf-8' }, '<p>The invoice for <b>November</b> is attached.</p>'),
@@ -60,7 +55,7 @@ export async function attachmentMail(directory: string): Promise<Prepared> {
         'Content-Disposition': 'attachment; filename="invoice.pdf"',
         'Content-Transfer-Encoding': 'base64',
       },
-      lines(randomBytes(131_072).toString('base64')),
+      wrapped(randomBytes(131_072).toString('base64')),
     ),
   ]
   return prepare(
@@ -80,7 +75,19 @@ function header(fields: Record<string, string>): string {
     'MIME-Version': '1.0',
     ...fields,
   }
-  return Object.entries(all)
+  return written(all)
+}
+
+function part(fields: Record<string, string>, body: string): string {
+  return `--bench\r\n${written(fields)}\r\n${body}\r\n`
+}
+
+function wrapped(text: string): string {
+  return (text.match(/.{1,76}/g) ?? []).join('\r\n')
+}
+
+function written(fields: Record<string, string>): string {
+  return Object.entries(fields)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
 }

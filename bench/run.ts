@@ -10,8 +10,8 @@ import { million } from './goals/million.ts'
 import { plain } from './goals/plain.ts'
 import { real } from './goals/real.ts'
 import { slowDisk } from './goals/slow-disk.ts'
-import { waitForQuiet } from './machine.ts'
-import { record, writeReport } from './report.ts'
+import { describeMachine, waitForQuiet } from './machine.ts'
+import { tell, write } from './report.ts'
 import type { Result } from './report.ts'
 
 const benches: Bench[] = [plain, real, attachment, slowDisk, calls, million, footprint]
@@ -32,12 +32,12 @@ if (unknown.length > 0) {
   process.stderr.write(`There is no bench ${unknown.join(', ')}. There are: ${benches.map(({ name }) => name).join(', ')}.\n`)
   process.exit(2)
 }
-const results: Result[] = []
 for (const bench of benches.filter(({ name }) => names.length === 0 || names.includes(name))) {
   const result = await run(bench)
-  if (result) results.push(result)
+  if (!result) continue
+  tell(result)
+  if (options.write) write(result, describeMachine(tmpdir()))
 }
-if (options.write) writeReport(results)
 
 async function run(bench: Bench): Promise<Result | undefined> {
   const before = await waitForQuiet(Number(options.wait))
@@ -46,9 +46,7 @@ async function run(bench: Bench): Promise<Result | undefined> {
   try {
     const [rounds, scale] = [Number(options.rounds), Number(options.scale)]
     const findings = await bench.run({ directory, rounds, scale, messages: Number(options.messages) })
-    const result = { bench: bench.name, findings, load: { before, after: loadavg()[0]! }, rounds, at: new Date().toISOString() }
-    record(result)
-    return result
+    return { bench: bench.name, findings, load: { before, after: loadavg()[0]! }, rounds, at: new Date().toISOString() }
   } catch (error) {
     process.stderr.write(
       `${bench.name} could not run: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,

@@ -61,7 +61,6 @@ function sizeOf(directory: string): number {
 }
 
 function disk(what: string, { received, kept }: Stored, most: number): Finding {
-  const mega = (octets: number): string => (octets / 1e6).toFixed(1)
   return finding({
     goal: 'P19',
     what: `Octets on disk per octet received, ${what}`,
@@ -70,4 +69,8 @@ function disk(what: string, { received, kept }: Stored, most: number): Finding {
     most,
     figures: [`${mega(kept)} MB kept of ${mega(received)} MB received, raw message, index and events`],
   })
+}
+
+function mega(octets: number): string {
+  return (octets / 1e6).toFixed(1)
 }

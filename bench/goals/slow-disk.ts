@@ -30,7 +30,7 @@ export const slowDisk: Bench = {
       // what the first messages compile is no matter of the disk
       await inTurn(sides, 0)
       for (const box of [usual, slow]) process.kill(box.pid, 'SIGUSR2')
-      const counted = sides.map(({ name, round }) => ({ name, round: (number: number) => round(number + 1) }))
+      const counted = sides.map((side) => ({ name: side.name, round: (number: number) => side.round(number + 1) }))
       const samples = await inTurn(counted, rounds)
       await Promise.all([usual.stop(), slow.stop()])
       const [fast, delayed] = [spreadOf(samples.get('usual disk'), 'msg/s'), spreadOf(samples.get('slow disk'), 'msg/s')]

@@ -87,8 +87,6 @@ virtual_gid_maps = static:${nobody}
 }
 
 function masterConfig(port: number): string {
-  const service = (name: string, type: string, priv: string, wakeup: string, most: string, command: string): string =>
-    `${name} ${type} ${priv} - n ${wakeup} ${most} ${command}\n`
   return [
     service(`127.0.0.1:${port}`, 'inet', 'n', '-', '100', 'smtpd'),
     service('cleanup', 'unix', 'n', '-', '0', 'cleanup'),
@@ -102,6 +100,10 @@ function masterConfig(port: number): string {
     service('error', 'unix', '-', '-', '-', 'error'),
     service('retry', 'unix', '-', '-', '-', 'error'),
   ].join('')
+}
+
+function service(name: string, type: string, isPrivate: string, wakeup: string, most: string, command: string): string {
+  return `${name} ${type} ${isPrivate} - n ${wakeup} ${most} ${command}\n`
 }
 
 function countFiles(directory: string): number {
