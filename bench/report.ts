@@ -10,6 +10,8 @@ export interface Result {
   /** Load averages of one minute; the second includes the bench's own. */
   load: { before: number; after: number }
   rounds: number
+  /** Part of the full amount of work. */
+  scale: number
   /** When it ended, ISO 8601. */
   at: string
 }
@@ -76,7 +78,7 @@ ${machine.map((line) => `- ${line}`).join('\n')}
 
 Sender, box and peer share its cores. Load of the minute before each bench (above ${quiet} others were at work, and the spread shows it${noisy.length > 0 ? `: so for ${noisy.join(', ')}` : ''}):
 
-${all.map(({ bench, load, rounds, at }) => `- ${bench}: ${load.before.toFixed(2)}, ${rounds} rounds, ended ${at}`).join('\n')}
+${all.map(({ bench, load, rounds, scale, at }) => `- ${bench}: ${load.before.toFixed(2)}, ${rounds} rounds${scale === 1 ? '' : ` of ${scale} of the work`}, ended ${at}`).join('\n')}
 
 ## How to run
 

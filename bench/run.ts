@@ -27,6 +27,8 @@ const { values: options, positionals: names } = parseArgs({
   },
 })
 
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+
 const unknown = names.filter((name) => !benches.some((bench) => bench.name === name))
 if (unknown.length > 0) {
   process.stderr.write(`There is no bench ${unknown.join(', ')}. There are: ${benches.map(({ name }) => name).join(', ')}.\n`)
@@ -46,7 +48,7 @@ async function run(bench: Bench): Promise<Result | undefined> {
   try {
     const [rounds, scale] = [Number(options.rounds), Number(options.scale)]
     const findings = await bench.run({ directory, rounds, scale, messages: Number(options.messages) })
-    return { bench: bench.name, findings, load: { before, after: loadavg()[0]! }, rounds, at: new Date().toISOString() }
+    return { bench: bench.name, findings, load: { before, after: loadavg()[0]! }, rounds, scale, at: new Date().toISOString() }
   } catch (error) {
     process.stderr.write(
       `${bench.name} could not run: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,

@@ -41,6 +41,9 @@ export async function startPostfix(directory: string): Promise<Postfix> {
   writeFileSync(join(paths.config, 'main.cf'), mainConfig(paths))
   writeFileSync(join(paths.config, 'master.cf'), masterConfig(port))
   execFileSync('postfix', ['-c', paths.config, 'start'], { stdio: 'ignore' })
+  const stop = (): void => void execFileSync('postfix', ['-c', paths.config, 'stop'], { stdio: 'ignore' })
+  // it is a daemon: nobody else would end it when the bench is interrupted
+  process.once('exit', stop)
   const pid = Number(readFileSync(join(paths.queue, 'pid/master.pid'), 'utf8'))
   const fresh = join(paths.mail, 'box/new')
   return {
@@ -55,7 +58,10 @@ export async function startPostfix(directory: string): Promise<Postfix> {
       }
     },
     clear: () => rmSync(join(paths.mail, 'box'), { recursive: true, force: true }),
-    stop: () => void execFileSync('postfix', ['-c', paths.config, 'stop'], { stdio: 'ignore' }),
+    stop() {
+      process.off('exit', stop)
+      stop()
+    },
   }
 }
 
