@@ -44,6 +44,11 @@ export function write(result: Result, machine: string[]): void {
   writeFileSync(page, document(all))
 }
 
+/** Writes `docs/performance.md` anew from what is kept, as when only the reasons have changed. */
+export function writePage(): void {
+  writeFileSync(page, document(JSON.parse(readFileSync(kept, 'utf8')) as Results))
+}
+
 function document({ machine, results }: Results): string {
   const all = Object.values(results)
   const findings = all.flatMap(({ findings: found }) => found).toSorted((one, other) => numberOf(one) - numberOf(other))
@@ -88,6 +93,7 @@ npm run bench                  # all of it, some 20 minutes; as root, because Po
 npm run bench -- plain real    # these only: plain real attachment slow-disk calls million footprint
 npm run bench -- --rounds 1 --scale 0.2 --messages 20000     # a quick look
 npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page
+npm run bench -- --page                                      # measure nothing, write this page anew from bench/results.json and bench/reasons.md
 \`\`\`
 
 Haraka is installed by npm into a directory outside the project (\`BENCH_HARAKA_DIR\`, else one in the system's temporary directory); without it P2 is left out.

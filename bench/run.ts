@@ -11,7 +11,7 @@ import { plain } from './goals/plain.ts'
 import { real } from './goals/real.ts'
 import { slowDisk } from './goals/slow-disk.ts'
 import { describeMachine, waitForQuiet } from './machine.ts'
-import { tell, write } from './report.ts'
+import { tell, write, writePage } from './report.ts'
 import type { Result } from './report.ts'
 
 const benches: Bench[] = [plain, real, attachment, slowDisk, calls, million, footprint]
@@ -24,6 +24,7 @@ const { values: options, positionals: names } = parseArgs({
     messages: { type: 'string', default: '1000000' },
     wait: { type: 'string', default: '0' },
     write: { type: 'boolean', default: false },
+    page: { type: 'boolean', default: false },
   },
 })
 
@@ -33,6 +34,10 @@ const unknown = names.filter((name) => !benches.some((bench) => bench.name === n
 if (unknown.length > 0) {
   process.stderr.write(`There is no bench ${unknown.join(', ')}. There are: ${benches.map(({ name }) => name).join(', ')}.\n`)
   process.exit(2)
+}
+if (options.page) {
+  writePage()
+  process.exit()
 }
 for (const bench of benches.filter(({ name }) => names.length === 0 || names.includes(name))) {
   const result = await run(bench)
