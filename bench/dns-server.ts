@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs'
+import { DnsStub } from '../test/support/dns-stub.ts'
+
+/** The zone a bench needs; the values are texts and addresses. */
+export interface Zone {
+  txt: Record<string, string>
+  a: Record<string, string>
+}
+
+// runs as a process of its own: `node dns-server.ts zone.json`; says its address and answers until it is told to stop
+const zone = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Zone
+const stub = await DnsStub.start()
+for (const [name, text] of Object.entries(zone.txt)) stub.txt(name, text)
+for (const [name, address] of Object.entries(zone.a)) stub.a(name, address)
+process.stdout.write(`${stub.servers[0]!}\n`)

@@ -1,0 +1,123 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { benchKey } from '../box.ts'
+import type { Box } from '../box.ts'
+import { finding } from '../finding.ts'
+import type { Bench, Finding } from '../finding.ts'
+import { startIngestBox } from '../ingest.ts'
+import { call } from '../load/calls.ts'
+import { send } from '../load/smtp-source.ts'
+import { inTurn, shown, spreadOf } from '../measure.ts'
+import type { Sample, Side } from '../measure.ts'
+import { senderDomain } from '../messages.ts'
+import { startBareKoa } from '../peers/koa.ts'
+import { usageOf } from '../process-tree.ts'
+import { boxDomain } from '../seed.ts'
+
+interface Question {
+  goal: 'P9' | 'P10' | 'P11'
+  what: string
+  path: string
+  body?: string
+  least: number
+}
+
+const connections = 64
+
+/** Calls over 64 connections against the bare libraries: P9, P10 and P11. */
+export const calls: Bench = {
+  name: 'calls',
+  goals: ['P9', 'P10', 'P11'],
+  async run({ directory, rounds, scale }) {
+    const box = await startIngestBox(join(directory, 'box'), { message: { size: 0 }, sessions: 1, messages: 1 }, 0)
+    try {
+      const id = await mailbox(box, 25)
+      const questions: Question[] = [
+        { goal: 'P9', what: 'List 20 e-mails', path: `/v1/identities/${id}/emails`, least: 0.5 },
+        { goal: 'P10', what: 'Get one identity', path: `/v1/identities/${id}`, least: 0.5 },
+        { goal: 'P11', what: 'Create an identity, on disk', path: '/v1/identities', body: '{}', least: 3 },
+      ]
+      const answers: Record<string, string> = {}
+      for (const { path, body } of questions) answers[body === undefined ? path : 'created'] = await ask(box.url + path, body)
+      const koa = await startBareKoa(directory, answers)
+      try {
+        const findings: Finding[] = []
+        for (const question of questions) {
+          const seconds = Math.max(1, Math.round(5 * scale))
+          const sides = [side('box', box, question, seconds), side('bare Koa', koa, question, seconds)]
+          findings.push(...judge(question, await inTurn(sides, rounds)))
+        }
+        return findings
+      } finally {
+        koa.stop()
+      }
+    } finally {
+      await box.stop()
+    }
+  },
+}
+
+/** An identity with this much plain mail; answers its id. */
+async function mailbox(box: Box, messages: number): Promise<string> {
+  const { data } = JSON.parse(await ask(`${box.url}/v1/identities`)) as { data: { id: string }[] }
+  for (let number = 1; number <= messages; number++) {
+    const message = { sessions: 1, messages: 1, message: { size: 2048 }, to: `r0@${boxDomain}`, from: `feedback@${senderDomain}` }
+    await send({ ...box.smtp, ...message })
+  }
+  await pause(500)
+  return data[0]!.id
+}
+
+async function ask(url: string, body?: string): Promise<string> {
+  const headers = { Authorization: `Bearer ${benchKey}`, 'Content-Type': 'application/json' }
+  const response = await fetch(url, body === undefined ? { headers } : { method: 'POST', headers, body })
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`)
+  return response.text()
+}
+
+function side(name: string, server: { url: string; pid: number }, { path, body }: Question, seconds: number): Side {
+  return {
+    name,
+    async round() {
+      const before = usageOf(server.pid)
+      const { perSecond, p99, total } = await call({
+        url: server.url + path,
+        connections,
+        seconds,
+        ...(body === undefined ? {} : { body }),
+      })
+      const cpu = usageOf(server.pid).cpu - before.cpu
+      return { 'calls/s': perSecond, 'ms p99': p99, 'µs CPU/call': cpu / total }
+    },
+  }
+}
+
+function judge({ goal, what, least }: Question, samples: Map<string, Sample[]>): Finding[] {
+  const of = (name: string, figure: string) => spreadOf(samples.get(name), figure)
+  const [ours, bare] = [of('box', 'calls/s'), of('bare Koa', 'calls/s')]
+  const [oursP99, bareP99] = [of('box', 'ms p99'), of('bare Koa', 'ms p99')]
+  const cpu = (name: string) => shown(of(name, 'µs CPU/call'))
+  const against =
+    goal === 'P11' ? 'bare Koa, one insert and fsync a call' : 'bare Koa and router, the same bytes by one statement'
+  const rate = finding({
+    goal,
+    what: `${what}, ${connections} connections`,
+    against,
+    value: ours.median / bare.median,
+    least,
+    figures: [
+      `box ${shown(ours)} calls/s, ${cpu('box')} µs CPU a call`,
+      `bare ${shown(bare)} calls/s, ${cpu('bare Koa')} µs CPU a call`,
+    ],
+  })
+  if (goal !== 'P9') return [rate]
+  const late = finding({
+    goal,
+    what: `${what}, p99`,
+    against,
+    value: oursP99.median / bareP99.median,
+    most: 2,
+    figures: [`box ${shown(oursP99)} ms`, `bare ${shown(bareP99)} ms`],
+  })
+  return [rate, late]
+}

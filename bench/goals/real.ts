@@ -1,0 +1,49 @@
+import { join } from 'node:path'
+import { finding } from '../finding.ts'
+import type { Bench } from '../finding.ts'
+import { boxSide, postfixSide, startIngestBox } from '../ingest.ts'
+import { inTurn, shown, spreadOf } from '../measure.ts'
+import { realMail } from '../messages.ts'
+import { startPostfix } from '../peers/postfix.ts'
+
+/** A signed HTML mail of 4 KB over 50 open connections: P3 and the second half of P5. */
+export const real: Bench = {
+  name: 'real',
+  goals: ['P3', 'P5'],
+  async run({ directory, rounds, scale }) {
+    const { file, size } = await realMail(directory)
+    const work = { message: { file }, sessions: 50, messages: Math.round(3000 * scale) }
+    const postfix = await startPostfix(join(directory, 'postfix'))
+    const box = await startIngestBox(join(directory, 'box'), work, rounds)
+    try {
+      const samples = await inTurn([boxSide(box, work), postfixSide(postfix, work)], rounds)
+      const of = (side: string, name: string) => spreadOf(samples.get(side), name)
+      const [rate, accepted, delivered] = [of('box', 'msg/s'), of('Postfix', 'msg/s'), of('Postfix', 'msg/s delivered')]
+      const [own, theirs] = [of('box', 'µs CPU/msg'), of('Postfix', 'µs CPU/msg')]
+      return [
+        finding({
+          goal: 'P3',
+          what: `Durable ingest, DKIM-signed HTML mail of ${size} octets, signature verified, 50 sessions`,
+          against: 'Postfix to maildir, checking nothing',
+          value: rate.median / accepted.median,
+          least: 1.5,
+          figures: [
+            `box ${shown(rate)} msg/s`,
+            `Postfix ${shown(accepted)} msg/s accepted, ${shown(delivered)} msg/s until all is in the maildir`,
+          ],
+        }),
+        finding({
+          goal: 'P5',
+          what: 'CPU per message, signed 4 KB',
+          against: 'Postfix to maildir',
+          value: own.median / theirs.median,
+          most: 0.5,
+          figures: [`box ${shown(own)} µs`, `Postfix ${shown(theirs)} µs`],
+        }),
+      ]
+    } finally {
+      await box.stop()
+      postfix.stop()
+    }
+  },
+}

@@ -1,0 +1,112 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Finding } from './finding.ts'
+import { quiet } from './machine.ts'
+
+/** What one bench found, and under what load of the machine. */
+export interface Result {
+  bench: string
+  findings: Finding[]
+  /** Load averages of one minute; the second includes the bench's own. */
+  load: { before: number; after: number }
+  rounds: number
+  /** Part of the full amount of work. */
+  scale: number
+  /** When it ended, ISO 8601. */
+  at: string
+}
+
+/** The newest result of each bench, and what they were taken on. */
+interface Results {
+  machine: string[]
+  results: Record<string, Result>
+}
+
+const kept = fileURLToPath(new URL('results.json', import.meta.url))
+const reasons = fileURLToPath(new URL('reasons.md', import.meta.url))
+const page = fileURLToPath(new URL('../docs/performance.md', import.meta.url))
+
+/** Prints a result to standard output. */
+export function tell({ findings }: Result): void {
+  for (const { goal, what, against, wanted, reached, met, by, figures } of findings) {
+    process.stdout.write(
+      `${goal}: ${what}, against ${against}: ${reached}, wanted ${wanted}: ${met ? 'met' : 'NOT met'}, ${by}\n`,
+    )
+    for (const line of figures) process.stdout.write(`    ${line}\n`)
+  }
+}
+
+/** Keeps the result in the place of the one before, and writes `docs/performance.md` anew from all that are kept. */
+export function write(result: Result, machine: string[]): void {
+  const before: Results = existsSync(kept) ? (JSON.parse(readFileSync(kept, 'utf8')) as Results) : { machine, results: {} }
+  const all: Results = { machine, results: { ...before.results, [result.bench]: result } }
+  writeFileSync(kept, `${JSON.stringify(all, null, 2)}\n`)
+  writeFileSync(page, document(all))
+}
+
+/** Writes `docs/performance.md` anew from what is kept, as when only the reasons have changed. */
+export function writePage(): void {
+  writeFileSync(page, document(JSON.parse(readFileSync(kept, 'utf8')) as Results))
+}
+
+function document({ machine, results }: Results): string {
+  const all = Object.values(results)
+  const findings = all.flatMap(({ findings: found }) => found).toSorted((one, other) => numberOf(one) - numberOf(other))
+  const noisy = all.filter(({ load }) => load.before > quiet).map(({ bench }) => bench)
+  return `# Performance
+
+Written by \`npm run bench -- --write\`; do not edit. The reasons are in \`bench/reasons.md\`.
+
+An absolute figure says more about the machine than about the box, so each goal is a ratio to a named peer or bare library that does the same
+work in the same run, in turn (A B A B …), after a warm-up. Ratios are of medians; figures read \`median (min–max)\`. CPU is user and system time
+of the whole process tree, as the kernel counts it. Memory is the peak of resident memory (VmHWM). Everything runs on loopback. The box is a process of
+its own with its usual settings, except: no greeting delay, and limits out of the way (calls are still counted). SPF, DKIM and DMARC are looked up for
+real, in a name server in a process of its own.
+
+## Goals
+
+| # | What | Against | Wanted | Reached | |
+|---|---|---|---|---|---|
+${findings.map((found) => `| ${found.goal} | ${found.what} | ${found.against} | ${found.wanted} | ${found.reached} | ${found.met ? 'met' : '**not met**'}, ${found.by} |`).join('\n')}
+
+P7, P8, P13 to P16 and P20 belong to capabilities or machines that are not here yet.
+
+${readFileSync(reasons, 'utf8').trim()}
+
+## Figures
+
+${findings.map((found) => `- ${found.goal}, ${found.what}: ${found.figures.join('; ')}`).join('\n')}
+
+## The machine
+
+${machine.map((line) => `- ${line}`).join('\n')}
+
+Sender, box and peer share its cores. Load of the minute before each bench (above ${quiet} others were at work, and the spread shows it${noisy.length > 0 ? `: so for ${noisy.join(', ')}` : ''}):
+
+${all.map(({ bench, load, rounds, scale, at }) => `- ${bench}: ${load.before.toFixed(2)}, ${rounds} rounds${scale === 1 ? '' : ` of ${scale} of the work`}, ended ${at}`).join('\n')}
+
+## How to run
+
+\`\`\`
+apt install postfix gcc        # smtp-source, the peer, and the shim of the slow disk
+npm run bench                  # all of it, some 20 minutes; as root, because Postfix must start as root
+npm run bench -- plain real    # these only: plain real attachment slow-disk calls million footprint
+npm run bench -- --rounds 1 --scale 0.2 --messages 20000     # a quick look
+npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page
+npm run bench -- --page                                      # measure nothing, write this page anew from bench/results.json and bench/reasons.md
+\`\`\`
+
+Haraka is installed by npm into a directory outside the project (\`BENCH_HARAKA_DIR\`, else one in the system's temporary directory); without it P2 is left out.
+The mailbox of P12 takes about 5 GB in the temporary directory (\`TMPDIR\`).
+
+That nothing answered with 250 is ever lost is not a matter of speed, but of the same machine: a hundred kills in the middle of mail are
+
+\`\`\`
+PILLARBOX_TEST_KILLS=100 npx vitest run test/walks/restart-in-the-middle.test.ts
+\`\`\`
+`
+}
+
+function numberOf({ goal }: Finding): number {
+  return Number(goal.slice(1))
+}

@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Bench } from './finding.ts'
+import { attachment } from './goals/attachment.ts'
+import { calls } from './goals/calls.ts'
+import { footprint } from './goals/footprint.ts'
+import { million } from './goals/million.ts'
+import { plain } from './goals/plain.ts'
+import { real } from './goals/real.ts'
+import { slowDisk } from './goals/slow-disk.ts'
+import { describeMachine, waitForQuiet } from './machine.ts'
+import { tell, write, writePage } from './report.ts'
+import type { Result } from './report.ts'
+
+const benches: Bench[] = [plain, real, attachment, slowDisk, calls, million, footprint]
+
+const { values: options, positionals: names } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '5' },
+    scale: { type: 'string', default: '1' },
+    messages: { type: 'string', default: '1000000' },
+    wait: { type: 'string', default: '0' },
+    write: { type: 'boolean', default: false },
+    page: { type: 'boolean', default: false },
+  },
+})
+
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+
+const unknown = names.filter((name) => !benches.some((bench) => bench.name === name))
+if (unknown.length > 0) {
+  process.stderr.write(`There is no bench ${unknown.join(', ')}. There are: ${benches.map(({ name }) => name).join(', ')}.\n`)
+  process.exit(2)
+}
+if (options.page) {
+  writePage()
+  process.exit()
+}
+for (const bench of benches.filter(({ name }) => names.length === 0 || names.includes(name))) {
+  const result = await run(bench)
+  if (!result) continue
+  tell(result)
+  if (options.write) write(result, describeMachine(tmpdir()))
+}
+
+async function run(bench: Bench): Promise<Result | undefined> {
+  const before = await waitForQuiet(Number(options.wait))
+  process.stderr.write(`${bench.name} (${bench.goals.join(', ')}), load ${before.toFixed(2)}\n`)
+  const directory = mkdtempSync(join(tmpdir(), 'pillarbox-bench-'))
+  try {
+    const [rounds, scale] = [Number(options.rounds), Number(options.scale)]
+    const findings = await bench.run({ directory, rounds, scale, messages: Number(options.messages) })
+    return { bench: bench.name, findings, load: { before, after: loadavg()[0]! }, rounds, scale, at: new Date().toISOString() }
+  } catch (error) {
+    process.stderr.write(
+      `${bench.name} could not run: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    )
+    process.exitCode = 1
+    return undefined
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,65 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { iso, systemClock } from '../src/core/clock.ts'
+import { Cursors } from '../src/core/cursor.ts'
+import { newId } from '../src/core/ids.ts'
+import { createLog } from '../src/core/log.ts'
+import { scopes } from '../src/core/scopes.ts'
+import type { Caller } from '../src/core/scopes.ts'
+import { masterKey, Seal } from '../src/core/seal.ts'
+import { EventLog } from '../src/events/log.ts'
+import { Identities } from '../src/identities/identities.ts'
+import { prepare } from '../src/store/migrate.ts'
+import { SqliteDatabase } from '../src/store/sqlite.ts'
+import { StateFile } from '../src/store/state.ts'
+
+/** The parts of a box that is not running, over its own data directory. Nothing is forced to disk until `close`. */
+export interface Store {
+  database: SqliteDatabase
+  events: EventLog
+  identities: Identities
+  caller: Caller
+  close(): Promise<void>
+}
+
+export const boxDomain = 'pillarbox.test'
+
+/** Opens a data directory as the box does, and makes it when it is not there. */
+export async function openStore(directory: string): Promise<Store> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const clock = systemClock
+  const created_at = iso(clock.now())
+  const state = await StateFile.open(join(directory, 'state.json'), () => ({
+    version: 1,
+    box_id: newId('acct').slice(5),
+    created_at,
+    database_created: true,
+    accounts: [{ id: newId('acct'), name: 'bench', created_at }],
+  }))
+  const file = join(directory, 'pillarbox.db')
+  prepare(file, false)
+  const database = await SqliteDatabase.open(file, createLog('error'), async () => {})
+  const seal = new Seal(masterKey(`${directory}-keys`))
+  const events = new EventLog(database, clock)
+  const cursors = new Cursors(seal.key('cursors'))
+  const identities = new Identities({ database, events, clock, cursors, domain: boxDomain })
+  const account_id = state.data.accounts[0]!.id
+  const caller = { account_id, key_id: null, scopes: new Set(scopes), identity_id: null, rate_limit: 0, ip: '', user_agent: '' }
+  return { database, events, identities, caller, close: () => database.close() }
+}
+
+/** Makes the identities `1<name>`, `2<name>`, … that the generator writes to; answers their ids. */
+export async function seedIdentities(store: Store, name: string, count: number): Promise<string[]> {
+  const made: string[] = []
+  for (let first = 1; first <= count; first += 1000) {
+    const last = Math.min(count, first + 999)
+    const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index)
+    const rows = await Promise.all(
+      numbers.map((number) =>
+        store.identities.create(store.caller, { name: `${number}${name}`, email_username: `${number}${name}` }),
+      ),
+    )
+    made.push(...rows.map(({ id }) => id))
+  }
+  return made
+}
