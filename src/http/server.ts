@@ -102,7 +102,8 @@ export class HttpServer {
 
   async #start({ listen, tls, metrics, max_connections }: HttpSettings): Promise<void> {
     const { handler, upgrades: upgrader } = this.#api
-    if (listen !== undefined) this.#addresses.plain = await this.#listen(this.#listener(handler, { upgrader }), listen, max_connections)
+    if (listen !== undefined)
+      this.#addresses.plain = await this.#listen(this.#listener(handler, { upgrader }), listen, max_connections)
     if (tls) {
       this.#secure = this.#listener(handler, { certificate: tls, upgrader })
       this.#addresses.tls = await this.#listen(this.#secure, tls.listen, max_connections)
