@@ -132,6 +132,7 @@ export class Upgrades {
       'X-Request-Id': call.requestId,
       Date: new Date().toUTCString(),
       ...(error instanceof Fault && error.retryAfter !== undefined ? { 'Retry-After': String(Math.ceil(error.retryAfter)) } : {}),
+      ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="pillarbox"' } : {}),
       Connection: 'close',
     }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)

@@ -92,10 +92,15 @@ export class Socket {
     return this.#webSocket.readyState === this.#webSocket.OPEN
   }
 
+  /** Octets that wait because the client does not read. */
+  get waiting(): number {
+    return this.#webSocket.bufferedAmount
+  }
+
   /** Sends a text frame, unless the client has stopped reading: then closes with 1013. */
   send(frame: string | Buffer): void {
     if (!this.open) return
-    if (this.#webSocket.bufferedAmount > backlog) {
+    if (this.waiting > backlog) {
       this.#events.slow()
       this.close(1013, 'you read too slowly; resume with since')
       return
@@ -110,7 +115,7 @@ export class Socket {
     this.#events.sent()
     await new Promise<void>((resolve) => {
       this.#webSocket.send(frame, { binary: false }, () => resolve())
-      if (this.#webSocket.bufferedAmount < pause) resolve()
+      if (this.waiting < pause) resolve()
     })
   }
 

@@ -57,6 +57,11 @@ export class Sockets {
     const frames = metrics.counter('pillarbox_realtime_frames_total', 'Frames sent to sockets.')
     const slow = metrics.counter('pillarbox_realtime_slow_total', 'Sockets closed because their client did not read.')
     metrics.gauge('pillarbox_realtime_sockets', 'Sockets that are open now', (gauge) => gauge.set(this.#guests.size))
+    metrics.gauge('pillarbox_realtime_waiting_bytes', 'Octets that wait for clients which do not read', (gauge) => {
+      let waiting = 0
+      for (const socket of this.#guests.keys()) waiting += socket.waiting
+      gauge.set(waiting)
+    })
     this.#events = {
       sent: () => frames.inc(),
       slow: () => slow.inc(),
