@@ -11,6 +11,9 @@ export interface Channel {
   columns: ReadonlySet<string> | undefined
 }
 
+/** Subscriptions of one socket, in either protocol. */
+export const mostSubscriptions = 100
+
 export const channels: Readonly<Record<ChannelName, Channel>> = {
   agent_events: {
     scopes: ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read'],

@@ -14,10 +14,12 @@ import type { Part } from '../part.ts'
 import { Access } from './access.ts'
 import { Hub } from './hub.ts'
 import { PlainSession } from './plain.ts'
+import type { PlainParts } from './plain.ts'
 import { routes } from './routes.ts'
 import { asAddress, Sockets } from './sockets.ts'
 import type { Version } from './phoenix.ts'
 import { SupabaseSession } from './supabase.ts'
+import type { SupabaseParts } from './supabase.ts'
 import { isToken } from './tokens.ts'
 
 interface Needs {
@@ -71,7 +73,7 @@ export class RealtimePart implements Part {
     this.#sockets.reload(config.realtime)
   }
 
-  async #plain(arrival: Arrival, parts: ConstructorParameters<typeof PlainSession>[2]): Promise<void> {
+  async #plain(arrival: Arrival, parts: PlainParts): Promise<void> {
     const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
     const token = arrival.query['token'] ?? offered.find(isToken)
     if (token === undefined) {
@@ -84,7 +86,7 @@ export class RealtimePart implements Part {
   }
 
   /** Any `apikey` may connect, as the token may come with the join; whoever shows none by then is not kept. */
-  async #supabase(arrival: Arrival, parts: ConstructorParameters<typeof SupabaseSession>[2]): Promise<void> {
+  async #supabase(arrival: Arrival, parts: SupabaseParts): Promise<void> {
     const { apikey, vsn = '1.0.0' } = arrival.query
     if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
     if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')

@@ -20,7 +20,7 @@ const lookBack = 10_000
 
 /** The place of the newest event. */
 export async function endOf(events: EventLog): Promise<number> {
-  return (await events.last(anything))?.seq ?? 0
+  return (await events.mark(Number.MAX_SAFE_INTEGER))?.seq ?? 0
 }
 
 /**
@@ -54,8 +54,8 @@ async function placeAt(events: EventLog, time: string): Promise<number> {
   let high = await endOf(events)
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    const [event] = await events.before(middle + 1, 1, anything)
-    if (event && event.created_at >= time) high = event.seq - 1
+    const mark = await events.mark(middle)
+    if (mark && mark.created_at >= time) high = mark.seq - 1
     else low = middle
   }
   return low

@@ -6,15 +6,13 @@ import { isId } from '../core/ids.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Access, Grant } from './access.ts'
 import type { Hub } from './hub.ts'
+import { mostSubscriptions } from './channels.ts'
 import { Channel } from './model.ts'
 import type { ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
 import type { Guest } from './sockets.ts'
 import { Subscription } from './subscription.ts'
 import type { Subject } from './subscription.ts'
-
-/** Subscriptions of one socket. */
-export const mostSubscriptions = 100
 
 const Named = { channel: z.string(), identity_id: z.string().nullish() }
 
@@ -42,6 +40,8 @@ export class PlainSession implements Guest {
   shownAt: number
   readonly #parts: PlainParts
   readonly #subscriptions = new Map<string, Subscription>()
+  /** One subscription catches up at a time, so that what is read for a socket stays small. */
+  #reading = Promise.resolve()
   #grant: Grant
 
   constructor(socket: Socket, grant: Grant, parts: PlainParts) {
@@ -125,7 +125,7 @@ export class PlainSession implements Guest {
     // the socket may have closed meanwhile
     if (this.#subscriptions.get(key) !== subscription) return
     this.#send({ type: 'subscribed', channel, identity_id, since })
-    subscription.read(place).catch((error: unknown) => this.#failed(error))
+    this.#reading = this.#reading.then(() => subscription.read(place)).catch((error: unknown) => this.#failed(error))
   }
 
   async #subject({ channel: name, identity_id: wished }: Extract<Frame, { type: 'subscribe' }>): Promise<Subject> {

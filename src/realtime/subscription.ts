@@ -10,8 +10,8 @@ import { endOf, markerAt, placeOf } from './places.ts'
 import type { Place } from './places.ts'
 import type { Socket } from './socket.ts'
 
-/** Events read from the store at once, and places of the log looked through at once: a long read stops everybody. */
-const page = 32
+/** Events held at once for a socket, which may be large, and places of the log looked through at once: a long read stops everybody. */
+const page = 8
 const stretch = 10_000
 
 export interface Subject {
@@ -58,6 +58,7 @@ export class Subscription implements Watcher {
 
   /** Sends what is stored after the place, then what happens. Resolves when it has caught up. */
   async read({ seq, condition }: Place): Promise<void> {
+    if (!this.#wanted) return
     let low = seq
     const end = Math.max(seq, await endOf(this.#events))
     for (let last = end; low < last && this.#wanted; last = Math.max(end, this.#newest)) {

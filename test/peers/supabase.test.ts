@@ -56,17 +56,17 @@ async function realtime(kind: string, box: Appliance): Promise<{ channel(name: s
     const client = createClient(supabase_url, 'any-public-key', { auth: { persistSession: false } })
     await client.realtime.setAuth(text)
     onTestFinished(async () => void (await client.removeAllChannels()))
-    return client as unknown as { channel(name: string): Channel }
+    return client
   }
   const options = { params: { apikey: text }, ...(vsn === undefined ? {} : { vsn }) }
   if (name === 'old') {
     const client = new OldRealtimeClient(url, { ...options, transport: WebSocket as never })
-    onTestFinished(() => void client.disconnect())
-    return client as unknown as { channel(name: string): Channel }
+    onTestFinished(() => client.disconnect())
+    return client
   }
   const client = new RealtimeClient(url, options)
   onTestFinished(() => void client.disconnect())
-  return client as unknown as { channel(name: string): Channel }
+  return client
 }
 
 const clients = ['supabase-js', 'newest 2.0.0', 'newest 1.0.0', 'old']
@@ -96,10 +96,11 @@ test('a bad token is told, and the client comes by itself once it has a good one
   const { token: text, supabase_url } = await token(box)
   const client = createClient(supabase_url, 'any-public-key', { accessToken: async () => text })
   onTestFinished(async () => void (await client.removeAllChannels()))
-  const events = follow(client.channel('events') as unknown as Channel, { event: '*', schema: 'public', table: 'agent_events' })
+  const events = follow(client.channel('events'), { event: '*', schema: 'public', table: 'agent_events' })
   await events.state('SUBSCRIBED')
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Here' }, 'x\n') })
   await events.count(1)
+  expect(events.rows[0].new.data.subject).toBe('Here')
 })
 
 test('a table that is none, or is not permitted, is told as the reason', async () => {
@@ -107,8 +108,8 @@ test('a table that is none, or is not permitted, is told as the reason', async (
   const { token: text, supabase_url } = await token(box, { channels: ['email_messages'] })
   const client = new RealtimeClient(`${supabase_url.replace('http', 'ws')}/realtime/v1`, { params: { apikey: text } })
   onTestFinished(() => void client.disconnect())
-  const wrong = follow(client.channel('a') as unknown as Channel, { event: '*', schema: 'public', table: 'emails' })
-  const closed = follow(client.channel('b') as unknown as Channel, { event: '*', schema: 'public', table: 'agent_events' })
+  const wrong = follow(client.channel('a'), { event: '*', schema: 'public', table: 'emails' })
+  const closed = follow(client.channel('b'), { event: '*', schema: 'public', table: 'agent_events' })
   await Promise.all([wrong.state('CHANNEL_ERROR'), closed.state('CHANNEL_ERROR')])
   expect(wrong.states[0]).toContain('There is no table emails')
   expect(closed.states[0]).toContain('Unauthorized')

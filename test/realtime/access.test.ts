@@ -114,11 +114,10 @@ test('who has no good token is refused before the upgrade, in the shape of the A
   const clock = movable()
   const box = await appliance({}, clock)
   const made = await token(box, { expires_in: 10 })
-  const swap = (text: string): string => text.slice(0, -2) + (text.endsWith('A') ? 'BA' : 'AA')
   const bad: [string, number, string][] = [
     [made.url, 401, 'missing_token'],
     [`${made.url}?token=${box.key}`, 401, 'invalid_token'],
-    [`${made.url}?token=${swap(made.token)}`, 401, 'invalid_token'],
+    [`${made.url}?token=${made.token.slice(0, -2)}`, 401, 'invalid_token'],
     [`${made.url}?token=${made.token}x`, 401, 'invalid_token'],
     [`${made.url}?token=rtt_`, 401, 'invalid_token'],
     [`${made.url}?token=${made.token}&token=${made.token}`, 400, 'repeated_parameter'],

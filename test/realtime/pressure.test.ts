@@ -47,13 +47,17 @@ test('a reader that pauses while it is given what is stored is waited for, not c
     await deliver(box.smtp, { to: ada.email, raw: message({ Subject: `Number ${index}` }, body) })
   const socket = await connect(box)
   socket.webSocket.pause()
-  socket.say({ type: 'subscribe', channel: 'email_messages', since: '2001-01-01T00:00:00Z' })
+  const since = '2001-01-01T00:00:00Z'
+  for (const identity_id of [ada.id, undefined]) socket.say({ type: 'subscribe', channel: 'email_messages', identity_id, since })
+  socket.say({ type: 'subscribe', channel: 'agent_events' })
   await new Promise((resolve) => setTimeout(resolve, 300))
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Number 40' }, 'meanwhile\n') })
-  expect(await figure(box, 'pillarbox_realtime_waiting_bytes')).toBeLessThan(3 * 1024 * 1024)
+  expect(await figure(box, 'pillarbox_realtime_waiting_bytes')).toBeLessThan(2 * 1024 * 1024)
   socket.webSocket.resume()
-  const heard = await socket.until('event', 41)
-  expect(heard.map(({ event }) => event.data.subject)).toEqual(Array.from({ length: 41 }, (_, index) => `Number ${index}`))
+  const heard = (await socket.until('event', 83)).map(({ channel, event }) => `${channel} ${event.data.subject}`)
+  const all = Array.from({ length: 41 }, (_, index) => `email_messages Number ${index}`)
+  expect(heard.toSorted()).toEqual([...all, ...all, 'agent_events Number 40'].toSorted())
+  expect([...new Set(heard)].filter((text) => text.startsWith('email'))).toEqual(all)
 })
 
 test('2,000 sockets hear of one message, each once', { timeout: 120_000 }, async () => {
