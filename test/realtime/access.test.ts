@@ -281,3 +281,12 @@ test('sockets are no connections: as many calls as ever go beside them', async (
   for (let index = 0; index < 12; index += 1) await live(`${made.url}?token=${made.token}`)
   expect((await box.call('GET', '/v1/identities')).status).toBe(200)
 })
+
+test('a stop does not wait for ever for a client that does not answer the goodbye', async () => {
+  const box = await appliance()
+  const mute = await silent(await token(box))
+  const closed = once(mute, 'close')
+  await box.restart()
+  await closed
+  expect((await box.call('GET', '/healthz')).status).toBe(200)
+})

@@ -134,7 +134,7 @@ test.each([
   expect((await socket.closed).code).toBe(4400)
 })
 
-test('binary, oversize and too many frames end the socket, each with its code', async () => {
+test('binary, oversize, crumbled and too many frames end the socket, each with its code', async () => {
   const box = await appliance()
   const binary = await connect(box)
   binary.webSocket.send(Buffer.from('{"type":"ping"}'))
@@ -142,6 +142,9 @@ test('binary, oversize and too many frames end the socket, each with its code', 
   const large = await connect(box)
   large.say(JSON.stringify({ type: 'refresh', token: 'x'.repeat(20_000) }))
   expect((await large.closed).code).toBe(1009)
+  const crumbled = await connect(box)
+  for (let index = 0; index < 300; index += 1) crumbled.webSocket.send(' ', { fin: false })
+  expect((await crumbled.closed).code).toBe(1008)
   const hurried = await connect(box)
   for (let index = 0; index < 300; index += 1) hurried.say({ type: 'ping' })
   expect((await hurried.closed).code).toBe(4429)
