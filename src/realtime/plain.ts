@@ -107,6 +107,8 @@ export class PlainSession implements Guest {
 
   async #subscribe(frame: Extract<Frame, { type: 'subscribe' }>): Promise<void> {
     const subject = await this.#subject(frame)
+    // nobody would end what is begun after the end
+    if (!this.socket.open) return
     const { channel, identity_id } = subject
     const key = keyOf(subject)
     this.#forget(key)
@@ -122,7 +124,6 @@ export class PlainSession implements Guest {
       this.#forget(key)
       throw error
     })
-    // the socket may have closed meanwhile
     if (this.#subscriptions.get(key) !== subscription) return
     this.#send({ type: 'subscribed', channel, identity_id, since })
     this.#reading = this.#reading.then(() => subscription.read(place)).catch((error: unknown) => this.#failed(error))
