@@ -11,9 +11,10 @@ import { Cursors } from './core/cursor.ts'
 import { newId } from './core/ids.ts'
 import type { Log } from './core/log.ts'
 import { Metrics } from './core/metrics.ts'
+import type { Caller } from './core/scopes.ts'
 import { masterKey, Seal } from './core/seal.ts'
 import { EventLog } from './events/log.ts'
-import { EventTypes } from './events/types.ts'
+import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
@@ -57,8 +58,11 @@ export class App {
   readonly #http: HttpServer
   readonly #account: string
   readonly #types = new EventTypes()
+  /** The settings of the start; what of them cannot change while running stays so. */
+  readonly #begun: Config
   #config: Config
   #started = false
+  #stopping: Promise<void> | undefined
 
   /**
    * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
@@ -93,6 +97,7 @@ export class App {
     database: SqliteDatabase,
     space: Space,
   ) {
+    this.#begun = config
     this.#config = config
     this.#log = log
     this.#lock = lock
@@ -117,7 +122,8 @@ export class App {
       publicUrl: () => this.publicUrl,
     })
     const timeline = new Timeline({ cursors, events, types: this.#types, identities, emails: this.#mail.emails })
-    const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline })
+    const admitted = (caller: Caller): Promise<boolean> => this.#keys.stillAdmits(caller)
+    const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline, admitted })
     const realtime = new RealtimePart({
       ...common,
       keys: this.#keys,
@@ -162,7 +168,7 @@ export class App {
 
   /** Where the API is reached; a port chosen by the system is filled in once it is known. */
   get publicUrl(): string {
-    const url = this.#config.public_url
+    const url = this.#begun.public_url
     const { plain, tls } = this.#http.addresses
     const port = (this.#config.http.tls ? tls : plain)?.port
     return url.endsWith(':0') && port !== undefined ? url.replace(/:0$/, `:${port}`) : url
@@ -193,23 +199,35 @@ export class App {
 
   /** Takes over what can change while running; answers the settings that need a restart. */
   async reload(config: Config): Promise<{ restart: string[] }> {
-    const { reloadable, restart } = changed(this.#config, config)
-    if (reloadable.length > 0) {
-      this.#config = { ...config, data_dir: this.#config.data_dir, public_url: this.#config.public_url }
-      this.#log.level = config.log.level
-      await this.#http.reload(httpSettings(config))
-      for (const part of this.#parts) await part.reload?.(config)
-    }
+    const { reloadable } = changed(this.#config, config)
+    const { restart } = changed(this.#begun, config)
+    this.#config = config
+    this.#log.level = config.log.level
+    // also when no setting changed: a certificate is renewed under the same name
+    await this.#http.reload(httpSettings(config))
+    for (const part of this.#parts) await part.reload?.(config)
     this.#log.info({ reloadable, restart }, 'settings were read again')
     return { restart }
   }
 
   /** Listeners close, work in hand finishes, nothing is lost. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
     this.#started = false
     await this.#schedule.stop()
     await this.#http.stop()
-    for (const part of this.#parts.toReversed()) await part.stop?.()
+    for (const part of this.#parts.toReversed()) {
+      try {
+        await part.stop?.()
+      } catch (error) {
+        // what one part could not finish must not keep the store from being closed
+        this.#log.error({ part: part.name, err: error }, 'a part did not stop as it should')
+      }
+    }
     this.#space.stop()
     await this.#database.close()
     this.#lock.release()

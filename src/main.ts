@@ -1,4 +1,5 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=8
+import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
 import { addConfigCommand } from './commands/config.ts'

@@ -83,6 +83,15 @@ export class Keys {
     this.#changed.add(listener)
   }
 
+  /** Whether a key that once admitted a caller still would. */
+  async stillAdmits(caller: Pick<Caller, 'key_id'>): Promise<boolean> {
+    const now = iso(this.#clock.now())
+    const row = await this.#database.get(
+      sql`SELECT 1 FROM api_keys WHERE id = ${caller.key_id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`,
+    )
+    return row !== undefined
+  }
+
   async create(caller: Caller, wish: NewApiKey): Promise<ApiKey & { key: string }> {
     const scopes = wish.scopes ?? [...caller.scopes]
     requireScopes(caller, scopes)
@@ -165,10 +174,10 @@ export class Keys {
   async noteUse(): Promise<void> {
     if (this.#used.size === 0) return
     const used = [...this.#used]
-    this.#used.clear()
     await this.#database.transaction(async (tx) => {
       for (const [id, at] of used) await tx.run(sql`UPDATE api_keys SET last_used_at = ${at} WHERE id = ${id}`)
     })
+    for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
   }
 
   async #find(hash: string): Promise<Known | undefined> {

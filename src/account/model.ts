@@ -32,7 +32,13 @@ export const ApiKeyWithSecret = z
 
 export const NewApiKey = z
   .strictObject({
-    label: z.string().trim().min(1).max(128).default('unnamed'),
+    label: z
+      .string()
+      .trim()
+      .min(1)
+      .max(128)
+      .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
+      .default('unnamed'),
     scopes: Scopes.optional().meta({ description: 'all of the caller’s own when left out' }),
     identity_id: Id('ident').optional(),
     rate_limit: z.int().min(0).max(1_000_000).optional(),

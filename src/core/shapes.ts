@@ -10,7 +10,9 @@ export const Timestamp = z.iso
 /** A point in time as callers may write it: any offset, kept as UTC. */
 export const TimestampInput = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-11-20T10:05:00Z' })
-  .transform((text) => new Date(text).toISOString())
+  // an offset can carry a time out of the years of four digits: it could not be shown, nor compared as text
+  .refine((text) => /^\d{4}-/.test(inUtc(text)), { error: 'must lie in the years 0000 to 9999 in UTC' })
+  .transform(inUtc)
 
 /** An id with its type prefix. */
 export function Id(prefix: IdPrefix) {
@@ -50,3 +52,9 @@ export function Page<Row extends z.ZodType>(row: Row) {
 
 /** The answer of every deletion. */
 export const Deleted = z.object({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })
+
+/** Empty for what is no time. */
+function inUtc(text: string): string {
+  const time = new Date(text)
+  return Number.isNaN(time.getTime()) ? '' : time.toISOString()
+}

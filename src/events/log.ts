@@ -34,12 +34,18 @@ export class EventLog {
     const created_at = iso(this.#clock.now())
     const kept = blob ? without(data as Record<string, unknown>, blob.fields) : data
     const row = await tx.get<{ seq: number }>(
-      sql`INSERT INTO events (id, type, account_id, identity_id, created_at, data, blob_id) VALUES (${id}, ${type.name}, ${account_id},
-        ${identity_id}, ${created_at}, ${JSON.stringify(kept)}, ${blob?.id ?? null}) RETURNING seq`,
+      sql`INSERT INTO events (id, type, account_id, identity_id, created_at, data, resource_id, blob_id) VALUES (${id}, ${type.name}, ${account_id},
+        ${identity_id}, ${created_at}, ${JSON.stringify(kept)}, ${resourceOf(data)}, ${blob?.id ?? null}) RETURNING seq`,
     )
     const appended = { seq: row!.seq, id, type: type.name, account_id, identity_id, created_at, data }
     tx.afterCommit(() => this.#tell(appended))
     return appended
+  }
+
+  /** Leaves of the events about a resource only that they happened: what was deleted is not read in the log either. */
+  async redact(tx: Transaction, resourceId: string): Promise<void> {
+    const data = JSON.stringify({ id: resourceId, deleted: true })
+    await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
   }
 
   /** Live only, after commit, in commit order. Answers how to stop listening. */
@@ -56,6 +62,19 @@ export class EventLog {
   /** Events that the condition selects: newest first before `seq`, at most `limit`. */
   before(seq: number, limit: number, condition: Sql): Promise<Event[]> {
     return this.#select(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit}`)
+  }
+
+  /** As `after`, but without the long fields: for looking through many. */
+  async glance(seq: number, limit: number, condition: Sql): Promise<Event[]> {
+    const rows = await this.#database.all<Row>(
+      sql`SELECT * FROM events WHERE seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`,
+    )
+    return rows.map((row) => read(row))
+  }
+
+  /** The event of this place, whole. */
+  async at(seq: number): Promise<Event | undefined> {
+    return (await this.#select(sql`seq = ${seq}`))[0]
   }
 
   /** The place of an event in the order; undefined when it is not (or no longer) in the log of this account. */
@@ -105,8 +124,8 @@ interface Row {
   identity_id: string | null
   created_at: string
   data: string
-  deflated: number | null
-  bytes: Uint8Array | null
+  deflated?: number | null
+  bytes?: Uint8Array | null
 }
 
 function read(row: Row): Event {
@@ -120,4 +139,9 @@ function without(data: Record<string, unknown>, fields: readonly string[]): Reco
   const rest = { ...data }
   for (const field of fields) delete rest[field]
   return rest
+}
+
+function resourceOf(data: unknown): string | null {
+  const id = (data as { id?: unknown } | null)?.id
+  return typeof id === 'string' ? id : null
 }

@@ -14,7 +14,8 @@ export interface Answer {
 const json = 'application/json; charset=utf-8'
 
 export function jsonAnswer(status: number, body: string, headers: Record<string, string> = {}): Answer {
-  return { status, type: json, body, headers }
+  // as octets: Koa would measure a text, and the socket encode it once more
+  return { status, type: json, body: Buffer.from(body), headers }
 }
 
 /** The handler's result through the reply schema: a field it does not name stays here; one that does not fit is a bug. */

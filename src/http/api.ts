@@ -22,7 +22,7 @@ import { dispatcher } from './dispatch.ts'
 import type { Destination, RouterContext } from './dispatch.ts'
 import { answerCall } from './endpoint.ts'
 import { guard } from './guard.ts'
-import { Hand } from './hand.ts'
+import { Hand, shown } from './hand.ts'
 import { Idempotency } from './idempotency.ts'
 import type { Seal } from './idempotency.ts'
 import { inspect } from './inspection.ts'
@@ -32,7 +32,7 @@ import { openapiRoute } from './openapi-route.ts'
 import { errorBody, problemOf } from './problem.ts'
 import { rateHeaders } from './rate.ts'
 import type { Standing } from './rate.ts'
-import { spellings } from './route.ts'
+import { spellings, stores } from './route.ts'
 import type { AnyRoute } from './route.ts'
 import { readTarget } from './target.ts'
 import { Upgrades } from './upgrades.ts'
@@ -279,21 +279,6 @@ export class Api {
     if (problem.status === 401) headers['WWW-Authenticate'] = 'Bearer realm="pillarbox"'
     send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), headers))
   }
-}
-
-/** DELETE makes room, so it is let through for as long as the disk can take it. */
-function stores(method: AnyRoute['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
-}
-
-/** A handler that gave up because the box stops, or because nobody listens any more, has no bug. */
-function shown(error: unknown, hand: Hand): unknown {
-  if (error instanceof Fault || !hand.cut || hand.cut === 'late') return error
-  return new Fault('internal_error', 'The box is restarting. Try again shortly.', {
-    code: 'restarting',
-    retryAfter: 2,
-    cause: error,
-  })
 }
 
 function setHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {

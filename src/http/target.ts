@@ -39,7 +39,7 @@ export function checkIds(params: Record<string, string>): void {
       throw invalid(
         name,
         isId
-          ? `${name} in the path must be an id such as ident_01jd3v8m2ef1pbx9mz5k7q4w6a.`
+          ? `${name} in the path must be an id as the box gave it out: a short word, _ and 26 small letters and digits.`
           : `${name} in the path is not valid.`,
         'bad_id',
       )

@@ -12,7 +12,7 @@ import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { Identity, IdentityChange, NewIdentity } from './model.ts'
 import { identityCreated, identityDeleted, identityUpdated, Metadata } from './model.ts'
-import { adultDate, localPartOf, nameKey, pleasantName, reserved } from './names.ts'
+import { adultDate, localPartOf, longestLocalPart, nameKey, pleasantName, reserved } from './names.ts'
 
 export interface IdentityRow {
   seq: number
@@ -125,12 +125,13 @@ export class Identities {
     const address = `postmaster@${this.#domain}`
     const owner = await this.ownerOf(address, tx)
     if (owner && owner.status !== 'deleted') return owner
-    const name = (await this.#isTaken(tx, accountId, 'postmaster')) ? `postmaster of ${this.#domain}` : 'postmaster'
+    // callers may have taken the name: their doing must not close the mailbox
+    const wish = (await this.#isTaken(tx, accountId, 'postmaster')) ? {} : { name: 'postmaster' }
     if (owner) {
       // the role outlives the identity that last held it
       await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
     }
-    const made = await this.#insert(tx, accountId, { name, email_username: 'postmaster' }, this.#domain, true)
+    const made = await this.#insert(tx, accountId, { ...wish, email_username: 'postmaster' }, this.#domain, true)
     await tx.run(
       sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,
     )
@@ -164,7 +165,7 @@ export class Identities {
     const wanted = username ?? (localPartOf(name) || `agent-${id.slice(-10)}`)
     for (let attempt = 1; ; attempt += 1) {
       const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('ident').slice(-10)}`
-      const local = `${wanted}${suffix}`
+      const local = `${wanted.slice(0, longestLocalPart - suffix.length).replace(/[._-]+$/, '')}${suffix}`
       const free = role || !reserved.has(local)
       const address = `${local}@${domain}`
       const { changes } = free
@@ -197,7 +198,8 @@ export class Identities {
   }
 
   #hosted(domain: string | undefined): string {
-    if (domain === undefined || domainToASCII(domain) === this.#domain) return this.#domain
+    // domainToASCII reads a URL's host: what ends one there is no part of a domain
+    if (domain === undefined || (!/[\s/@:?#\\%[\]]/.test(domain) && domainToASCII(domain) === this.#domain)) return this.#domain
     throw invalid('email_domain', `${domain} is not a verified domain of this box; leave it out for ${this.#domain}.`)
   }
 }

@@ -9,7 +9,17 @@ export const Metadata = z
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= bytes, { error: 'must be at most 16 KiB as JSON' })
   .meta({ override: { type: 'object', additionalProperties: true }, description: 'free-form, at most 16 KiB' })
 
-const Name = z.string().trim().min(1).max(128)
+// Line breaks could end a header field, and marks of writing direction could make one name look like another.
+const unprintable = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
+
+const Name = z
+  .string()
+  .trim()
+  .min(1)
+  .max(128)
+  .refine((text) => !unprintable.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
+    error: 'must be text that can be seen, on one line',
+  })
 const DateOfBirth = z.iso
   .date({ error: 'must be a date such as 1990-04-17' })
   .refine((text) => text <= new Date().toISOString().slice(0, 10), {

@@ -32,6 +32,9 @@ function anyOf(list: string[]): string {
   return word[0]!.toUpperCase() + word.slice(1)
 }
 
+/** Characters of a local part; below the 64 of RFC 5321 4.5.3.1.1, so that a tag can follow. */
+export const longestLocalPart = 56
+
 /** A name as a local part: lower-case ASCII with dots and hyphens, at most 56 characters; empty when nothing is left. */
 export function localPartOf(name: string): string {
   return anyAscii(name)
@@ -39,7 +42,7 @@ export function localPartOf(name: string): string {
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/([._-])[._-]+/g, '$1')
     .replace(/^[._-]+/, '')
-    .slice(0, 56)
+    .slice(0, longestLocalPart)
     .replace(/[._-]+$/, '')
 }
 

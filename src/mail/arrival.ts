@@ -3,7 +3,7 @@ import { newId } from '../core/ids.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { sql } from '../store/database.ts'
 import type { Transaction } from '../store/database.ts'
-import type { EmailDetail } from './emails.ts'
+import type { EmailDetail } from './email-rows.ts'
 import type { Bodies } from './examine.ts'
 import type { Examination } from './examiner.ts'
 import type { Email, Envelope } from './model.ts'
@@ -45,7 +45,7 @@ export async function duplicateOf(
   const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
     sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.detail FROM emails JOIN blobs ON blobs.id = emails.raw_id WHERE identity_id = ${owner.id}
       AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND duplicate_of IS NULL
-      AND deleted_at IS NULL AND received_at > ${iso(now - day)} LIMIT 20`,
+      AND received_at > ${iso(now - day)} LIMIT 20`,
   )
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
 }

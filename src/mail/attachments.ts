@@ -1,7 +1,8 @@
 import { invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Download } from '../http/route.ts'
-import type { EmailDetail, Emails } from './emails.ts'
+import type { EmailDetail } from './email-rows.ts'
+import type { Emails } from './emails.ts'
 import type { Examiner } from './examiner.ts'
 import type { Attachment, AttachmentWithUrl } from './model.ts'
 import type { SignedUrls } from './signed-urls.ts'
@@ -59,7 +60,7 @@ function recordsOf(detail: string): Attachment[] {
 }
 
 function position(index: string): number {
-  if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of an attachment, from 0.')
+  if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of an attachment, from 0.', 'bad_id')
   return Number(index)
 }
 

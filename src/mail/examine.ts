@@ -6,7 +6,8 @@ import { Dns } from './dns.ts'
 import type { DnsSettings } from './dns.ts'
 import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
 import { unread } from './unread.ts'
-import { confirm, judge, undecided } from './verdict.ts'
+import { undecided } from './undecided.ts'
+import { confirm, judge } from './verdict.ts'
 import type { VerdictSettings } from './verdict.ts'
 
 export interface ExamineSettings extends VerdictSettings {
@@ -47,7 +48,7 @@ export type Report = { alive: true } | { results: Result[]; octets: ArrayBuffer 
 export interface Result {
   id: number
   spans: [number, number][]
-  message?: { parsed: Parsed; verdict: Verdict; sha256: string }
+  message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number }
   attachment?: Attachment
   failure?: string
 }
@@ -103,8 +104,14 @@ export function serve(readers: Readers) {
     const [parsed, verdict] = await Promise.all([read, judged])
     const packed = deflateRawSync(raw, { level: 1, chunkSize: Math.min(Math.max(raw.length, 1024), 256 * 1024) })
     const { body_text, body_html, text } = parsed
-    const bodies = deflateRawSync(JSON.stringify({ body_text, body_html, text } satisfies Bodies), { level: 1 })
-    const message = { parsed, verdict: confirm(verdict, parsed.from, envelope, current), sha256: hash('sha256', raw) }
+    const plain = Buffer.from(JSON.stringify({ body_text, body_html, text } satisfies Bodies))
+    const bodies = deflateRawSync(plain, { level: 1 })
+    const message = {
+      parsed,
+      verdict: confirm(verdict, parsed.from, envelope, current),
+      sha256: hash('sha256', raw),
+      body_size: plain.length,
+    }
     return { result: { id, spans: [], message }, octets: [packed.length < raw.length ? packed : nothing, bodies] }
   }
 

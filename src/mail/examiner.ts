@@ -8,7 +8,7 @@ import type { Attachment, Envelope, Parsed, Verdict } from './model.ts'
 import { Seat } from './seat.ts'
 import type { End, Job } from './seat.ts'
 import { unread } from './unread.ts'
-import { undecided } from './verdict.ts'
+import { undecided } from './undecided.ts'
 
 /** All there is to know of a message's octets. */
 export interface Examination {
@@ -20,6 +20,8 @@ export interface Examination {
   deflated: Uint8Array | null
   /** The bodies as JSON, deflated. */
   bodies: Uint8Array
+  /** Octets of that JSON. */
+  body_size: number
 }
 
 export interface ExaminerOptions {
@@ -33,6 +35,8 @@ export interface ExaminerOptions {
   memory?: number
   workerUrl?: URL
 }
+
+const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)
 
 const mostOctets = 16 * 1024 * 1024
 
@@ -64,7 +68,7 @@ export class Examiner {
       workers: Math.min(4, Math.max(1, availableParallelism() - 1)),
       depth: 32,
       parseDeadline: 10_000,
-      memory: 256,
+      memory: 512,
       workerUrl: new URL('./examine-worker.ts', import.meta.url),
       ...options,
     }
@@ -252,7 +256,8 @@ export class Examiner {
       verdict: undecided(envelope, this.#settings.hostname, why),
       sha256: hash('sha256', raw),
       deflated: null,
-      bodies: deflateRawSync(JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)),
+      bodies: deflateRawSync(noBodies),
+      body_size: noBodies.length,
     }
   }
 }

@@ -112,7 +112,7 @@ export class Inbox implements Mailroom {
       bytes: examined.deflated ?? raw,
     }
     const rawId = await keepBlob(tx, kept)
-    const bodyId = await keepBlob(tx, { size: examined.bodies.length, sha256: null, deflated: true, bytes: examined.bodies })
+    const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     for (const { owner, recipient } of owners) await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
   }
 

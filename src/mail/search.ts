@@ -4,8 +4,9 @@ import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Sql } from '../store/database.ts'
-import type { StoredEmail } from './emails.ts'
-import { common, emailRow, rowColumns } from './emails.ts'
+import { emailRow, rowColumns } from './email-rows.ts'
+import type { StoredEmail } from './email-rows.ts'
+import { common } from './emails.ts'
 import type { EmailRow, EmailSearch } from './model.ts'
 
 /** A search that takes longer, in milliseconds, is given up. */
@@ -39,13 +40,7 @@ export class Search {
     const name = `search ${identityId} ${JSON.stringify(named)}`
     const position = cursor === undefined ? undefined : this.#cursors.read(name, cursor)
     const terms = wish.query === undefined ? undefined : understand(wish.query)
-    const where = [
-      sql`identity_id = ${identityId}`,
-      sql`deleted_at IS NULL`,
-      sql`duplicate_of IS NULL`,
-      sql`spam = 0`,
-      ...common(wish),
-    ]
+    const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(wish)]
     if (terms?.attachment) where.push(sql`has_attachments = 1`)
     const text = terms && matchText(identityId, terms)
     const rows = await this.#rows(text, where, position, limit + 1, offset)

@@ -43,7 +43,8 @@ export class Seat {
     this.#options = options
     this.#worker = new Worker(options.url, {
       workerData: options.start,
-      resourceLimits: { maxOldGenerationSizeMb: options.memory },
+      // a small young generation: much is made and little is kept
+      resourceLimits: { maxOldGenerationSizeMb: options.memory, maxYoungGenerationSizeMb: 24 },
     })
     this.#worker.on('message', (report: Report) => this.#hear(report))
     this.#worker.on('error', (error: Error) => this.end(codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash'))

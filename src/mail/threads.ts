@@ -62,7 +62,7 @@ export async function addToThread(
   message: Threaded & { seq: number; at: string; snippet: string; participants: string[] },
 ): Promise<void> {
   const { seq, at, snippet, subject, identity_id } = message
-  const participants = JSON.stringify([...new Set([...thread.participants, ...message.participants])].slice(0, 100))
+  const participants = JSON.stringify(together([...thread.participants, ...message.participants]))
   await tx.run(
     thread.fresh
       ? sql`INSERT INTO threads (id, identity_id, subject, subject_key, participants_key, participants, message_count, unread_count,
@@ -73,12 +73,23 @@ export async function addToThread(
   )
 }
 
-/** Counts a message out of its thread; an empty thread goes. */
+/** Takes a message that was just deleted out of its thread, so that nothing of it shows there; an empty thread goes. */
 export async function takeFromThread(tx: Transaction, id: string, unread: boolean): Promise<void> {
-  await tx.run(
-    sql`UPDATE threads SET message_count = message_count - 1, unread_count = unread_count - ${unread ? 1 : 0} WHERE id = ${id}`,
+  const left = await tx.all<{ seq: number; received_at: string; snippet: string; from_address: string; to_text: string }>(
+    sql`SELECT seq, received_at, snippet, from_address, to_text FROM emails WHERE thread_id = ${id}
+      AND duplicate_of IS NULL ORDER BY seq DESC LIMIT 1000`,
   )
-  await tx.run(sql`DELETE FROM threads WHERE id = ${id} AND message_count <= 0`)
+  const [newest] = left
+  if (!newest) {
+    await tx.run(sql`DELETE FROM threads WHERE id = ${id}`)
+    return
+  }
+  const participants = together(left.toReversed().flatMap((one) => [one.from_address, one.to_text]))
+  await tx.run(
+    sql`UPDATE threads SET message_count = message_count - 1, unread_count = unread_count - ${unread ? 1 : 0},
+      last_message_at = ${newest.received_at}, last_seq = ${newest.seq}, snippet = ${newest.snippet},
+      participants = ${JSON.stringify(participants)} WHERE id = ${id}`,
+  )
 }
 
 /** Conversations, for callers. */
@@ -118,6 +129,11 @@ export class Threads {
   }
 }
 
+/** Each address once, at most a hundred. */
+function together(addresses: string[]): string[] {
+  return [...new Set(addresses)].slice(0, 100)
+}
+
 type Known = { id: string; participants: string }
 
 async function byReferences(tx: Transaction, message: Threaded): Promise<Known | undefined> {
@@ -125,7 +141,7 @@ async function byReferences(tx: Transaction, message: Threaded): Promise<Known |
   if (ids.length === 0) return undefined
   return tx.get<Known>(
     sql`SELECT threads.id, threads.participants FROM emails JOIN threads ON threads.id = emails.thread_id
-      WHERE emails.identity_id = ${message.identity_id} AND message_id IN (${join(ids)}) AND deleted_at IS NULL
+      WHERE emails.identity_id = ${message.identity_id} AND message_id IN (${join(ids)})
       ORDER BY emails.seq DESC LIMIT 1`,
   )
 }

@@ -6,6 +6,7 @@ import type { Lookup } from './dns.ts'
 import { authorOf, readHeader } from './author.ts'
 import type { Author, Header } from './author.ts'
 import type { Address, Authentication, AuthResult, Envelope, Verdict } from './model.ts'
+import { undecided } from './undecided.ts'
 
 export interface VerdictSettings {
   /** Our name in Authentication-Results (RFC 8601 2.5). */
@@ -36,24 +37,6 @@ export async function judge(raw: Buffer, envelope: Envelope, lookup: Lookup, set
     )
   } finally {
     inquiry.close()
-  }
-}
-
-/** The verdict on a message that was not judged: one result throughout, and kept. */
-export function undecided(envelope: Envelope, hostname: string, why: string, result: AuthResult = 'temperror'): Verdict {
-  const reason = oneLine(why)
-  const authentication: Authentication = {
-    spf: { result, domain: null, reason },
-    dkim: [],
-    dmarc: { result, domain: null, policy: null, aligned_by: [], reason },
-    arc: { result, chain: 0, reason },
-  }
-  return {
-    authentication,
-    verified_domain: null,
-    action: 'keep',
-    reply: null,
-    authentication_results: authenticationResults(hostname, authentication, envelope),
   }
 }
 

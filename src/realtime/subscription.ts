@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { EventLog } from '../events/log.ts'
-import { ofTypes } from '../events/types.ts'
+import { ofTypes } from '../events/catalogue.ts'
 import { sql } from '../store/database.ts'
 import type { Sql } from '../store/database.ts'
 import { Frames } from './frames.ts'

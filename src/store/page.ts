@@ -18,7 +18,7 @@ export interface List<Row, Item> {
 
 /** One page of a list, newest first unless it is chronological. Throws Fault for a cursor that is not of this list. */
 export async function page<Row, Item>(
-  reader: Reader,
+  reader: Pick<Reader, 'all'>,
   cursors: Cursors,
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
   list: List<Row, Item>,

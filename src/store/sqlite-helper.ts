@@ -69,7 +69,10 @@ export class Helper {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: this.#file })
+    const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+      workerData: this.#file,
+    })
     worker.unref()
     worker.on('message', (answer: Answer) => {
       const asked = this.#asked

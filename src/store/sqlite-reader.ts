@@ -10,7 +10,7 @@ export class DurableReader {
 
   constructor(file: string) {
     this.#database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-    this.#database.exec('PRAGMA cache_size = -16000; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY')
+    this.#database.exec('PRAGMA cache_size = -8000; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY')
     this.#statements = new Statements(this.#database)
   }
 

@@ -6,7 +6,7 @@ type Question = { id: number } & ({ kind: 'checkpoint' } | { kind: 'read'; text:
 
 // not read-only: a checkpoint writes the database file
 const database = new DatabaseSync(workerData as string, { timeout: 5000 })
-database.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8000')
+database.exec('PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -4000')
 
 parentPort!.on('message', (question: Question) => {
   try {

@@ -5,7 +5,7 @@ import { may } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import { ofTypes } from '../events/types.ts'
+import { ofTypes } from '../events/catalogue.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Email } from '../mail/model.ts'
@@ -30,6 +30,8 @@ interface Parts {
   identities: Identities
   emails: Emails
   timeline: Timeline
+  /** Whether the caller's key is still good: it may be revoked while a call waits. */
+  admitted: (caller: Caller) => Promise<boolean>
 }
 
 /** Waits for a message: looks at what is in the log first, then hears the log live; nothing between the two is missed. */
@@ -40,8 +42,9 @@ export class Waiting {
   readonly #emails: Emails
   readonly #timeline: Timeline
   readonly #heard = new Map<string, Set<(event: Event) => void>>()
-  /** What each key last got by waiting, so that a wait without `since` does not give it again. */
-  readonly #given = new Map<string, number>()
+  /** What each key got by waiting, by place in the log and time, so that a wait without `since` does not give it again. */
+  readonly #given = new Map<string, Map<number, number>>()
+  readonly #admitted: (caller: Caller) => Promise<boolean>
 
   constructor(parts: Parts) {
     this.#clock = parts.clock
@@ -49,6 +52,7 @@ export class Waiting {
     this.#identities = parts.identities
     this.#emails = parts.emails
     this.#timeline = parts.timeline
+    this.#admitted = parts.admitted
     parts.events.tail((event) => {
       for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
     })
@@ -58,16 +62,18 @@ export class Waiting {
     await this.#identities.row(caller, identityId)
     const types = typesFor(caller, filter)
     const key = `${caller.key_id} ${identityId}`
-    const start =
-      filter.since === undefined
-        ? Math.max(await this.#timeline.start(caller, identityId, iso(this.#clock.now() - lookBack)), this.#given.get(key) ?? 0)
-        : await this.#timeline.start(caller, identityId, filter.since)
-    const search = new Hearing(types, filter)
+    const since = filter.since ?? iso(this.#clock.now() - lookBack)
+    const start = await this.#timeline.start(caller, identityId, since)
+    const search = new Hearing(types, filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
     const stop = this.#listen(identityId, search.hear)
     try {
-      const found = (await this.#stored(identityId, start, search)) ?? (await search.next(filter.timeout * 1000, signal))
-      if (found?.type === 'identity.deleted') await this.#identities.row(caller, identityId)
-      return found && found.type !== 'identity.deleted' ? this.#answer(key, found) : await this.#nothing(identityId, filter.since)
+      const found = (await this.#stored(identityId, search)) ?? (await search.next(filter.timeout * 1000, signal))
+      await this.#requireStill(caller, identityId, found)
+      if (found) return this.#answer(key, found)
+      // read before the last look: what is committed by now is either given, or comes after the place we name
+      const last = await this.#events.last(sql`identity_id = ${identityId}`)
+      const missed = await this.#stored(identityId, search)
+      return missed ? this.#answer(key, missed) : nothing(last?.id ?? filter.since ?? null)
     } finally {
       stop()
     }
@@ -80,28 +86,36 @@ export class Waiting {
     return count
   }
 
-  async #stored(identityId: string, start: number, search: Hearing): Promise<Event | undefined> {
-    for (let seq = start; ;) {
-      const batch = await this.#events.after(seq, 100, sql`identity_id = ${identityId} AND ${ofTypes(search.types)}`)
+  /** What is wanted of the log from where the search has looked so far. */
+  async #stored(identityId: string, search: Hearing): Promise<Event | undefined> {
+    for (;;) {
+      const condition = sql`identity_id = ${identityId} AND ${ofTypes(search.types)}`
+      const batch = await this.#events.glance(search.place, 100, condition)
       for (const event of batch) {
-        if (search.wants(event) && (await this.#emails.lives((event.data as Email).id))) return event
+        search.place = event.seq
+        if (search.wants(event) && (await this.#emails.lives((event.data as Email).id))) return this.#events.at(event.seq)
       }
       if (batch.length < 100) return undefined
-      seq = batch.at(-1)!.seq
+      // a long look must not hold up everybody else
+      await new Promise((resolve) => setImmediate(resolve))
     }
   }
 
-  #answer(key: string, event: Event): WaitAnswer {
-    if (this.#given.size >= remembered) this.#given.delete(this.#given.keys().next().value!)
-    this.#given.delete(key)
-    this.#given.set(key, event.seq)
-    const item = { ...(event.data as Email), type: 'email' as const }
-    return { timed_out: false, since: event.id, item, codes: item.codes, links: item.links }
+  async #requireStill(caller: Caller, identityId: string, found: Event | undefined): Promise<void> {
+    if (!(await this.#admitted(caller))) {
+      throw new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })
+    }
+    if (found?.type === 'identity.deleted') await this.#identities.row(caller, identityId)
   }
 
-  async #nothing(identityId: string, since: string | undefined): Promise<WaitAnswer> {
-    const last = await this.#events.last(sql`identity_id = ${identityId}`)
-    return { timed_out: true, since: last?.id ?? since ?? null, item: null, codes: [], links: [] }
+  #answer(key: string, event: Event): WaitAnswer {
+    const now = this.#clock.now()
+    const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
+    this.#given.delete(key)
+    if (this.#given.size >= remembered) this.#given.delete(this.#given.keys().next().value!)
+    this.#given.set(key, new Map([...given, [event.seq, now]]))
+    const item = { ...(event.data as Email), type: 'email' as const }
+    return { timed_out: false, since: event.id, item, codes: item.codes, links: item.links }
   }
 
   #listen(identityId: string, listener: (event: Event) => void): () => void {
@@ -114,16 +128,25 @@ export class Waiting {
   }
 }
 
+function nothing(since: string | null): WaitAnswer {
+  return { timed_out: true, since, item: null, codes: [], links: [] }
+}
+
 /** What one call is waiting for, and what it heard meanwhile. */
 class Hearing {
   readonly types: string[]
+  /** How far the log has been looked through. */
+  place: number
   readonly #filter: WaitFilter
+  readonly #given: ReadonlyMap<number, number> | undefined
   #heard: Event | undefined
   #wake: (() => void) | undefined
 
-  constructor(types: string[], filter: WaitFilter) {
+  constructor(types: string[], filter: WaitFilter, start: number, given: ReadonlyMap<number, number> | undefined) {
     this.types = types
+    this.place = start
     this.#filter = filter
+    this.#given = given
   }
 
   readonly hear = (event: Event): void => {
@@ -133,8 +156,9 @@ class Hearing {
   }
 
   wants(event: Event): boolean {
-    if (!this.types.includes(event.type)) return false
-    const data = event.data as Email
+    if (!this.types.includes(event.type) || this.#given?.has(event.seq)) return false
+    const data = event.data as Email & { deleted?: true }
+    if (data.deleted) return false
     const { from, subject_contains, spam } = this.#filter
     if (data.spam && !spam) return false
     if (from !== undefined && !`${data.from_name} ${data.from}`.toLowerCase().includes(from.toLowerCase())) return false

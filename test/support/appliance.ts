@@ -46,6 +46,16 @@ export const bootstrapKey = 'test-key-with-every-scope-1234567890'
 
 /** Starts a box on loopback with an empty zone of DNS. Stopped and removed when the test ends. */
 export async function appliance(env: Record<string, string> = {}, clock?: Clock): Promise<Appliance> {
+  const { box, close } = await openAppliance(env, clock)
+  onTestFinished(close)
+  return box
+}
+
+/** The same for all tests of a file, which must close it. */
+export async function openAppliance(
+  env: Record<string, string> = {},
+  clock?: Clock,
+): Promise<{ box: Appliance; close: () => Promise<void> }> {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-test-'))
   const dns = await DnsStub.start()
   const logged: string[] = []
@@ -84,12 +94,12 @@ export async function appliance(env: Record<string, string> = {}, clock?: Clock)
     },
   }
   settle(box)
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
     await box.app.stop()
     await dns.close()
     rmSync(directory, { recursive: true, force: true })
-  })
-  return box
+  }
+  return { box, close }
 }
 
 function settle(box: Appliance): void {

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { certificate } from '../support/receiver.ts'
 import { Dialogue } from '../support/smtp.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 
@@ -74,4 +75,34 @@ async function sizeOf(port: number): Promise<string | undefined> {
   const answer = await dialogue.say('EHLO client.test')
   dialogue.socket.destroy()
   return /SIZE (\d+)/.exec(answer)?.[1]
+}
+
+test('HUP takes over a certificate that was renewed under the same name', async () => {
+  const home = directory()
+  const [cert, key] = [join(home, 'cert.pem'), join(home, 'key.pem')]
+  await renew(cert, key, 'first.test')
+  const env = { PILLARBOX_SMTP__TLS__CERT: cert, PILLARBOX_SMTP__TLS__KEY: key, PILLARBOX_DATA_DIR: join(home, 'data') }
+  const box = boxProcess({ ...testBox, ...env })
+  const { smtp } = await box.said('started')
+  expect(await shownBy(smtp[0].port)).toContain('first.test')
+  await renew(cert, key, 'second.test')
+  box.child.kill('SIGHUP')
+  await box.said('settings were read again')
+  expect(await shownBy(smtp[0].port)).toContain('second.test')
+  await box.end('SIGTERM')
+})
+
+async function renew(cert: string, key: string, name: string): Promise<void> {
+  const made = await certificate(name)
+  writeFileSync(cert, made.cert)
+  writeFileSync(key, made.key)
+}
+
+async function shownBy(port: number): Promise<string> {
+  const dialogue = await Dialogue.hello(port)
+  await dialogue.say('STARTTLS')
+  const secure = await dialogue.upgrade()
+  const { subjectaltname, subject } = secure.getPeerCertificate()
+  secure.destroy()
+  return `${subject.CN} ${subjectaltname}`
 }

@@ -12,7 +12,7 @@ CREATE TABLE blobs (
   bytes BLOB NOT NULL
 );
 
--- The log: what happened, in commit order. `blob_id` holds the long fields of `data`, deflated.
+-- The log: what happened, in commit order. `blob_id` holds the long fields of `data`, deflated; `resource_id` is what `data` is about.
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -21,9 +21,11 @@ CREATE TABLE events (
   identity_id TEXT,
   created_at TEXT NOT NULL,
   data TEXT NOT NULL,
+  resource_id TEXT,
   blob_id INTEGER
 );
 CREATE INDEX events_by_identity ON events (identity_id, seq);
+CREATE INDEX events_by_resource ON events (resource_id) WHERE resource_id IS NOT NULL;
 
 CREATE TABLE identities (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -116,12 +118,13 @@ CREATE TABLE emails (
   trace TEXT NOT NULL,
   duplicate_of TEXT,
   raw_id INTEGER NOT NULL,
-  body_id INTEGER NOT NULL,
-  deleted_at TEXT
+  body_id INTEGER NOT NULL
 );
 CREATE INDEX emails_by_identity ON emails (identity_id, seq);
 CREATE INDEX emails_by_thread ON emails (thread_id, seq);
 CREATE INDEX emails_by_message_id ON emails (identity_id, message_id);
+CREATE INDEX emails_unread ON emails (identity_id, seq) WHERE read = 0;
+CREATE INDEX emails_by_raw ON emails (raw_id);
 
 -- Rows are those of emails, by seq. `owner` is the identity, so that a search walks one mailbox only.
 CREATE VIRTUAL TABLE emails_search USING fts5 (

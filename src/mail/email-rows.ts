@@ -1,0 +1,126 @@
+import { unpack } from '../store/blobs.ts'
+import { join, sql } from '../store/database.ts'
+import type { Sql } from '../store/database.ts'
+import type { Bodies } from './examine.ts'
+import type { Email, EmailRow } from './model.ts'
+
+/** The fields of an e-mail that are shown but never looked for. */
+export type EmailDetail = Pick<
+  Email,
+  'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
+> & { mail_from: string }
+
+/** A row of `emails`. */
+export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
+  seq: number
+  from_address: string
+  to_text: string
+  read: number
+  spam: number
+  automated: number
+  labels: string
+  has_attachments: number
+  codes: string
+  detail: string
+  trace: string
+  duplicate_of: string | null
+  raw_id: number
+  body_id: number
+}
+
+/** A row of `emails` with its packed bodies. */
+export interface WithBody extends StoredEmail {
+  /** Octets of the bodies; null when there are none any more. */
+  body_size: number | null
+  deflated: number | null
+  bytes: Uint8Array | null
+}
+
+const columns = [
+  'seq',
+  'id',
+  'identity_id',
+  'thread_id',
+  'direction',
+  'status',
+  'from_address',
+  'from_name',
+  'to_text',
+  'subject',
+  'snippet',
+  'read',
+  'spam',
+  'automated',
+  'tag',
+  'labels',
+  'size',
+  'has_attachments',
+  'verified_domain',
+  'message_id',
+  'in_reply_to',
+  'codes',
+  'received_at',
+  'sent_at',
+  'created_at',
+]
+
+/** The columns that a list shows. */
+export const rowColumns: Sql = join(columns.map((name) => sql([`emails.${name}`])))
+
+/** E-mails with all of their bodies. */
+export const selectWithBody = sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`
+
+/** Octets of bodies that one list of whole e-mails carries: senders must not be able to make an answer that no memory holds. */
+const mostBodies = 16 * 1024 * 1024
+
+/** The e-mails that the condition selects, by seq, with bodies until there are too many. */
+export function withBodies(chosen: Sql): Sql {
+  return sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM (
+      SELECT emails.*, sizes.size AS body_size, SUM(sizes.size) OVER (ORDER BY emails.seq) AS so_far
+      FROM (SELECT * FROM emails WHERE ${chosen}) AS emails LEFT JOIN blobs AS sizes ON sizes.id = emails.body_id
+    ) AS emails LEFT JOIN blobs ON blobs.id = emails.body_id AND emails.so_far <= ${mostBodies} ORDER BY emails.seq`
+}
+
+/** A row as lists show it. */
+export function emailRow(row: StoredEmail): EmailRow {
+  return {
+    id: row.id,
+    identity_id: row.identity_id,
+    thread_id: row.thread_id,
+    direction: row.direction,
+    status: row.status,
+    from: row.from_address,
+    from_name: row.from_name,
+    to: row.to_text,
+    subject: row.subject,
+    snippet: row.snippet,
+    read: row.read === 1,
+    spam: row.spam === 1,
+    automated: row.automated === 1,
+    tag: row.tag,
+    labels: texts(row.labels),
+    size: row.size,
+    has_attachments: row.has_attachments === 1,
+    verified_domain: row.verified_domain,
+    message_id: row.message_id,
+    in_reply_to: row.in_reply_to,
+    codes: texts(row.codes),
+    received_at: row.received_at,
+    sent_at: row.sent_at,
+    created_at: row.created_at,
+  }
+}
+
+/** Most rows have none, and a list has many rows. */
+function texts(json: string): string[] {
+  return json === '[]' ? [] : (JSON.parse(json) as string[])
+}
+
+/** A row as it is shown alone. */
+export function whole(row: WithBody): Email {
+  const { mail_from: _, ...detail } = JSON.parse(row.detail) as EmailDetail
+  const none: Bodies = { body_text: null, body_html: null, text: '' }
+  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
+  const truncated = !row.bytes && row.body_size !== null ? { body_truncated: true } : {}
+  return { ...emailRow(row), ...detail, ...bodies, ...truncated, duplicate_of: row.duplicate_of }
+}

@@ -1,0 +1,20 @@
+import { authenticationResults, oneLine } from './authentication-results.ts'
+import type { Authentication, AuthResult, Envelope, Verdict } from './model.ts'
+
+/** The verdict on a message that was not judged: one result throughout, and kept. */
+export function undecided(envelope: Envelope, hostname: string, why: string, result: AuthResult = 'temperror'): Verdict {
+  const reason = oneLine(why)
+  const authentication: Authentication = {
+    spf: { result, domain: null, reason },
+    dkim: [],
+    dmarc: { result, domain: null, policy: null, aligned_by: [], reason },
+    arc: { result, chain: 0, reason },
+  }
+  return {
+    authentication,
+    verified_domain: null,
+    action: 'keep',
+    reply: null,
+    authentication_results: authenticationResults(hostname, authentication, envelope),
+  }
+}

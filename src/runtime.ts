@@ -1,0 +1,15 @@
+import { enableCompileCache } from 'node:module'
+import { join } from 'node:path'
+
+// Imported before everything else: what it sets holds only for what comes after it.
+
+const [major] = process.versions.node.split('.')
+if (major !== '24') {
+  process.stderr.write(`Pillarbox runs on Node.js 24, not ${process.versions.node}. Use npm start, which brings its own.\n`)
+  process.exit(78)
+}
+
+// Compiled code is kept beside the packages, never in a directory that others can write to; where that is read-only, nothing is kept.
+const cache = join(import.meta.dirname, '..', 'node_modules', '.cache', 'pillarbox')
+process.env['NODE_COMPILE_CACHE'] = cache // for the threads
+enableCompileCache(cache)

@@ -1,0 +1,169 @@
+import { strict as assert } from 'node:assert'
+import * as z from 'zod'
+import { newId } from '../../src/core/ids.ts'
+import type { IdPrefix } from '../../src/core/ids.ts'
+import { openapi } from '../../src/http/openapi.ts'
+import { spellings } from '../../src/http/route.ts'
+import type { AnyRoute, Spelling } from '../../src/http/route.ts'
+import type { Estate, Inhabited } from './inhabited.ts'
+
+export interface Question {
+  key?: string | null
+  method?: string
+  query?: Record<string, string>
+  /** Sent as JSON; a string as it is. */
+  body?: unknown
+  headers?: Record<string, string>
+}
+
+export interface Told {
+  status: number
+  headers: Headers
+  text: string
+  json: Json
+}
+
+type Json = ReturnType<typeof JSON.parse>
+
+const errorShape = z.strictObject({
+  error: z.strictObject({
+    type: z.string(),
+    message: z.string().min(10),
+    param: z.string().optional(),
+    status: z.int(),
+    code: z.string().regex(/^[a-z_]+$/),
+    request_id: z.string(),
+  }),
+})
+
+const statuses: Record<string, number> = {
+  invalid_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  rate_limited: 429,
+  internal_error: 500,
+}
+
+/** Asks calls of a box, and holds every answer to what all answers promise and to the published description. */
+export class Asking {
+  readonly spellings: Spelling[]
+  readonly #inhabited: Inhabited
+  readonly #replies: Map<string, z.ZodType>
+
+  constructor(inhabited: Inhabited) {
+    this.#inhabited = inhabited
+    this.spellings = spellings(inhabited.box.app.routes)
+    this.#replies = repliesOf(inhabited.box.app.routes)
+  }
+
+  /** The path with the objects of an estate, some of them replaced. Throws for a parameter nobody has an object for. */
+  path({ path }: Pick<Spelling, 'path'>, estate: Estate, changes: Record<string, string> = {}): string {
+    const before = path.split('/')
+    return before
+      .map((segment, index) => {
+        if (!segment.startsWith(':')) return segment
+        const object = changes[segment.slice(1)] ?? estate.objects[segment] ?? estate.objects[`${before[index - 1]}/${segment}`]
+        if (object === undefined) throw new Error(`${path}: no estate has an object for ${segment}; add one to inhabited.ts`)
+        return object
+      })
+      .join('/')
+  }
+
+  async ask(spelling: Spelling, path: string, question: Question = {}): Promise<Told> {
+    const { own, box } = this.#inhabited
+    const key = question.key === undefined ? (spelling.route.scope === 'public' ? null : own.key) : question.key
+    const { body, query } = question
+    const response = await fetch(`${box.url}${path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`, {
+      method: question.method ?? spelling.method,
+      redirect: 'manual',
+      headers: {
+        ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...question.headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true && text !== ''
+    const told = {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: isJson ? JSON.parse(text) : undefined,
+    }
+    this.#check(spelling, question.method ?? spelling.method, told)
+    return told
+  }
+
+  /** The documented way to call a route that succeeds; a signed URL is asked for first. */
+  async good(spelling: Spelling, estate: Estate): Promise<{ path: string; question: Question }> {
+    const { example, query } = spelling.route
+    const path = this.path(spelling, estate)
+    const question: Question = {
+      ...(example?.query ? { query: example.query } : {}),
+      ...(example?.body ? { body: example.body } : {}),
+    }
+    if (query === undefined || !('signature' in shapeOf(query))) return { path, question }
+    const signer = `/v1/identities/${estate.objects['identities/:id']}/emails/${estate.objects[':email_id']}/attachments/0`
+    const { body } = await this.#inhabited.box.call('GET', signer, undefined, { key: estate.key })
+    return { path, question: { ...question, query: Object.fromEntries(new URL(body.url as string).searchParams) } }
+  }
+
+  #check(spelling: Spelling, method: string, told: Told): void {
+    const requestId = told.headers.get('x-request-id') ?? ''
+    assert.match(requestId, /^req_[0-9a-z]{26}$/)
+    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|address|document)";q=\d+;w=60$/)
+    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|address|document)";r=\d+;t=\d+$/)
+    assert.match(told.headers.get('cache-control') ?? '', /no-store/)
+    assert.equal(told.headers.get('x-content-type-options'), 'nosniff')
+    if (method === 'HEAD') return
+    if (told.status >= 400) {
+      const { error } = errorShape.parse(told.json)
+      assert.equal(error.status, told.status)
+      assert.equal(statuses[error.type], told.status)
+      assert.equal(error.request_id, requestId)
+      return
+    }
+    assert.equal(told.status, spelling.route.status ?? 200)
+    if (spelling.route.download !== undefined) return
+    const schema = this.#replies.get(`${method} ${spelling.path}`)
+    if (!schema) throw new Error(`${method} ${spelling.path} has no reply in the description`)
+    const parsed = schema.safeParse(told.json)
+    if (!parsed.success)
+      throw new Error(`${method} ${spelling.path}: ${z.prettifyError(parsed.error)}\n${told.text.slice(0, 2000)}`)
+  }
+}
+
+/** An id of the same kind that nobody has. */
+export function absent(id: string): string {
+  const prefix = id.slice(0, id.indexOf('_'))
+  return id.includes('_') ? newId(prefix as IdPrefix) : '7'
+}
+
+/** The fields of an object schema; none for any other. */
+export function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
+  return schema instanceof z.ZodObject ? schema.shape : {}
+}
+
+/** What the description says each call answers, read back into schemas that refuse what it does not name. */
+function repliesOf(routes: readonly AnyRoute[]): Map<string, z.ZodType> {
+  const document = JSON.parse(JSON.stringify(openapi(routes, { version: '0', publicUrl: 'http://box.test' }))) as {
+    paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, { schema: object }> }> }>>
+    components: { schemas: Record<string, object> }
+  }
+  const named = local(document.components.schemas)
+  const replies = new Map<string, z.ZodType>()
+  for (const { method, path, route } of spellings(routes)) {
+    const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
+    const schema = operation.responses[route.status ?? 200]?.content?.['application/json']?.schema
+    if (schema) replies.set(`${method} ${path}`, z.fromJSONSchema({ ...local(schema), $defs: named } as never))
+  }
+  return replies
+}
+
+/** References into the components become references into `$defs`. */
+function local<Schema extends object>(schema: Schema): Schema {
+  return JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')) as Schema
+}

@@ -1,0 +1,181 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { isIdempotent } from '../../src/http/route.ts'
+import { appliance, bootstrapKey } from '../support/appliance.ts'
+import { boxProcess, testBox } from '../support/process.ts'
+import { Asking } from './asking.ts'
+import { inhabit } from './inhabited.ts'
+
+describe('a call with an Idempotency-Key', async () => {
+  const world = await inhabit()
+  afterAll(() => world.close())
+  const asking = new Asking(world)
+  const honoured = asking.spellings.filter(({ route }) => isIdempotent(route))
+
+  test('there are some', () => {
+    expect(honoured.length).toBeGreaterThanOrEqual(3)
+    expect(asking.spellings.filter(({ method, route }) => method === 'POST' && !isIdempotent(route))).toEqual([])
+  })
+
+  test.each(honoured.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling] as const))(
+    '%s is answered the first answer again, and another question is a conflict',
+    async (name, spelling) => {
+      const { path, question } = await asking.good(spelling, await world.settle(name))
+      const repeated = { ...question, headers: { 'Idempotency-Key': `once ${name}` } }
+      const first = await asking.ask(spelling, path, repeated)
+      const again = await asking.ask(spelling, path, repeated)
+      expect(again.text).toBe(first.text)
+      expect(again.headers.get('location')).toBe(first.headers.get('location'))
+      expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true'])
+      expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+
+      const [field] = Object.keys(question.body ?? { grace_seconds: 1 })
+      const other = await asking.ask(spelling, path, {
+        ...repeated,
+        body: { ...(question.body as object), [field!]: undefined, x: 1 },
+      })
+      expect(other.json.error.status).toBe(400)
+      const reused = await asking.ask(spelling, path, { ...repeated, body: `${JSON.stringify(question.body ?? {})} ` })
+      expect(reused.json.error).toMatchObject({ status: 409, code: 'idempotency_key_reused', param: 'Idempotency-Key' })
+
+      // another key of the same account must not be shown a secret that was told to this one
+      const stranger = world.plantKey({ account: world.own.account })
+      const elsewhere = await asking.ask(spelling, path, { ...repeated, key: stranger })
+      expect(elsewhere.headers.get('idempotency-replayed')).toBe(spelling.route.secret ? null : 'true')
+      if (spelling.route.secret) expect(elsewhere.text).not.toBe(first.text)
+    },
+  )
+
+  test.each(honoured.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling] as const))(
+    '%s refuses an Idempotency-Key that is none',
+    async (_, spelling) => {
+      const { path, question } = await asking.good(spelling, world.own)
+      for (const wrong of ['x'.repeat(256), 'tab\there', '\u00e9']) {
+        const told = await asking.ask(spelling, path, { ...question, headers: { 'Idempotency-Key': wrong } })
+        expect(told.json.error).toMatchObject({ status: 400, param: 'Idempotency-Key' })
+      }
+    },
+  )
+
+  test('another account, and a key bound to one identity, do not hear what this one was told', async () => {
+    const headers = { 'Idempotency-Key': 'shared' }
+    const first = await world.box.call('POST', '/v1/identities', { metadata: { of: 'first' } }, { headers })
+    const other = await world.box.call(
+      'POST',
+      '/v1/identities',
+      { metadata: { of: 'first' } },
+      { headers, key: world.foreign.key },
+    )
+    expect(other.status).toBe(201)
+    expect(other.body.id).not.toBe(first.body.id)
+    const bound = world.plantKey({ account: world.own.account, identity: world.sibling.objects['identities/:id']! })
+    const refused = await world.box.call('POST', '/v1/identities', { metadata: { of: 'first' } }, { headers, key: bound })
+    expect(refused.status).toBe(404)
+  })
+})
+
+test('fifty at once make one identity', async () => {
+  const box = await appliance()
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () => box.call('POST', '/v1/identities', {}, { headers: { 'Idempotency-Key': 'storm' } })),
+  )
+  for (const { status } of answers) expect([201, 409]).toContain(status)
+  expect(new Set(answers.filter(({ status }) => status === 201).map(({ body }) => body.id as string)).size).toBe(1)
+  expect((await box.call('GET', '/v1/identities')).body.data).toHaveLength(1)
+})
+
+test('what is kept outlives a restart, and of a secret no file holds a readable byte', async () => {
+  const box = await appliance()
+  const headers = { 'Idempotency-Key': 'kept' }
+  const { body: first } = await box.call('POST', '/v1/api-keys', { label: 'kept' }, { headers })
+  const { body: rotated } = await box.call('POST', `/v1/api-keys/${first.id}/rotate`, {}, { headers })
+  const secrets = [box.key, first.key as string, rotated.key as string]
+  expect(holding(box.directory, secrets)).toEqual([])
+  await box.restart()
+  const again = await box.call('POST', '/v1/api-keys', { label: 'kept' }, { headers })
+  expect(again.headers.get('idempotency-replayed')).toBe('true')
+  expect(again.body).toEqual(first)
+  expect(holding(box.directory, secrets)).toEqual([])
+})
+
+test('killed in the middle, a call took effect once or never, and its key says so', { timeout: 60_000 }, async () => {
+  const home = mkdtempSync(join(tmpdir(), 'pillarbox-once-'))
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }))
+  const env = { ...testBox, PILLARBOX_DATA_DIR: join(home, 'data'), PILLARBOX_BOOTSTRAP_KEY: bootstrapKey }
+  let sent = 0
+  for (let round = 0; round < 5; round += 1) {
+    const box = boxProcess(env)
+    const { api } = await box.said('started')
+    const senders = Array.from({ length: 8 }, async () => {
+      for (;;) {
+        const answer = await create(api as string, (sent += 1)).catch(() => undefined)
+        if (answer === undefined) return
+      }
+    })
+    await new Promise((resolve) => setTimeout(resolve, 40 + round * 31))
+    await box.end('SIGKILL')
+    await Promise.all(senders)
+  }
+
+  const box = boxProcess(env)
+  const { api } = await box.said('started')
+  const before = await made(api as string)
+  for (const [number, ids] of before) expect([number, ids.length]).toEqual([number, 1])
+  for (let number = 1; number <= sent; number += 1) {
+    const { status, body } = await create(api as string, number)
+    const took = before.get(number)
+    if (status === 201) expect(took === undefined || took[0] === body.id).toBe(true)
+    else expect([status, body.error?.code]).toEqual([409, 'idempotency_interrupted'])
+  }
+  for (const [number, ids] of await made(api as string)) expect([number, ids.length]).toEqual([number, 1])
+  await box.end('SIGTERM')
+})
+
+interface Made {
+  status: number
+  body: { id?: string; error?: { code: string } }
+}
+
+async function create(api: string, number: number): Promise<Made> {
+  const response = await fetch(`${api}/v1/identities`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Bearer ${bootstrapKey}`,
+      'Content-Type': 'application/json',
+      'Idempotency-Key': `number ${number}`,
+    },
+    body: JSON.stringify({ metadata: { number } }),
+  })
+  return { status: response.status, body: (await response.json()) as Made['body'] }
+}
+
+/** The identities there are, by the number of the call that made them. */
+async function made(api: string): Promise<Map<number, string[]>> {
+  const headers = { Authorization: `Bearer ${bootstrapKey}` }
+  const found = new Map<number, string[]>()
+  for (let cursor = ''; ;) {
+    const response = await fetch(`${api}/v1/identities?limit=200${cursor}`, { headers })
+    const { data, next_cursor } = (await response.json()) as { data: { id: string }[]; next_cursor: string | null }
+    for (const { id } of data) {
+      const { metadata } = (await (await fetch(`${api}/v1/identities/${id}`, { headers })).json()) as {
+        metadata: { number: number }
+      }
+      found.set(metadata.number, [...(found.get(metadata.number) ?? []), id])
+    }
+    if (next_cursor === null) return found
+    cursor = `&cursor=${next_cursor}`
+  }
+}
+
+/** The files below a directory that hold one of these texts. */
+function holding(directory: string, texts: string[]): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => {
+      const bytes = readFileSync(file)
+      return texts.some((text) => bytes.includes(text) || bytes.includes(Buffer.from(text).toString('base64').slice(0, 32)))
+    })
+}

@@ -1,0 +1,153 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { keyHash, newKey } from '../../src/account/secret.ts'
+import { iso } from '../../src/core/clock.ts'
+import { newId } from '../../src/core/ids.ts'
+import { scopes } from '../../src/core/scopes.ts'
+import type { Scope } from '../../src/core/scopes.ts'
+import { deliver, message, openAppliance } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+
+/** What one account has: one object of every kind that a path can name. */
+export interface Estate {
+  key: string
+  account: string
+  objects: Record<string, string>
+}
+
+/** A box that people live on: two accounts, and in the first a second identity beside the one most tests look at. */
+export interface Inhabited {
+  box: Appliance
+  own: Estate
+  /** In the same account, another identity. */
+  sibling: Estate
+  foreign: Estate
+  /** A key written straight into the store, which can be what the API would refuse to make. */
+  plantKey: (wish: PlantedKey) => string
+  /** One more estate in the first account, to be used up. */
+  settle(name: string): Promise<Estate>
+  database: DatabaseSync
+  close(): Promise<void>
+}
+
+interface PlantedKey {
+  account: string
+  scopes?: readonly Scope[]
+  identity?: string
+  expires_at?: string
+  revoked_at?: string
+  rate_limit?: number
+}
+
+const limits = {
+  PILLARBOX_HTTP__RATE_LIMIT: '1000000',
+  PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '1000000',
+  PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '1000000',
+}
+
+/** Starts the box and settles it. Rate limits are on, and too high to be met. */
+export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
+  const { box, close } = await openAppliance({ ...limits, ...env })
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const plantKey = (wish: PlantedKey): string => plant(database, wish)
+  const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
+  const foreignAccount = newId('acct')
+  const foreignKey = plantKey({ account: foreignAccount })
+  const own = await settle(box, box.key, account_id, 'Own')
+  const sibling = await settle(box, box.key, account_id, 'Sibling')
+  const foreign = await settle(box, foreignKey, foreignAccount, 'Foreign')
+  return {
+    box,
+    own,
+    sibling,
+    foreign,
+    plantKey,
+    settle: (name) => settle(box, box.key, account_id, name),
+    database,
+    close: async () => {
+      database.close()
+      await close()
+    },
+  }
+}
+
+async function settle(box: Appliance, key: string, account: string, name: string): Promise<Estate> {
+  const as = { key }
+  const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name } }, as)
+  const reply = await deliver(box.smtp, { to: identity.email, raw: letter(name) })
+  if (!reply.startsWith('250')) throw new Error(`The letter was refused: ${reply}`)
+  const { body: emails } = await box.call('GET', `/v1/identities/${identity.id}/emails`, undefined, as)
+  const { body: threads } = await box.call('GET', `/v1/identities/${identity.id}/threads`, undefined, as)
+  const { body: made } = await box.call('POST', '/v1/api-keys', { label: name, scopes: ['identities:read'] }, as)
+  // what the letter woke is heard, so that waits from here on have nothing to tell
+  for (let turn = 0; turn < 10; turn += 1) {
+    const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
+    if (body.timed_out === true) break
+  }
+  return {
+    key,
+    account,
+    objects: {
+      'identities/:id': identity.id,
+      'api-keys/:id': made.id,
+      ':email_id': emails.data[0].id,
+      ':thread_id': threads.data[0].id,
+      ':index': '0',
+    },
+  }
+}
+
+/** A message with everything a reply can show: an attachment, a code, a link, both bodies. */
+export function letter(name: string): string {
+  return message(
+    {
+      Subject: `Letter to ${name}`,
+      'Message-ID': `<${name.toLowerCase()}@sender.test>`,
+      Cc: 'Other <other@sender.test>',
+      'Content-Type': 'multipart/mixed; boundary=b',
+    },
+    [
+      '--b',
+      'Content-Type: multipart/alternative; boundary=c',
+      '',
+      '--c',
+      'Content-Type: text/plain; charset=utf-8',
+      '',
+      'Your verification code is 493817. The invoice is attached.',
+      '--c',
+      'Content-Type: text/html; charset=utf-8',
+      '',
+      '<p>Your verification code is <b>493817</b>. <a href="https://sender.test/verify?token=1">Verify</a></p>',
+      '--c--',
+      '--b',
+      'Content-Type: text/plain; name="notes.txt"',
+      'Content-Disposition: attachment; filename="notes.txt"',
+      '',
+      'Some notes.',
+      '--b--',
+      '',
+    ].join('\n'),
+  )
+}
+
+function plant(database: DatabaseSync, wish: PlantedKey): string {
+  const key = newKey()
+  database
+    .prepare(
+      `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at, revoked_at)
+        VALUES (?, ?, 'planted', ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      newId('key'),
+      wish.account,
+      JSON.stringify(wish.scopes ?? scopes),
+      key.slice(0, 12),
+      keyHash(key),
+      wish.identity ?? null,
+      wish.rate_limit ?? 1_000_000,
+      iso(Date.now()),
+      wish.expires_at ?? null,
+      wish.revoked_at ?? null,
+    )
+  return key
+}

@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest'
+import { appliance, deliver, message } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+
+interface Mailbox {
+  box: Appliance
+  path: string
+  send: (fields: Record<string, string>, body?: string) => Promise<string>
+  /** The subjects a list shows, oldest first. */
+  subjects: (query: Record<string, string>) => Promise<string[]>
+}
+
+async function mailbox(env: Record<string, string> = {}): Promise<Mailbox> {
+  const box = await appliance(env)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const path = `/v1/identities/${ada.id}`
+  return {
+    box,
+    path,
+    send: (fields, body = 'Hello\n') => {
+      const raw = message({ 'Content-Type': 'text/plain; charset=utf-8', ...fields }, body)
+      return deliver(box.smtp, { to: ada.email, raw })
+    },
+    subjects: async (query) => {
+      const { body } = await box.call('GET', `${path}/emails?${new URLSearchParams(query).toString()}`)
+      return body.data.map(({ subject }) => subject as string).toReversed()
+    },
+  }
+}
+
+test('the sender and the subject are found by a part of them, in every script and as they are shown', async () => {
+  const { send, subjects } = await mailbox()
+  await send({ From: 'ÉLODIE <elodie@a.test>', Subject: 'ÜBER ALLES' })
+  await send({ From: 'Иван <ivan@b.test>', Subject: `=?utf-8?B?${Buffer.from('Привет, МИР').toString('base64')}?=` })
+  await send({ From: '"100% _real_" <percent@c.test>', Subject: '50% off_now [x]' })
+  expect(await subjects({ from: 'ÉLODIE' })).toEqual(['ÜBER ALLES'])
+  expect(await subjects({ subject: 'ÜBER' })).toEqual(['ÜBER ALLES'])
+  expect(await subjects({ subject: 'МИР' })).toEqual(['Привет, МИР'])
+  expect(await subjects({ from: 'Иван' })).toEqual(['Привет, МИР'])
+  expect(await subjects({ from: 'ELODIE@A' })).toEqual(['ÜBER ALLES'])
+  expect(await subjects({ subject: 'alles' })).toEqual(['ÜBER ALLES'])
+  expect(await subjects({ from: '%' })).toEqual(['50% off_now [x]'])
+  expect(await subjects({ subject: '_' })).toEqual(['50% off_now [x]'])
+  expect(await subjects({ subject: '[x]' })).toEqual(['50% off_now [x]'])
+  for (const injected of ["' OR '1'='1", "%' --", '*', '\\', '"; DROP TABLE emails; --']) {
+    expect([injected, await subjects({ subject: injected }), await subjects({ from: injected })]).toEqual([injected, [], []])
+  }
+})
+
+test('a label is found whole, never as a part of another', async () => {
+  const { box, path, send, subjects } = await mailbox()
+  const labels = ['work', 'homework', 'say "work"', 'a,"work', '["work"]', 'wörk', 'WORK', '\\', '"', 'work"', '%', '😀']
+  for (const label of labels) await send({ Subject: label })
+  const { body: list } = await box.call('GET', `${path}/emails`)
+  for (const { id, subject } of list.data) {
+    const told = await box.call('PATCH', `${path}/emails/${id}`, { labels: { add: [subject, 'common'] } })
+    expect(told.body['labels']).toEqual([subject, 'common'])
+  }
+  for (const label of labels) expect([label, await subjects({ label })]).toEqual([label, [label]])
+  expect(await subjects({ label: 'common' })).toHaveLength(labels.length)
+  expect(await subjects({ label: 'wor' })).toEqual([])
+})
+
+test('labels are added once, removed, bounded, and clean', async () => {
+  const { box, path, send } = await mailbox()
+  await send({ Subject: 'Labelled' })
+  const { body: list } = await box.call('GET', `${path}/emails`)
+  const email = `${path}/emails/${list.data[0].id}`
+  const change = async (labels: object): Promise<unknown> => (await box.call('PATCH', email, { labels })).body['labels']
+  expect(await change({ add: ['b', 'a', ' b '] })).toEqual(['b', 'a'])
+  expect(await change({ add: ['c'], remove: ['a', 'never'] })).toEqual(['b', 'c'])
+  expect(await change({ add: ['d'], remove: ['d'] })).toEqual(['b', 'c'])
+  expect(await change({})).toEqual(['b', 'c'])
+  for (const add of [
+    [''],
+    ['  '],
+    ['x'.repeat(65)],
+    ['a\nb'],
+    ['a\u0000'],
+    [1],
+    'a',
+    Array.from({ length: 51 }, (_, n) => `n${n}`),
+  ]) {
+    expect((await box.call('PATCH', email, { labels: { add } })).status).toBe(400)
+  }
+  for (const part of ['x', 'y']) await change({ add: Array.from({ length: 49 }, (_, n) => `${part}${n}`) })
+  const many = await box.call('PATCH', email, { labels: { add: ['one too many'] } })
+  expect(many).toMatchObject({ status: 400, body: { error: { param: 'labels' } } })
+  expect(await change({ remove: ['x0'], add: ['in its place'] })).toHaveLength(100)
+})
+
+test('read and unread are one flag, told by either name, and a GET does not change it', async () => {
+  const { box, path, send, subjects } = await mailbox()
+  await send({ Subject: 'One' })
+  const { body: list } = await box.call('GET', `${path}/emails`)
+  const email = `${path}/emails/${list.data[0].id}`
+  const mark = async (change: object): Promise<unknown> => (await box.call('PATCH', email, change)).body['read']
+  const unread = async (): Promise<unknown> => (await box.call('GET', `${path}/threads`)).body.data[0].unread_count
+  expect([(await box.call('GET', email)).body['read'], await unread()]).toEqual([false, 1])
+  expect([await mark({ read: true }), await mark({ read: true }), await unread()]).toEqual([true, true, 0])
+  expect(await subjects({ unread: 'true' })).toEqual([])
+  expect([await mark({ unread: true }), await unread()]).toEqual([false, 1])
+  expect(await mark({ read: true, unread: false })).toBe(true)
+  expect(await mark({})).toBe(true)
+  for (const [read, wrong] of [
+    [true, true],
+    [false, false],
+  ]) {
+    expect((await box.call('PATCH', email, { read, unread: wrong })).body.error).toMatchObject({ status: 400, param: 'unread' })
+  }
+  await Promise.all(Array.from({ length: 20 }, (_, turn) => box.call('PATCH', email, { read: turn % 2 === 0 })))
+  const { body } = await box.call('GET', email)
+  expect(await unread()).toBe(body['read'] ? 0 : 1)
+})
+
+test('times bound a list on both sides, in any offset', async () => {
+  const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }
+  const box = await appliance({}, clock)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  for (const Subject of ['ten', 'eleven', 'twelve']) {
+    await deliver(box.smtp, { to: ada.email, raw: message({ Subject }, 'x\n') })
+    clock.time += 3_600_000
+  }
+  const list = async (query: Record<string, string>): Promise<string[]> => {
+    const { body } = await box.call('GET', `/v1/identities/${ada.id}/emails?${new URLSearchParams(query).toString()}`)
+    return body.data.map(({ subject }) => subject as string)
+  }
+  expect(await list({ after: '2026-11-20T10:00:00Z' })).toEqual(['twelve', 'eleven'])
+  expect(await list({ before: '2026-11-20T13:00:00+01:00' })).toEqual(['eleven', 'ten'])
+  expect(await list({ after: '2026-11-20T09:59:59.999Z', before: '2026-11-20T11:00:00.001Z' })).toEqual(['eleven', 'ten'])
+  expect(await list({ before: '9999-12-31T23:59:59Z' })).toHaveLength(3)
+})
+
+test('a message sent again after a lost answer is one message, and deleting the mailbox’s copy frees its room', async () => {
+  const { box, path, send } = await mailbox({ PILLARBOX_MAIL__QUOTA: '2000' })
+  const fields = { Subject: 'Twice', 'Message-ID': '<twice@sender.test>' }
+  expect(await send(fields, `${'x'.repeat(60)}\n`)).toMatch(/^250 /)
+  expect(await send(fields, `${'x'.repeat(60)}\n`)).toMatch(/^250 /)
+  const { body: list } = await box.call('GET', `${path}/emails`)
+  expect(list.data).toHaveLength(1)
+  const { body: all } = await box.call('GET', `${path}/emails?duplicates=true`)
+  expect(all.data).toHaveLength(2)
+  expect((await box.call('GET', `${path}/emails/${all.data[0].id}`)).body['duplicate_of']).toBe(all.data[1].id)
+  expect((await box.call('GET', `${path}/threads`)).body.data).toMatchObject([{ message_count: 1, unread_count: 1 }])
+  expect((await box.call('GET', `${path}/events?type=email.received`)).body.data).toHaveLength(1)
+
+  for (
+    let turn = 0;
+    turn < 50 && (await send({ Subject: `Filler ${turn}` }, `${'x'.repeat(60)}\n`.repeat(5))).startsWith('250');
+    turn += 1
+  );
+  expect(await send({ Subject: 'Too much' })).toMatch(/^452 4\.2\.2 /)
+  const { body: full } = await box.call('GET', `${path}/emails?duplicates=true`)
+  for (const { id } of full.data) expect((await box.call('DELETE', `${path}/emails/${id}`)).status).toBe(200)
+  expect(await send({ Subject: 'Room again' })).toMatch(/^250 /)
+})
+
+test('one answer never carries more bodies than the box can bear; the message itself has all of its own', async () => {
+  const { box, path, send } = await mailbox()
+  const line = `${'words '.repeat(150)}\n`
+  for (let turn = 0; turn < 14; turn += 1) await send({ Subject: 'Long talk' }, `${turn} ${line.repeat(1100)}`)
+  const { body: threads } = await box.call('GET', `${path}/threads`)
+  expect(threads.data).toMatchObject([{ message_count: 14 }])
+  for (const from of [`${path}/threads/${threads.data[0].id}`, `${path}/messages`]) {
+    const { body } = await box.call('GET', from)
+    const shown: { id: string; subject: string; body_text: string | null; body_truncated?: boolean }[] =
+      body['messages'] ?? body.data
+    expect(shown).toHaveLength(14)
+    expect(JSON.stringify(shown).length).toBeLessThan(24 * 1024 * 1024)
+    const cut = shown.filter((one) => one.body_truncated)
+    expect(cut.length).toBeGreaterThan(0)
+    expect(shown[0]!.body_truncated).toBeUndefined()
+    const { body: whole } = await box.call('GET', `${path}/emails/${cut[0]!.id}`)
+    expect(whole['body_truncated']).toBeUndefined()
+    expect(whole['body_text'].length).toBeGreaterThan(900_000)
+  }
+})

@@ -1,0 +1,196 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished, vi } from 'vitest'
+import { succeed } from '../support/program.ts'
+import { Dialogue } from '../support/smtp.ts'
+
+/** A message for Postfix to pass on; `parameters` go with MAIL FROM. */
+export interface Passed {
+  from?: string
+  to: string[]
+  raw: string | Buffer
+  parameters?: string
+}
+
+/** How long Postfix may take for one step on a busy machine, in milliseconds. */
+const patience = { timeout: 20_000, interval: 50 }
+
+/**
+ * An instance of Postfix that relays all it takes to one box, under TLS or not at all; to `clear@pillarbox.test` in the clear, and to
+ * `blunt@pillarbox.test` without heeding the size the box announces.
+ */
+export class Postfix {
+  /** A UNIX socket where it takes mail by SMTP and sends it on at once. */
+  readonly entrance: string
+  readonly #directory: string
+  readonly #configuration: string
+
+  private constructor(directory: string) {
+    this.#directory = directory
+    this.#configuration = join(directory, 'etc')
+    this.entrance = join(directory, 'queue/public/entrance')
+  }
+
+  /** Starts `master` over directories of its own, as root and without a TCP port. Ended and removed when the test ends. */
+  static async start(master: string, box: { host: string; port: number }): Promise<Postfix> {
+    const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postfix-'))
+    await furnish(directory, box)
+    // when the test runner itself is killed, Postfix goes too
+    const parameters = ['--pdeathsig', 'KILL', master, '-c', join(directory, 'etc'), '-d']
+    const child = spawn('setpriv', parameters, { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
+    let errors = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+    onTestFinished(async () => {
+      const ended = child.exitCode === null ? once(child, 'exit') : null
+      try {
+        // its daemons are of its process group
+        process.kill(-child.pid!, 'SIGKILL')
+      } catch {
+        // all of them had ended
+      }
+      await ended
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+    })
+    const postfix = new Postfix(directory)
+    await vi
+      .waitFor(async () => (await postfix.#dialogue('entrance')).destroy(), patience)
+      .catch((error: unknown) => {
+        throw new Error(`Postfix did not start: ${errors}\n${postfix.log}`, { cause: error })
+      })
+    return postfix
+  }
+
+  /** All it logged so far. */
+  get log(): string {
+    try {
+      return readFileSync(join(this.#directory, 'mail.log'), 'utf8')
+    } catch {
+      return ''
+    }
+  }
+
+  /** Waits until the log has this so many times. */
+  async logged(words: RegExp, times = 1): Promise<void> {
+    const look = (): void => {
+      const found = this.log.match(new RegExp(words, 'g'))?.length ?? 0
+      if (found < times) throw new Error(`Postfix logged ${words} ${found} times of ${times}:\n${this.log}`)
+    }
+    await vi.waitFor(look, patience)
+  }
+
+  /** Hands it a message that it sends on at once; answers the queue id. */
+  take(mail: Passed): Promise<string> {
+    return this.#submit('entrance', mail)
+  }
+
+  /** Has it queue a message, looks at the octets it is going to send, and only then lets it go; answers those, with CRLF line ends. */
+  async show(mail: Passed): Promise<Buffer> {
+    const id = await this.#submit('held', mail)
+    const queued = await succeed('postcat', ['-c', this.#configuration, '-qhb', id])
+    await succeed('postsuper', ['-c', this.#configuration, '-H', id])
+    await succeed('postqueue', ['-c', this.#configuration, '-i', id])
+    return Buffer.from(queued.toString('latin1').replaceAll('\n', '\r\n'), 'latin1')
+  }
+
+  /** Has it try again at once what it could not deliver so far. */
+  async retry(): Promise<void> {
+    await succeed('postqueue', ['-c', this.#configuration, '-f'])
+  }
+
+  async #submit(service: string, { from = 'sender@sender.test', to, raw, parameters = '' }: Passed): Promise<string> {
+    const client = await this.#dialogue(service)
+    try {
+      await client.reply()
+      for (const command of [
+        'EHLO client.peer.test',
+        `MAIL FROM:<${from}>${parameters}`,
+        ...to.map((one) => `RCPT TO:<${one}>`),
+        'DATA',
+      ]) {
+        const answer = await client.say(command)
+        if (!/^[23]/.test(answer)) throw new Error(`Postfix answered ${command} with ${answer}`)
+      }
+      client.send(Buffer.from(Buffer.from(raw).toString('latin1').replaceAll(/^\./gm, '..'), 'latin1'))
+      const answer = await client.say('.')
+      const id = /^250 .* queued as (\w+)/.exec(answer)?.[1]
+      if (id === undefined) throw new Error(`Postfix answered ${answer}`)
+      return id
+    } finally {
+      client.destroy()
+    }
+  }
+
+  async #dialogue(service: string): Promise<Dialogue> {
+    const socket = connect({ path: join(this.#directory, 'queue/public', service) })
+    socket.on('error', () => undefined)
+    await once(socket, 'connect')
+    return new Dialogue(socket)
+  }
+}
+
+async function furnish(directory: string, box: { host: string; port: number }): Promise<void> {
+  const at = (name: string): string => join(directory, name)
+  // its daemons run as another user
+  chmodSync(directory, 0o755)
+  for (const name of ['etc', 'queue', 'queue/pid']) mkdirSync(at(name), { mode: 0o755 })
+  const own = ['active', 'bounce', 'corrupt', 'defer', 'deferred', 'flush', 'hold', 'incoming', 'private', 'saved', 'trace']
+  const owned = [at('data'), ...own.map((name) => at(`queue/${name}`))]
+  await succeed('install', ['-d', '-o', 'postfix', '-m', '0700', ...owned])
+  await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0730', at('queue/maildrop')])
+  await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0710', at('queue/public')])
+  writeFileSync(at('etc/main.cf'), settings(directory, `[${box.host}]:${box.port}`))
+  writeFileSync(at('etc/master.cf'), services)
+}
+
+function settings(directory: string, next: string): string {
+  return `compatibility_level = 3.6
+queue_directory = ${directory}/queue
+data_directory = ${directory}/data
+maillog_file = ${directory}/mail.log
+maillog_file_prefixes = ${directory}
+myhostname = relay.peer.test
+mydestination =
+alias_maps =
+local_recipient_maps =
+inet_interfaces = 127.0.0.1
+inet_protocols = ipv4
+smtpd_peername_lookup = no
+smtp_dns_support_level = disabled
+smtp_host_lookup = native
+relayhost = ${next}
+transport_maps = inline:{ { clear@pillarbox.test=clear:${next} }, { blunt@pillarbox.test=blunt:${next} } }
+smtputf8_enable = yes
+smtp_tls_security_level = encrypt
+smtp_tls_loglevel = 1
+message_size_limit = 20000000
+`
+}
+
+const services = `entrance unix n - n - - smtpd
+held unix n - n - - smtpd
+  -o smtpd_data_restrictions=check_sender_access,static:HOLD
+pickup unix n - n 60 1 pickup
+cleanup unix n - n - 0 cleanup
+qmgr unix n - n 300 1 qmgr
+tlsmgr unix - - n 1000? 1 tlsmgr
+rewrite unix - - n - - trivial-rewrite
+bounce unix - - n - 0 bounce
+defer unix - - n - 0 bounce
+trace unix - - n - 0 bounce
+flush unix n - n 1000? 0 flush
+smtp unix - - n - 10 smtp
+clear unix - - n - 10 smtp
+  -o smtp_tls_security_level=none
+blunt unix - - n - 10 smtp
+  -o smtp_discard_ehlo_keywords=size
+error unix - - n - - error
+retry unix - - n - - error
+showq unix n - n - - showq
+scache unix - - n - 1 scache
+anvil unix - - n - 1 anvil
+postlog unix-dgram n - n - 1 postlogd
+`

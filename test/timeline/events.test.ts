@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import { appliance, deliver, message } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+
+test('events come newest first, with since oldest first from there, page by page without gap or repeat', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  for (let turn = 0; turn < 12; turn += 1) await box.call('PATCH', `/v1/identities/${ada.id}`, { metadata: { turn } })
+  const path = `/v1/identities/${ada.id}/events`
+  const newest = await walk(box, `${path}?limit=5`)
+  expect(newest).toHaveLength(13)
+  const first = newest.at(-1)!
+  expect(await walk(box, `${path}?limit=5&since=${first}`)).toEqual(newest.toReversed().slice(1))
+  expect(await walk(box, `${path}?limit=200&since=2000-01-01T00:00:00Z`)).toEqual(newest.toReversed())
+  expect(await walk(box, `${path}?since=2999-01-01T00:00:00Z`)).toEqual([])
+  expect(await walk(box, `${path}?since=${newest[0]}`)).toEqual([])
+})
+
+test('since names a time in any offset, or an event of the log; anything else is told', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', {})
+  const path = `/v1/identities/${ada.id}/events`
+  for (const since of [
+    '2026-11-20T10:00:00+02:00',
+    '2026-11-20T10:00:00.123456789Z',
+    '0001-01-01T00:00:00Z',
+    '9999-12-31T23:59:59Z',
+  ]) {
+    expect([since, (await box.call('GET', `${path}?since=${encodeURIComponent(since)}`)).status]).toEqual([since, 200])
+  }
+  for (const since of [
+    'yesterday',
+    '2026-11-20',
+    '1763632800',
+    'evt_',
+    'evt_x',
+    'email_01jd3v8m2ef1pbx9mz5k7q4w6a',
+    '2026-11-20T10:00:00 02:00',
+    '9999-12-31T23:59:59-23:59',
+    '0000-01-01T00:00:00+23:59',
+  ]) {
+    const told = await box.call('GET', `${path}?since=${encodeURIComponent(since)}`)
+    expect([since, told.status, told.body.error?.['param']]).toEqual([since, 400, 'since'])
+  }
+  const gone = await box.call('GET', `${path}?since=evt_01jd3v8m2ef1pbx9mz5k7q4w6a`)
+  expect(gone).toMatchObject({ status: 400, body: { error: { type: 'invalid_request', param: 'since', code: 'since_expired' } } })
+})
+
+test('a key sees the events its scopes cover, and a type it may not see is nothing', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'News' }, 'x\n') })
+  const types = async (scope: string, query = ''): Promise<string[]> => {
+    const { body: made } = await box.call('POST', '/v1/api-keys', { scopes: [scope] })
+    const { body } = await box.call('GET', `/v1/identities/${ada.id}/events${query}`, undefined, { key: made.key })
+    return body.data.map(({ type }) => type as string)
+  }
+  expect(await types('identities:read')).toEqual(['identity.created'])
+  expect(await types('messages:read')).toEqual(['email.received'])
+  expect(await types('emails:read')).toEqual(['email.received'])
+  expect(await types('sms:read')).toEqual([])
+  expect(await types('identities:read', '?type=email.received')).toEqual([])
+  expect(await types('emails:read', '?type=email.received')).toEqual(['email.received'])
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.received`)
+  expect(body.data[0]).toMatchObject({
+    event: 'email.received',
+    type: 'email.received',
+    identity_id: ada.id,
+    data: { subject: 'News' },
+  })
+})
+
+test('an event list cannot be entered by another list’s cursor', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  for (const { id } of [ada, bob]) await box.call('PATCH', `/v1/identities/${id}`, {})
+  const { body: page } = await box.call('GET', `/v1/identities/${ada.id}/events?limit=1`)
+  const cursor = page['next_cursor'] as string
+  const others = [
+    `/v1/identities/${bob.id}/events?`,
+    `/v1/identities/${ada.id}/events?type=identity.created&`,
+    `/v1/identities/${ada.id}/emails?`,
+    `/v1/identities/${ada.id}/messages?`,
+    `/v1/identities/${ada.id}/threads?`,
+    '/v1/identities?',
+    '/v1/api-keys?',
+  ]
+  for (const other of others) {
+    const told = await box.call('GET', `${other}cursor=${cursor}`)
+    expect([other, told.status, told.body.error?.['code']]).toEqual([other, 400, 'bad_cursor'])
+  }
+  const [position, signature] = cursor.split('.') as [string, string]
+  const changed = [
+    position,
+    `${position}.`,
+    `.${signature}`,
+    `${position}0.${signature}`,
+    `${position}.${signature}A`,
+    `${position}.${signature}=`,
+    `${position}.${signature}.x`,
+    ` ${cursor}`,
+    `${position.toUpperCase()}X.${signature}`,
+    `${position}.!${signature}`,
+    `0.${signature}`,
+    `-1.${signature}`,
+  ]
+  for (const wrong of changed) {
+    const told = await box.call('GET', `/v1/identities/${ada.id}/events?limit=1&cursor=${encodeURIComponent(wrong)}`)
+    expect([wrong, told.status, told.body.error?.['code']]).toEqual([wrong, 400, 'bad_cursor'])
+  }
+  expect((await box.call('GET', `/v1/identities/${ada.id}/events?limit=1&cursor=${cursor}`)).status).toBe(200)
+})
+
+async function walk(box: Appliance, path: string): Promise<string[]> {
+  const ids: string[] = []
+  for (let cursor = ''; ids.length < 1000;) {
+    const { body } = await box.call('GET', `${path}${cursor}`)
+    ids.push(...body.data.map(({ id }) => id as string))
+    if (body['next_cursor'] === null) break
+    cursor = `&cursor=${body['next_cursor']}`
+  }
+  return ids
+}

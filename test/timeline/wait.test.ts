@@ -1,0 +1,183 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { Cursors } from '../../src/core/cursor.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { createLog } from '../../src/core/log.ts'
+import { scopes } from '../../src/core/scopes.ts'
+import { EventTypes } from '../../src/events/catalogue.ts'
+import { EventLog } from '../../src/events/log.ts'
+import { Identities } from '../../src/identities/identities.ts'
+import { emailReceived } from '../../src/mail/model.ts'
+import type { Email } from '../../src/mail/model.ts'
+import { Emails } from '../../src/mail/emails.ts'
+import { sql } from '../../src/store/database.ts'
+import { prepare } from '../../src/store/migrate.ts'
+import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { Timeline } from '../../src/timeline/timeline.ts'
+import { Waiting } from '../../src/timeline/wait.ts'
+import { appliance, deliver, message } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+
+test('a wait for one sender does not use up what another sent before', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  for (const from of ['bank@bank.test', 'shop@shop.test', 'bank@bank.test']) {
+    await deliver(box.smtp, { to: ada.email, raw: message({ From: from, Subject: `From ${from}` }, 'x\n') })
+  }
+  const given = async (query: string): Promise<unknown> =>
+    (await box.call('GET', `/v1/identities/${ada.id}/wait?timeout=0${query}`)).body['item']?.from ?? null
+  expect(await given('&from=shop')).toBe('shop@shop.test')
+  expect(await given('&from=bank')).toBe('bank@bank.test')
+  expect(await given('&from=shop')).toBe(null)
+  expect(await given('')).toBe('bank@bank.test')
+  expect(await given('')).toBe(null)
+})
+
+test('what one key was given another may still have', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: other } = await box.call('POST', '/v1/api-keys', { scopes: ['emails:read'] })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'For both' }, 'x\n') })
+  for (const key of [box.key, other.key as string]) {
+    const { body } = await box.call('GET', `/v1/identities/${ada.id}/wait?timeout=0`, undefined, { key })
+    expect(body['item']).toMatchObject({ subject: 'For both' })
+  }
+})
+
+test('a wait looks back two minutes and no further, unless since says so; spam and deleted mail wake nobody', async () => {
+  const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }
+  const box = await appliance({}, clock)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Old' }, 'x\n') })
+  const item = async (query: string): Promise<unknown> =>
+    (await box.call('GET', `/v1/identities/${ada.id}/wait?timeout=0${query}`)).body['item']?.subject ?? null
+  clock.time += 120_001
+  expect(await item('')).toBe(null)
+  expect(await item('&since=2026-11-20T10:00:00Z')).toBe('Old')
+  expect(await item('&since=2026-11-20T10:00:00.001Z')).toBe(null)
+  expect(await item('&since=2026-11-20T10:00:00Z&subject_contains=oLD')).toBe('Old')
+  expect(await item('&since=2026-11-20T10:00:00Z&subject_contains=new')).toBe(null)
+  const { body: emails } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
+  await box.call('DELETE', `/v1/identities/${ada.id}/emails/${emails.data[0].id}`)
+  expect(await item('&since=2026-11-20T10:00:00Z')).toBe(null)
+})
+
+test('each scope opens its channel, no other', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const open = async (scope: string, channel: string): Promise<number> => {
+    const { body: made } = await box.call('POST', '/v1/api-keys', { scopes: [scope] })
+    return (await box.call('GET', `/v1/identities/${ada.id}/wait?timeout=0&channel=${channel}`, undefined, { key: made.key }))
+      .status
+  }
+  const table: Record<string, number[]> = {}
+  for (const scope of ['messages:read', 'emails:read', 'sms:read', 'identities:read', 'messages:write', 'cards:read']) {
+    table[scope] = [await open(scope, 'email'), await open(scope, 'sms'), await open(scope, 'any')]
+  }
+  expect(table).toEqual({
+    'messages:read': [200, 200, 200],
+    'emails:read': [200, 403, 200],
+    'sms:read': [403, 200, 200],
+    'identities:read': [403, 403, 403],
+    'messages:write': [403, 403, 403],
+    'cards:read': [403, 403, 403],
+  })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Not for you' }, 'x\n') })
+  const { body: texts } = await box.call('POST', '/v1/api-keys', { scopes: ['sms:read'] })
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/wait?timeout=0`, undefined, { key: texts.key })
+  expect(body).toMatchObject({ timed_out: true, item: null, codes: [] })
+})
+
+test('a key that is revoked or dies with its identity hears nothing of what comes after', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: made } = await box.call('POST', '/v1/api-keys', { scopes: ['emails:read'] })
+  const waiting = box.call('GET', `/v1/identities/${ada.id}/wait?timeout=20`, undefined, { key: made.key })
+  await waits(box, 1)
+  await box.call('DELETE', `/v1/api-keys/${made.id}`)
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Secret' }, 'Your code is 204060\n') })
+  const { status, body } = await waiting
+  expect([status, body.error]).toMatchObject([401, { type: 'unauthorized', code: 'invalid_key' }])
+  expect(JSON.stringify(body)).not.toContain('204060')
+})
+
+test('five hundred wait at once and each is told; those who leave are forgotten', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const leaving = new AbortController()
+  const gone = Array.from({ length: 20 }, () =>
+    fetch(`${box.url}/v1/identities/${ada.id}/wait?timeout=60`, {
+      headers: { Authorization: `Bearer ${box.key}` },
+      signal: leaving.signal,
+    }).catch(() => 'gone'),
+  )
+  await waits(box, 20)
+  leaving.abort()
+  expect(await Promise.all(gone)).toEqual(Array.from({ length: 20 }, () => 'gone'))
+  await waits(box, 0)
+  const waiting = Array.from({ length: 500 }, () => box.call('GET', `/v1/identities/${ada.id}/wait?timeout=60&from=sender`))
+  await waits(box, 500)
+  expect((await box.call('GET', `/v1/identities/${ada.id}`)).status).toBe(200)
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'To all' }, 'x\n') })
+  const answers = await Promise.all(waiting)
+  expect(new Set(answers.map(({ body }) => body['item']?.subject))).toEqual(new Set(['To all']))
+  await waits(box, 0)
+})
+
+test('a message that is being forced to disk as the time runs out is told now or by the next wait', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'pillarbox-wait-'))
+  const file = join(directory, 'pillarbox.db')
+  prepare(file, false)
+  let slow: Promise<void> = Promise.resolve()
+  const database = await SqliteDatabase.open(file, createLog('silent'), { sync: () => slow })
+  onTestFinished(async () => {
+    await database.close()
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const events = new EventLog(database, systemClock)
+  const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)) }
+  const identities = new Identities({ ...parts, domain: 'box.test' })
+  const emails = new Emails({ ...parts, identities, hostname: 'box.test' })
+  const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails })
+  const waiting = new Waiting({ ...parts, identities, emails, timeline, admitted: async () => true })
+  const caller = {
+    account_id: 'acct_1',
+    key_id: 'key_1',
+    scopes: new Set(scopes),
+    identity_id: null,
+    rate_limit: 0,
+    ip: '',
+    user_agent: '',
+  }
+  const { id } = await identities.create(caller, { name: 'Ada' })
+  const filter = { channel: 'any' as const, spam: false, since: new Date(Date.now() - 1000).toISOString() }
+  const { signal } = new AbortController()
+
+  const { promise, resolve: forced } = Promise.withResolvers<void>()
+  slow = promise
+  const first = waiting.wait(caller, id, { ...filter, timeout: 1 }, signal)
+  const writing = database.transaction(async (tx) => {
+    await tx.run(sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
+      automated, labels, size, has_attachments, codes, received_at, created_at, detail, trace, raw_id, body_id)
+      VALUES ('email_01jd3v8m2ef1pbx9mz5k7q4w6a', ${id}, '', 'inbound', 'received', '', '', '', 'Late', '', 0, 0, 0, '[]', 1, 0, '[]', '', '', '{}', '', 0, 0)`)
+    const data = { id: 'email_01jd3v8m2ef1pbx9mz5k7q4w6a', subject: 'Late', codes: [], links: [] } as unknown as Email
+    await events.append(tx, emailReceived, { account_id: 'acct_1', identity_id: id, data })
+  })
+  const answer = await first
+  forced()
+  await writing
+  // the caller hears of it a little later than those who listen
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  const next = answer.timed_out ? await waiting.wait(caller, id, { ...filter, since: answer.since!, timeout: 0 }, signal) : answer
+  expect([answer.item, next.item].some((item) => item?.subject === 'Late')).toBe(true)
+})
+
+async function waits(box: Appliance, count: number): Promise<void> {
+  for (let turn = 0; turn < 1000; turn += 1) {
+    if ((await box.app.metrics.text()).includes(`pillarbox_waiting_calls ${count}\n`)) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`There were never ${count} calls waiting`)
+}
