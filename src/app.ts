@@ -23,6 +23,7 @@ import { Identities } from './identities/identities.ts'
 import { identitiesPart } from './identities/part.ts'
 import { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
+import { RealtimePart } from './realtime/part.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
 import { Space } from './store/space.ts'
@@ -123,11 +124,24 @@ export class App {
     const timeline = new Timeline({ cursors, events, types: this.#types, identities, emails: this.#mail.emails })
     const admitted = (caller: Caller): Promise<boolean> => this.#keys.stillAdmits(caller)
     const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline, admitted })
-    this.#parts = [accountPart(this.#keys), identitiesPart(identities), this.#mail, timelinePart(timeline, waiting)]
+    const realtime = new RealtimePart({
+      ...common,
+      keys: this.#keys,
+      identities,
+      types: this.#types,
+      config,
+      log: log.child({ part: 'realtime' }),
+      metrics: this.metrics,
+      tokenKey: seal.key('realtime'),
+      publicUrl: () => this.publicUrl,
+    })
+    this.#parts = [accountPart(this.#keys), identitiesPart(identities), this.#mail, timelinePart(timeline, waiting), realtime]
     for (const part of this.#parts) this.#types.add(part.events ?? [])
     this.#http = new HttpServer({
       settings: httpSettings(config),
       routes: this.routes,
+      upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
+      origin: () => this.publicUrl,
       authenticate: (key) => this.#keys.authenticate(key),
       database,
       seal,

@@ -174,6 +174,15 @@ const dns = Group({
   timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'How long to wait for one answer', unit: time }),
 })
 
+const realtime = Group({
+  max_sockets: Whole(1, 1_000_000)
+    .prefault(5000)
+    .meta({ description: 'WebSockets open at once; they do not count among http.max_connections', unit: 'sockets' }),
+  max_sockets_per_key: Whole(1, 1_000_000)
+    .prefault(20)
+    .meta({ description: 'WebSockets open at once with tokens of one API key', unit: 'sockets' }),
+})
+
 const account = Group({
   name: Text('a name').prefault('default').meta({ description: "The name of the box's first account", restart: true }),
 })
@@ -220,6 +229,7 @@ const Settings = Group({
   metrics: metrics
     .prefault({})
     .meta({ description: 'Figures for Prometheus; none are served unless a listener or a token is set' }),
+  realtime: realtime.prefault({}).meta({ description: 'Live events over WebSocket' }),
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'What is done with mail' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),

@@ -2,11 +2,14 @@ import type { Config } from './config.ts'
 import type { Job } from './core/cron.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
+import type { Upgrade } from './http/upgrades.ts'
 
 /** A capability, as the app sees it. Started in order, stopped in the reverse order. */
 export interface Part {
   name: string
   routes?: AnyRoute[]
+  /** Paths whose requests become WebSockets. */
+  upgrades?: Upgrade[]
   events?: EventType[]
   jobs?: Job[]
   start?(): Promise<void>

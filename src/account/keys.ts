@@ -8,7 +8,7 @@ import type { Caller, Scope } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader } from '../store/database.ts'
+import type { Database, Reader, Sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { ApiKey, NewApiKey } from './model.ts'
 import { keyHash, newKey } from './secret.ts'
@@ -25,10 +25,20 @@ interface KeyRow extends Omit<ApiKey, 'scopes'> {
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
   id: string
-  admits: Omit<Caller, 'ip' | 'user_agent'>
+  admits: Identified
   /** Milliseconds since the epoch; Infinity for never. */
   until: number
 }
+
+/** A key by its id, for what outlives the call it was made with. */
+export interface Holder extends Identified {
+  /** When the key ends, in milliseconds since the epoch; Infinity for never. */
+  until: number
+  /** What was made with the key before this moment ends at it: an older secret was rotated away then. 0 for never. */
+  rotated: number
+}
+
+type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
 /** The API keys of every account. Found keys stay in memory until they change, so a call costs no read of the store. */
 export class Keys {
@@ -38,6 +48,7 @@ export class Keys {
   readonly #defaultRate: number
   readonly #known = new Map<string, Known>()
   readonly #used = new Map<string, string>()
+  readonly #changed = new Set<(id: string) => void>()
 
   constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; rateLimit: number }) {
     this.#database = parts.database
@@ -51,12 +62,25 @@ export class Keys {
   }
 
   /** Who holds this key; undefined when nobody does (unknown, revoked, expired, or bound to a deleted identity). */
-  async authenticate(key: string): Promise<Omit<Caller, 'ip' | 'user_agent'> | undefined> {
+  async authenticate(key: string): Promise<Identified | undefined> {
     const hash = keyHash(key)
     const known = this.#known.get(hash) ?? (await this.#find(hash))
     if (!known || known.until <= this.#clock.now()) return undefined
     this.#used.set(known.id, iso(this.#clock.now()))
     return known.admits
+  }
+
+  /** What a key is good for now; undefined once it is revoked, expired, or bound to a deleted identity. */
+  async holder(id: string): Promise<Holder | undefined> {
+    const row = await this.#living(sql`api_keys.id = ${id}`)
+    const until = row?.expires_at ? Date.parse(row.expires_at) : Infinity
+    if (!row || until <= this.#clock.now()) return undefined
+    return { ...identified(row), until, rotated: row.previous_expires_at ? Date.parse(row.previous_expires_at) : 0 }
+  }
+
+  /** Hears the id of each key that was revoked or rotated, once that is on disk. */
+  onChange(listener: (id: string) => void): void {
+    this.#changed.add(listener)
   }
 
   /** Whether a key that once admitted a caller still would. */
@@ -126,13 +150,13 @@ export class Keys {
     const row = await this.#database.transaction(async (tx) => {
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
-      const until = grace > 0 ? iso(this.#clock.now() + grace * 1000) : null
+      const until = iso(this.#clock.now() + grace * 1000)
       return tx.get<KeyRow>(
-        sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${until && before.hash},
+        sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
           previous_expires_at = ${until} WHERE id = ${id} RETURNING *`,
       )
     })
-    this.#known.clear()
+    this.#forget(id)
     return { ...shown(row!), key }
   }
 
@@ -142,7 +166,7 @@ export class Keys {
       await this.#row(tx, caller, id)
       await tx.run(sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
     })
-    this.#known.clear()
+    this.#forget(id)
     return { id, deleted: true }
   }
 
@@ -157,28 +181,32 @@ export class Keys {
   }
 
   async #find(hash: string): Promise<Known | undefined> {
-    const row = await this.#database.get<KeyRow & { identity_status: string | null }>(
-      sql`SELECT api_keys.*, identities.status AS identity_status FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
-        WHERE (hash = ${hash} OR previous_hash = ${hash}) AND revoked_at IS NULL`,
-    )
-    if (!row || row.identity_status === 'deleted') return undefined
+    const row = await this.#living(sql`(hash = ${hash} OR previous_hash = ${hash})`)
+    if (!row) return undefined
     const ends = [row.expires_at, row.hash === hash ? null : row.previous_expires_at]
       .filter((text) => text !== null)
       .map((text) => Date.parse(text))
     const known: Known = {
       id: row.id,
       until: Math.min(Infinity, ...ends),
-      admits: {
-        account_id: row.account_id,
-        key_id: row.id,
-        scopes: new Set(JSON.parse(row.scopes) as Scope[]),
-        identity_id: row.identity_id,
-        rate_limit: row.rate_limit,
-      },
+      admits: identified(row),
     }
     if (this.#known.size >= 10_000) this.#known.clear()
     this.#known.set(hash, known)
     return known
+  }
+
+  async #living(condition: Sql): Promise<KeyRow | undefined> {
+    const row = await this.#database.get<KeyRow & { identity_status: string | null }>(
+      sql`SELECT api_keys.*, identities.status AS identity_status FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
+        WHERE ${condition} AND revoked_at IS NULL`,
+    )
+    return row?.identity_status === 'deleted' ? undefined : row
+  }
+
+  #forget(id: string): void {
+    this.#known.clear()
+    for (const listener of this.#changed) listener(id)
   }
 
   async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
@@ -212,6 +240,11 @@ function requireScopes(caller: Caller, wanted: Scope[]): void {
 function holds(caller: Caller, scope: Scope): boolean {
   const wider = scope.replace(/^(?:emails|sms):/, 'messages:') as Scope
   return caller.scopes.has(scope) || caller.scopes.has(wider)
+}
+
+function identified(row: KeyRow): Identified {
+  const { account_id, id, identity_id, rate_limit } = row
+  return { account_id, key_id: id, scopes: new Set(JSON.parse(row.scopes) as Scope[]), identity_id, rate_limit }
 }
 
 function shown(row: KeyRow): ApiKey {

@@ -85,6 +85,11 @@ export class EventLog {
     return row?.seq
   }
 
+  /** The place and time of the newest event up to a place; undefined before the first. Far cheaper than the event itself. */
+  mark(seq: number): Promise<{ seq: number; created_at: string } | undefined> {
+    return this.#database.get(sql`SELECT seq, created_at FROM events WHERE seq <= ${seq} ORDER BY seq DESC LIMIT 1`)
+  }
+
   /** The newest event that the condition selects. */
   async last(condition: Sql): Promise<Event | undefined> {
     return (await this.before(Number.MAX_SAFE_INTEGER, 1, condition))[0]

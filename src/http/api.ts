@@ -1,4 +1,4 @@
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
@@ -22,7 +22,7 @@ import { dispatcher } from './dispatch.ts'
 import type { Destination, RouterContext } from './dispatch.ts'
 import { answerCall } from './endpoint.ts'
 import { guard } from './guard.ts'
-import { Hand } from './hand.ts'
+import { Hand, shown } from './hand.ts'
 import { Idempotency } from './idempotency.ts'
 import type { Seal } from './idempotency.ts'
 import { inspect } from './inspection.ts'
@@ -32,9 +32,11 @@ import { openapiRoute } from './openapi-route.ts'
 import { errorBody, problemOf } from './problem.ts'
 import { rateHeaders } from './rate.ts'
 import type { Standing } from './rate.ts'
-import { spellings } from './route.ts'
+import { spellings, stores } from './route.ts'
 import type { AnyRoute } from './route.ts'
 import { readTarget } from './target.ts'
+import { Upgrades } from './upgrades.ts'
+import type { Upgrade } from './upgrades.ts'
 
 /** What of the settings can change while the API serves. */
 export interface ApiSettings extends RateLimits {
@@ -50,6 +52,7 @@ export interface ApiSettings extends RateLimits {
 
 export interface ApiParts {
   routes: readonly AnyRoute[]
+  upgrades?: readonly Upgrade[]
   authenticate: Authenticate
   database: Database
   seal: Seal
@@ -60,6 +63,8 @@ export interface ApiParts {
   roomy: () => boolean
   version: string
   public_url: string
+  /** Our own origin; its pages may open sockets. */
+  origin: () => string
   clock: Clock
 }
 
@@ -83,6 +88,7 @@ type Matched = RouterContext<State>
 /** Every call from its first header to its last: the one file that knows Koa. */
 export class Api {
   readonly handler: RequestListener
+  readonly upgrades: Upgrades
   readonly #parts: ApiParts
   readonly #admission: Admission
   readonly #idempotency: Idempotency
@@ -100,6 +106,14 @@ export class Api {
     this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
     this.handler = this.#handler()
+    this.upgrades = new Upgrades(parts.upgrades ?? [], {
+      journal: this.#journal,
+      log: parts.log,
+      headers: () => this.#settings.headers,
+      origins: () => [parts.origin(), ...this.#settings.cors_origins],
+      address: (request) => this.#addressOf(request),
+      count: (address) => this.#admission.count(address),
+    })
   }
 
   reload(settings: ApiSettings): void {
@@ -108,9 +122,10 @@ export class Api {
     this.#admission.reload(settings)
   }
 
-  /** From now on every answer closes its connection, and waits end at once. */
+  /** From now on every answer closes its connection, waits end at once and sockets hear goodbye. */
   close(): void {
     this.#closing = true
+    this.upgrades.close()
     for (const hand of this.#hands) hand.abort('stopping')
   }
 
@@ -200,15 +215,14 @@ export class Api {
   }
 
   #stateOf(context: Context, hand: Hand): State {
-    const { headers, socket } = context.req
-    const forwarded = headers['x-forwarded-for']
+    const { headers } = context.req
     return {
       requestId: newId('req'),
       began: performance.now(),
       hand,
       arrival: {
         authorization: headers.authorization,
-        address: clientAddress(socket.remoteAddress, typeof forwarded === 'string' ? forwarded : undefined, this.#trusted),
+        address: this.#addressOf(context.req),
         userAgent: headers['user-agent'] ?? '',
       },
       route: 'unknown',
@@ -217,6 +231,11 @@ export class Api {
       standing: undefined,
       counted: false,
     }
+  }
+
+  #addressOf({ headers, socket }: IncomingMessage): string {
+    const forwarded = headers['x-forwarded-for']
+    return clientAddress(socket.remoteAddress, typeof forwarded === 'string' ? forwarded : undefined, this.#trusted)
   }
 
   /** What is answered without a route: the watchers' questions and preflights. Refuses what could mean two things. */
@@ -260,21 +279,6 @@ export class Api {
     if (problem.status === 401) headers['WWW-Authenticate'] = 'Bearer realm="pillarbox"'
     send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), headers))
   }
-}
-
-/** DELETE makes room, so it is let through for as long as the disk can take it. */
-function stores(method: AnyRoute['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
-}
-
-/** A handler that gave up because the box stops, or because nobody listens any more, has no bug. */
-function shown(error: unknown, hand: Hand): unknown {
-  if (error instanceof Fault || !hand.cut || hand.cut === 'late') return error
-  return new Fault('internal_error', 'The box is restarting. Try again shortly.', {
-    code: 'restarting',
-    retryAfter: 2,
-    cause: error,
-  })
 }
 
 function setHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {

@@ -1,3 +1,5 @@
+import { Fault } from '../core/fault.ts'
+
 /** Why a handler's signal fired: the client went away, its time is up, or the box stops. */
 export type Cut = 'gone' | 'late' | 'stopping'
 
@@ -24,6 +26,16 @@ export class Hand {
     this.#cut = cut
     this.#controller?.abort(reason(cut))
   }
+}
+
+/** A handler that gave up because the box stops, or because nobody listens any more, has no bug. */
+export function shown(error: unknown, hand: Hand): unknown {
+  if (error instanceof Fault || !hand.cut || hand.cut === 'late') return error
+  return new Fault('internal_error', 'The box is restarting. Try again shortly.', {
+    code: 'restarting',
+    retryAfter: 2,
+    cause: error,
+  })
 }
 
 function reason(cut: Cut): DOMException {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer as createPlain } from 'node:http'
-import type { RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { createServer as createSecure } from 'node:https'
 import type { Server as SecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
@@ -25,17 +25,26 @@ const patience: Patience = { headers: 10_000, request: 30_000, keepAlive: 15_000
 /** Says, in the API's words, that what came is no HTTP: answers the body and the request id. */
 export type Complain = (code: string, message: string, socket: Duplex) => { body: string; requestId: string }
 
+/** Takes over connections that stop being HTTP. */
+export interface Upgrader {
+  wants(request: IncomingMessage): boolean
+  take(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+}
+
 /** One port that speaks HTTP, with or without TLS, patient within bounds, and polite to what is no HTTP. */
 export class Listener {
   readonly #server: Server | SecureServer
   readonly #complain: Complain
   /** The answer being made on a connection, so that a complaint never lands inside one. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>()
+  /** Connections that are no HTTP any more: they have limits of their own and do not count as connections here. */
+  readonly #upgraded = new Set<Duplex>()
+  #maxConnections = 0
 
   constructor(
     handler: RequestListener,
     complain: Complain,
-    options: { certificate?: Certificate; patience?: Partial<Patience> } = {},
+    options: { certificate?: Certificate; patience?: Partial<Patience>; upgrader?: Upgrader } = {},
   ) {
     const bounds = { ...patience, ...options.patience }
     const settings = {
@@ -46,6 +55,7 @@ export class Listener {
       maxHeaderSize: 16 * 1024,
       // Node's own refusal has no body; the guard says it in the API's words.
       requireHostHeader: false,
+      shouldUpgradeCallback: (request: IncomingMessage) => options.upgrader?.wants(request) ?? false,
     }
     const serve: RequestListener = (request, response) => {
       this.#answers.set(request.socket, response)
@@ -60,12 +70,19 @@ export class Listener {
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
     // Node would answer 417, which is none of the API's statuses; an unknown expectation is simply not met.
     this.#server.on('checkExpectation', serve)
+    const { upgrader } = options
+    if (upgrader) {
+      this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+        this.#keep(socket)
+        void upgrader.take(request, socket, head)
+      })
+    }
   }
 
   /** `listen` is `host:port`, `[v6]:port` or `:port`; answers where it really listens (port 0 picks one). */
   async start(listen: string, maxConnections: number): Promise<AddressInfo> {
     const { host, port } = readListen(listen)
-    this.#server.maxConnections = maxConnections
+    this.limit(maxConnections)
     this.#server.listen({ host, port })
     await once(this.#server, 'listening')
     this.#server.on('error', () => undefined)
@@ -78,7 +95,8 @@ export class Listener {
   }
 
   limit(maxConnections: number): void {
-    this.#server.maxConnections = maxConnections
+    this.#maxConnections = maxConnections
+    this.#server.maxConnections = maxConnections + this.#upgraded.size
   }
 
   /** Takes no more connections; resolves when the last one is closed. */
@@ -92,6 +110,16 @@ export class Listener {
 
   cut(): void {
     this.#server.closeAllConnections()
+    for (const socket of this.#upgraded) socket.destroy()
+  }
+
+  #keep(socket: Duplex): void {
+    this.#upgraded.add(socket)
+    this.limit(this.#maxConnections)
+    socket.once('close', () => {
+      this.#upgraded.delete(socket)
+      this.limit(this.#maxConnections)
+    })
   }
 
   #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {

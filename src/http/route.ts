@@ -116,6 +116,11 @@ export function isIdempotent({ idempotent, method, scope, download }: AnyRoute):
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
 }
 
+/** DELETE makes room, so it is let through for as long as the disk can take it. */
+export function stores(method: AnyRoute['method']): boolean {
+  return method === 'POST' || method === 'PATCH'
+}
+
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */
 function rank(path: string): string {
   return path

@@ -10,7 +10,7 @@ import type { RateLimits } from './admission.ts'
 import { metricsHandler } from './inspection.ts'
 import type { MetricsSettings } from './inspection.ts'
 import { Listener } from './listener.ts'
-import type { Certificate } from './listener.ts'
+import type { Certificate, Upgrader } from './listener.ts'
 import { errorBody, problemOf } from './problem.ts'
 import { securityHeaders } from './security-headers.ts'
 
@@ -27,10 +27,12 @@ export interface HttpSettings extends RateLimits {
   metrics?: MetricsSettings | undefined
 }
 
-export interface HttpParts extends Omit<ApiParts, 'public_url' | 'clock' | 'roomy'> {
+export interface HttpParts extends Omit<ApiParts, 'public_url' | 'clock' | 'roomy' | 'origin'> {
   settings: HttpSettings
   clock?: Clock
   roomy?: () => boolean
+  /** Our own origin, where it is known only once we listen; `public_url` unless said. */
+  origin?: () => string
 }
 
 /** Where the server really listens. */
@@ -53,10 +55,10 @@ export class HttpServer {
   #secure: Listener | undefined
 
   constructor(parts: HttpParts) {
-    const { settings, clock = systemClock, roomy = () => true } = parts
+    const { settings, clock = systemClock, roomy = () => true, origin = () => settings.public_url } = parts
     this.#parts = parts
     this.#settings = settings
-    this.#api = new Api({ ...parts, clock, roomy, public_url: settings.public_url }, apiSettings(settings))
+    this.#api = new Api({ ...parts, clock, roomy, origin, public_url: settings.public_url }, apiSettings(settings))
   }
 
   get addresses(): Readonly<Addresses> {
@@ -99,25 +101,26 @@ export class HttpServer {
   }
 
   async #start({ listen, tls, metrics, max_connections }: HttpSettings): Promise<void> {
-    const { handler } = this.#api
-    if (listen !== undefined) this.#addresses.plain = await this.#listen(this.#listener(handler), listen, max_connections)
+    const { handler, upgrades: upgrader } = this.#api
+    if (listen !== undefined)
+      this.#addresses.plain = await this.#listen(this.#listener(handler, { upgrader }), listen, max_connections)
     if (tls) {
-      this.#secure = this.#listener(handler, tls)
+      this.#secure = this.#listener(handler, { certificate: tls, upgrader })
       this.#addresses.tls = await this.#listen(this.#secure, tls.listen, max_connections)
     }
     if (metrics?.listen !== undefined) {
-      const watched = this.#listener(metricsHandler(this.#parts.metrics))
+      const watched = this.#listener(metricsHandler(this.#parts.metrics), {})
       this.#addresses.metrics = await this.#listen(watched, metrics.listen, max_connections)
     }
   }
 
-  #listener(handler: RequestListener, certificate?: Certificate): Listener {
+  #listener(handler: RequestListener, options: { certificate?: Certificate; upgrader?: Upgrader }): Listener {
     const complain = (code: string, message: string): { body: string; requestId: string } => {
       const requestId = newId('req')
       this.#parts.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
       return { body: errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId), requestId }
     }
-    return new Listener(handler, complain, certificate ? { certificate } : {})
+    return new Listener(handler, complain, options)
   }
 
   async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {

@@ -40,8 +40,10 @@ describe('with the store broken under it', async () => {
   const world = await inhabit()
   afterAll(() => world.close())
   const asking = new Asking(world)
+  // a token for sockets is signed, not stored
+  const storing = asking.spellings.filter(({ path }) => path !== '/v1/realtime/token')
   const questions = await Promise.all(
-    asking.spellings.map(async (spelling) => ({ spelling, ...(await asking.good(spelling, world.own)) })),
+    storing.map(async (spelling) => ({ spelling, ...(await asking.good(spelling, world.own)) })),
   )
   for (const table of ['identities', 'emails', 'threads', 'events', 'addresses', 'blobs', 'api_keys']) {
     world.database.exec(`ALTER TABLE ${table} RENAME TO lost_${table}`)

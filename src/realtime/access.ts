@@ -1,0 +1,119 @@
+import type { Keys } from '../account/keys.ts'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault, notFound } from '../core/fault.ts'
+import { may } from '../core/scopes.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventTypes } from '../events/catalogue.ts'
+import type { Identities } from '../identities/identities.ts'
+import { channels } from './channels.ts'
+import { channelNames } from './model.ts'
+import type { ChannelName, RealtimeToken, TokenWish } from './model.ts'
+import { readToken, writeToken } from './tokens.ts'
+
+/** What a token opens, as long as its key lives. */
+export interface Grant {
+  key_id: string
+  account_id: string
+  /** The one identity it is bound to; null for the whole account. */
+  identity_id: string | null
+  /** For each channel it opens, the event types that are heard on it. */
+  channels: ReadonlyMap<ChannelName, ReadonlySet<string>>
+  issued_at: number
+  /** Until when it connects and joins, in milliseconds since the epoch. */
+  expires_at: number
+  /** When its key ends; Infinity for never. */
+  until: number
+}
+
+interface Parts {
+  clock: Clock
+  keys: Keys
+  identities: Identities
+  types: EventTypes
+  tokenKey: Buffer
+  publicUrl: () => string
+}
+
+/** Makes tokens, and says what one opens: never more than its key could read at this moment. */
+export class Access {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Throws Fault: forbidden for a channel the key may not read, not_found for an identity it may not name. */
+  async token(caller: Caller, wish: TokenWish): Promise<RealtimeToken> {
+    const { clock, identities, tokenKey, publicUrl } = this.#parts
+    if (caller.key_id === null) throw new Fault('forbidden', 'A token is made with an API key, as it lives and dies with one.')
+    const identityId = wish.identity_id ?? caller.identity_id
+    if (identityId !== null) await identities.row(caller, identityId)
+    const readable = channelNames.filter((name) => may(caller, channels[name].scopes))
+    const refused = wish.channels?.find((name) => !readable.includes(name))
+    if (refused !== undefined) {
+      throw new Fault('forbidden', `The channel ${refused} needs the scope ${channels[refused].scopes.join(' or ')}.`, {
+        code: 'missing_scope',
+        param: 'channels',
+      })
+    }
+    const issued_at = clock.now()
+    const expires_at = issued_at + wish.expires_in * 1000
+    const { key_id, account_id } = caller
+    const claims = { key_id, account_id, identity_id: identityId, channels: wish.channels ?? readable, issued_at, expires_at }
+    const url = publicUrl()
+    return {
+      token: writeToken(tokenKey, claims),
+      expires_at: iso(expires_at),
+      url: `${url.replace(/^http/, 'ws')}/v1/realtime`,
+      supabase_url: url,
+    }
+  }
+
+  /** What a token opens now. Throws Fault unauthorized: `invalid_token`, or `token_expired` for one that was good once. */
+  async open(token: string): Promise<Grant> {
+    const { clock, keys, types, tokenKey } = this.#parts
+    const claims = readToken(tokenKey, token)
+    if (!claims) throw new Fault('unauthorized', 'This is no token of POST /v1/realtime/token.', { code: 'invalid_token' })
+    if (claims.expires_at <= clock.now()) {
+      throw new Fault('unauthorized', 'The token has expired. Get a new one.', { code: 'token_expired' })
+    }
+    const holder = await keys.holder(claims.key_id)
+    const until = holder ? end(holder, claims.issued_at) : 0
+    if (!holder || until <= clock.now()) throw gone()
+    const seen = types.visibleTo(holder)
+    const opened = claims.channels
+      .filter((name) => may(holder, channels[name].scopes))
+      .map((name) => [name, new Set(seen.filter((type) => channels[name].covers(type)))] as const)
+    const grant = { ...claims, channels: new Map(opened), until }
+    if (claims.identity_id !== null) await this.requireIdentity(grant, claims.identity_id).catch(rethrown)
+    return grant
+  }
+
+  /** Until when a grant still holds: asked again when its key was changed. */
+  async until(grant: Grant): Promise<number> {
+    const holder = await this.#parts.keys.holder(grant.key_id)
+    return holder ? end(holder, grant.issued_at) : 0
+  }
+
+  /** Throws Fault not_found unless the identity lives and belongs to the account of the grant. */
+  async requireIdentity(grant: Grant, id: string): Promise<void> {
+    const { account_id, identity_id, key_id } = grant
+    if (identity_id !== null && identity_id !== id) throw notFound('identity')
+    const nobody = { rate_limit: 0, ip: '', user_agent: '', scopes: new Set<never>() }
+    await this.#parts.identities.row({ account_id, key_id, identity_id, ...nobody }, id)
+  }
+}
+
+function end({ until, rotated }: { until: number; rotated: number }, issued: number): number {
+  return issued < rotated ? Math.min(until, rotated) : until
+}
+
+function gone(): Fault {
+  return new Fault('unauthorized', 'The key or the identity this token was made for is gone.', { code: 'invalid_token' })
+}
+
+/** A token whose identity is not there any more is no good; anything else that fails is not the token's fault. */
+function rethrown(error: unknown): never {
+  throw error instanceof Fault && error.type === 'not_found' ? gone() : error
+}

@@ -1,0 +1,70 @@
+import * as z from 'zod'
+import { Fault, invalid } from '../core/fault.ts'
+import type { Grant } from './access.ts'
+import { channels } from './channels.ts'
+import type { Filter } from './filter.ts'
+import { readFilter } from './filter.ts'
+import type { Change } from './frames.ts'
+import { Channel, channelNames } from './model.ts'
+import type { ChannelName } from './model.ts'
+
+const Wish = z.looseObject({
+  event: z.string().optional(),
+  schema: z.string().optional(),
+  table: z.string().optional(),
+  filter: z.string().nullish(),
+})
+
+const Config = z.object({ config: z.object({ postgres_changes: z.array(Wish).nullish() }).nullish() })
+
+/** One `postgres_changes` of a join. */
+export interface Binding {
+  id: number
+  /** What the client asked, to be told back exactly so: it compares. */
+  asked: z.output<typeof Wish>
+  tables: readonly ChannelName[]
+  hears: (change: Change) => boolean
+  filter: Filter | undefined
+}
+
+/**
+ * The bindings of a join's payload. Throws Fault: invalid_request for what cannot be read (`param`: table, schema, filter), forbidden
+ * for a table the token does not open.
+ */
+export function readBindings(payload: unknown, grant: Grant, most: number, nextId: () => number): Binding[] {
+  const parsed = Config.safeParse(payload)
+  if (!parsed.success) throw invalid('config', 'config.postgres_changes must be a list of {event, schema, table, filter}.')
+  const wishes = parsed.data.config?.postgres_changes ?? []
+  if (wishes.length > most)
+    throw new Fault('rate_limited', 'A socket holds at most 100 bindings.', { code: 'too_many_subscriptions' })
+  return wishes.map((asked) => {
+    const { event = '*', schema = 'public', table, filter: text } = asked
+    if (schema !== 'public' && schema !== '*') throw invalid('schema', 'The only schema is public.')
+    const tables = tablesOf(table, grant)
+    const filter = text === undefined || text === null || text === '' ? undefined : readFilter(text)
+    requireColumns(filter, tables)
+    const change = event.toUpperCase()
+    const hears = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
+    return { id: nextId(), asked, tables, hears, filter }
+  })
+}
+
+function tablesOf(table: string | undefined, grant: Grant): ChannelName[] {
+  const opened = [...grant.channels.keys()]
+  if (table === undefined || table === '*') {
+    if (opened.length > 0) return opened
+    throw new Fault('forbidden', 'The token opens no table.', { code: 'not_permitted' })
+  }
+  const known = Channel.safeParse(table)
+  if (!known.success) throw invalid('table', `There is no table ${table}; there are ${channelNames.join(', ')}.`)
+  if (opened.includes(known.data)) return [known.data]
+  throw new Fault('forbidden', `The token does not open the table ${table}.`, { code: 'not_permitted' })
+}
+
+/** A mistyped column would be a filter that is silent for ever. */
+function requireColumns(filter: Filter | undefined, tables: readonly ChannelName[]): void {
+  if (!filter || tables.length !== 1) return
+  const { columns } = channels[tables[0]!]
+  const unknown = columns && filter.columns.find((column) => !columns.has(column))
+  if (unknown !== undefined) throw invalid('filter', `The table ${tables[0]} has no column ${unknown}.`, 'bad_filter')
+}

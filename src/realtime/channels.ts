@@ -1,0 +1,29 @@
+import type { Scope } from '../core/scopes.ts'
+import { Email } from '../mail/model.ts'
+import type { ChannelName } from './model.ts'
+
+/** A channel: who may open it, and which events are on it. */
+export interface Channel {
+  /** Any one of these scopes opens it; of its events only those are heard whose own scopes the key holds. */
+  scopes: Scope[]
+  covers: (type: string) => boolean
+  /** The fields of its rows, as far as they are known. */
+  columns: ReadonlySet<string> | undefined
+}
+
+/** Subscriptions of one socket, in either protocol. */
+export const mostSubscriptions = 100
+
+export const channels: Readonly<Record<ChannelName, Channel>> = {
+  agent_events: {
+    scopes: ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read'],
+    covers: () => true,
+    columns: new Set(['id', 'type', 'event', 'identity_id', 'created_at', 'data']),
+  },
+  email_messages: {
+    scopes: ['messages:read', 'emails:read'],
+    covers: (type) => type.startsWith('email.'),
+    columns: new Set(Object.keys(Email.shape)),
+  },
+  sms_messages: { scopes: ['messages:read', 'sms:read'], covers: (type) => type.startsWith('sms.'), columns: undefined },
+}

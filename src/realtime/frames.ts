@@ -1,0 +1,55 @@
+import type { Event } from '../events/model.ts'
+import { envelopeOf } from '../timeline/model.ts'
+import type { ChannelName } from './model.ts'
+
+/** A change to a row, as the Supabase protocol names it. */
+export type Change = 'INSERT' | 'UPDATE'
+
+/** One event as sockets get it: each form is written once, however many hear it. */
+export class Frames {
+  readonly event: Event
+  readonly #plain = new Map<ChannelName, Buffer>()
+  readonly #rows = new Map<ChannelName, string>()
+  #envelope: string | undefined
+
+  constructor(event: Event) {
+    this.event = event
+  }
+
+  /** The frame of the plain protocol. */
+  plain(channel: ChannelName): Buffer {
+    const made = this.#plain.get(channel) ?? Buffer.from(`{"type":"event","channel":"${channel}","event":${this.#enveloped()}}`)
+    this.#plain.set(channel, made)
+    return made
+  }
+
+  /** What happened to a row of this table. */
+  change(table: ChannelName): Change {
+    return table === 'agent_events' || this.event.type.endsWith('.received') ? 'INSERT' : 'UPDATE'
+  }
+
+  /** The row itself. */
+  record(table: ChannelName): Record<string, unknown> {
+    return (table === 'agent_events' ? envelopeOf(this.event) : this.event.data) as Record<string, unknown>
+  }
+
+  /** The `data` of a `postgres_changes` frame, as JSON. Without columns clients leave the values as they are. */
+  row(table: ChannelName): string {
+    const made = this.#rows.get(table) ?? this.#row(table)
+    this.#rows.set(table, made)
+    return made
+  }
+
+  #row(table: ChannelName): string {
+    const type = this.change(table)
+    const record = table === 'agent_events' ? this.#enveloped() : JSON.stringify(this.event.data)
+    const old = type === 'UPDATE' ? `,"old_record":${JSON.stringify({ id: this.record(table)['id'] })}` : ''
+    const head = { schema: 'public', table, commit_timestamp: this.event.created_at, type, errors: null, columns: [] }
+    return `${JSON.stringify(head).slice(0, -1)},"record":${record}${old}}`
+  }
+
+  #enveloped(): string {
+    this.#envelope ??= JSON.stringify(envelopeOf(this.event))
+    return this.#envelope
+  }
+}

@@ -1,0 +1,39 @@
+import type { EventLog } from '../events/log.ts'
+import type { Event } from '../events/model.ts'
+import { Frames } from './frames.ts'
+
+/** Hears events of one account. */
+export interface Watcher {
+  readonly account_id: string
+  hear(frames: Frames): void
+}
+
+/** Brings each event of the log to those who watch its identity or its account; what nobody watches costs a look-up. */
+export class Hub {
+  readonly #watchers = new Map<string, Set<Watcher>>()
+
+  constructor(events: EventLog) {
+    events.tail((event) => this.#tell(event))
+  }
+
+  /** `place` is the id of an identity or of an account. Answers how to stop. */
+  watch(place: string, watcher: Watcher): () => void {
+    const watchers = this.#watchers.get(place) ?? new Set()
+    this.#watchers.set(place, watchers.add(watcher))
+    return () => {
+      watchers.delete(watcher)
+      if (watchers.size === 0 && this.#watchers.get(place) === watchers) this.#watchers.delete(place)
+    }
+  }
+
+  #tell(event: Event): void {
+    const near = this.#watchers.get(event.identity_id ?? '')
+    const all = this.#watchers.get(event.account_id)
+    if (!near && !all) return
+    const frames = new Frames(event)
+    for (const watchers of [near, all]) {
+      // a place is a text a subscriber may have chosen: the account is what decides
+      for (const watcher of watchers ?? []) if (watcher.account_id === event.account_id) watcher.hear(frames)
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import * as z from 'zod'
+import { Id, Timestamp } from '../core/shapes.ts'
+
+/** What can be subscribed to; the same names are the tables of the Supabase protocol. */
+export const channelNames = ['agent_events', 'email_messages', 'sms_messages'] as const
+export type ChannelName = (typeof channelNames)[number]
+
+export const Channel = z.enum(channelNames, { error: `must be one of ${channelNames.join(', ')}` })
+
+export const TokenWish = z
+  .strictObject({
+    identity_id: Id('ident').optional().meta({ description: 'open only this identity; the whole account when left out' }),
+    channels: z
+      .array(Channel)
+      .min(1)
+      .transform((list) => [...new Set(list)])
+      .optional()
+      .meta({
+        description: 'open only these; every channel the key may read when left out',
+        override: { type: 'array', items: { type: 'string', enum: [...channelNames] }, minItems: 1 },
+      }),
+    expires_in: z.int().min(1).max(3600).default(300).meta({ description: 'seconds in which it connects and joins' }),
+  })
+  .meta({ id: 'RealtimeTokenWish' })
+export type TokenWish = z.output<typeof TokenWish>
+
+export const RealtimeToken = z
+  .object({
+    token: z.string().meta({ example: 'rtt_…' }),
+    expires_at: Timestamp,
+    url: z.string().meta({ description: 'where to open the WebSocket', example: 'wss://box.example.com/v1/realtime' }),
+    supabase_url: z.string().meta({ description: 'the first argument of createClient', example: 'https://box.example.com' }),
+  })
+  .meta({ id: 'RealtimeToken' })
+export type RealtimeToken = z.output<typeof RealtimeToken>

@@ -1,0 +1,106 @@
+import type { Keys } from '../account/keys.ts'
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault, invalid } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import { neighbourhood } from '../core/networks.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventTypes } from '../events/catalogue.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Arrival, Upgrade } from '../http/upgrades.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Part } from '../part.ts'
+import { Access } from './access.ts'
+import { Hub } from './hub.ts'
+import { PlainSession } from './plain.ts'
+import type { PlainParts } from './plain.ts'
+import { routes } from './routes.ts'
+import { asAddress, Sockets } from './sockets.ts'
+import type { Version } from './phoenix.ts'
+import { SupabaseSession } from './supabase.ts'
+import type { SupabaseParts } from './supabase.ts'
+import { isToken } from './tokens.ts'
+
+interface Needs {
+  events: EventLog
+  clock: Clock
+  keys: Keys
+  identities: Identities
+  types: EventTypes
+  config: Config
+  log: Log
+  metrics: Metrics
+  tokenKey: Buffer
+  publicUrl: () => string
+}
+
+/** Live events over WebSocket: the token call, and the two protocols it opens. */
+export class RealtimePart implements Part {
+  readonly name = 'realtime'
+  readonly routes: AnyRoute[]
+  readonly upgrades: Upgrade[]
+  readonly #access: Access
+  readonly #sockets: Sockets
+
+  constructor(needs: Needs) {
+    const { events, clock, keys, log, metrics, config } = needs
+    this.#access = new Access(needs)
+    this.#sockets = new Sockets({ access: this.#access, clock, log, metrics, limits: config.realtime })
+    this.routes = routes(this.#access)
+    const hub = new Hub(events)
+    // after the hub: who watched the identity hears of its end before the door closes
+    events.tail((event) => {
+      if (event.type === 'identity.deleted' && event.identity_id !== null) this.#sockets.identityDeleted(event.identity_id)
+    })
+    keys.onChange((id) => {
+      this.#sockets.keyChanged(id).catch((error: unknown) => log.error({ err: error }, 'a changed key could not be read'))
+    })
+    const hold: Sockets['hold'] = (socket, keyId) => this.#sockets.hold(socket, keyId)
+    const parts = { access: this.#access, events, hub, clock, hold }
+    const close = (): void => this.#sockets.close()
+    this.upgrades = [
+      { path: '/v1/realtime', close, handle: (arrival) => this.#plain(arrival, parts) },
+      { path: '/realtime/v1/websocket', close, handle: (arrival) => this.#supabase(arrival, parts) },
+    ]
+  }
+
+  async start(): Promise<void> {
+    this.#sockets.start()
+  }
+
+  reload(config: Config): void {
+    this.#sockets.reload(config.realtime)
+  }
+
+  async #plain(arrival: Arrival, parts: PlainParts): Promise<void> {
+    const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
+    const token = arrival.query['token'] ?? offered.find(isToken)
+    if (token === undefined) {
+      throw new Fault('unauthorized', 'A token is needed: ?token=, or as a subprotocol after pillarbox.v1.', {
+        code: 'missing_token',
+      })
+    }
+    const grant = await this.#access.open(token)
+    this.#sockets.accept(arrival, grant.key_id, (socket) => new PlainSession(socket, grant, parts))
+  }
+
+  /** Any `apikey` may connect, as the token may come with the join; whoever shows none by then is not kept. */
+  async #supabase(arrival: Arrival, parts: SupabaseParts): Promise<void> {
+    const { apikey, vsn = '1.0.0' } = arrival.query
+    if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
+    if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
+    const grant = isToken(apikey) ? await this.#access.open(apikey).catch(absent) : undefined
+    const holder = grant?.key_id ?? asAddress(neighbourhood(arrival.address))
+    this.#sockets.accept(arrival, holder, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, parts))
+  }
+}
+
+function isVersion(text: string): text is Version {
+  return text === '1.0.0' || text === '2.0.0'
+}
+
+/** A client reconnects with the address it was made with, where the token may be an old one: the join decides. */
+function absent(error: unknown): undefined {
+  if (!(error instanceof Fault)) throw error
+}

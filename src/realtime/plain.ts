@@ -1,0 +1,241 @@
+import * as z from 'zod'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault, invalid } from '../core/fault.ts'
+import { isId } from '../core/ids.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Access, Grant } from './access.ts'
+import type { Hub } from './hub.ts'
+import { mostSubscriptions } from './channels.ts'
+import { Channel } from './model.ts'
+import type { ChannelName } from './model.ts'
+import type { Socket } from './socket.ts'
+import type { Guest } from './sockets.ts'
+import { Subscription } from './subscription.ts'
+import type { Subject } from './subscription.ts'
+
+const Named = { channel: z.string(), identity_id: z.string().nullish() }
+
+const Frame = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('subscribe'), ...Named, since: z.string().nullish() }),
+  z.strictObject({ type: z.literal('unsubscribe'), ...Named }),
+  z.strictObject({ type: z.literal('refresh'), token: z.string() }),
+  z.strictObject({ type: z.literal('ping') }),
+])
+type Frame = z.output<typeof Frame>
+type Asked = { channel?: string; identity_id?: string | null | undefined }
+
+export interface PlainParts {
+  access: Access
+  events: EventLog
+  hub: Hub
+  clock: Clock
+  /** Counts the socket as one of this key. */
+  hold: (socket: Socket, keyId: string) => void
+}
+
+/** Our own protocol on one socket: JSON text frames, described in docs/realtime.md. */
+export class PlainSession implements Guest {
+  readonly socket: Socket
+  shownAt: number
+  readonly #parts: PlainParts
+  readonly #subscriptions = new Map<string, Subscription>()
+  /** One subscription catches up at a time, so that what is read for a socket stays small. */
+  #reading = Promise.resolve()
+  #grant: Grant
+
+  constructor(socket: Socket, grant: Grant, parts: PlainParts) {
+    this.socket = socket
+    this.#grant = grant
+    this.#parts = parts
+    this.shownAt = parts.clock.now()
+  }
+
+  get grants(): Grant[] {
+    return [this.#grant]
+  }
+
+  async receive(text: string): Promise<void> {
+    let asked: Asked = {}
+    try {
+      const frame = read(text)
+      if ('channel' in frame) asked = frame
+      await this.#answer(frame)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.#complain(error, asked)
+    }
+  }
+
+  binary(): void {
+    this.#complain(malformed('Frames are JSON texts; a binary one means nothing here.'))
+  }
+
+  hurried(): void {
+    this.#complain(
+      new Fault('rate_limited', 'Too many frames: 20 a second are taken, and 200 at once.', { code: 'too_many_frames' }),
+    )
+  }
+
+  end(): void {
+    for (const subscription of this.#subscriptions.values()) subscription.end()
+    this.#subscriptions.clear()
+  }
+
+  identityDeleted(id: string): void {
+    const ended = [...this.#subscriptions].filter(([, subscription]) => subscription.identity_id === id)
+    if (ended.length === 0) return
+    for (const [key, { channel, identity_id }] of ended) {
+      this.#forget(key)
+      this.#complain(new Fault('not_found', 'The identity was deleted.', { code: 'identity_deleted' }), { channel, identity_id })
+    }
+    if (this.#subscriptions.size === 0) this.socket.close(4410, 'the identity was deleted')
+  }
+
+  async #answer(frame: Frame): Promise<void> {
+    switch (frame.type) {
+      case 'subscribe':
+        return this.#subscribe(frame)
+      case 'unsubscribe':
+        return this.#unsubscribe(frame)
+      case 'refresh':
+        return this.#refresh(frame.token)
+      case 'ping':
+        return this.#send({ type: 'pong' })
+    }
+  }
+
+  async #subscribe(frame: Extract<Frame, { type: 'subscribe' }>): Promise<void> {
+    const subject = await this.#subject(frame)
+    // nobody would end what is begun after the end
+    if (!this.socket.open) return
+    const { channel, identity_id } = subject
+    const key = keyOf(subject)
+    this.#forget(key)
+    if (this.#subscriptions.size >= mostSubscriptions) {
+      throw new Fault('rate_limited', `A socket holds at most ${mostSubscriptions} subscriptions.`, {
+        code: 'too_many_subscriptions',
+      })
+    }
+    const { events, hub } = this.#parts
+    const subscription = new Subscription(this.socket, events, hub, subject)
+    this.#subscriptions.set(key, subscription)
+    const { since, place } = await subscription.place(frame.since ?? undefined).catch((error: unknown) => {
+      this.#forget(key)
+      throw error
+    })
+    if (this.#subscriptions.get(key) !== subscription) return
+    this.#send({ type: 'subscribed', channel, identity_id, since })
+    this.#reading = this.#reading.then(() => subscription.read(place)).catch((error: unknown) => this.#failed(error))
+  }
+
+  async #subject({ channel: name, identity_id: wished }: Extract<Frame, { type: 'subscribe' }>): Promise<Subject> {
+    const { clock, access } = this.#parts
+    if (this.#grant.expires_at <= clock.now()) {
+      throw new Fault('unauthorized', 'The token has expired. Send {"type":"refresh","token":…} with a new one first.', {
+        code: 'token_expired',
+      })
+    }
+    const channel = knownChannel(name)
+    const types = this.#grant.channels.get(channel)
+    if (!types) throw notPermitted(`This token does not open the channel ${channel}.`, 'channel')
+    const bound = this.#grant.identity_id
+    const identity_id = wished ?? bound
+    if (identity_id !== null) {
+      if (!isId('ident', identity_id)) throw invalid('identity_id', 'identity_id must be an id such as ident_01j…', 'bad_id')
+      if (bound !== null && identity_id !== bound) throw notPermitted('This token opens one other identity only.', 'identity_id')
+      await access.requireIdentity(this.#grant, identity_id).catch((error: unknown) => {
+        throw error instanceof Fault ? new Fault(error.type, error.message, { param: 'identity_id' }) : error
+      })
+    }
+    return { channel, account_id: this.#grant.account_id, identity_id, types }
+  }
+
+  #unsubscribe(frame: Extract<Frame, { type: 'unsubscribe' }>): void {
+    const channel = knownChannel(frame.channel)
+    const identity_id = frame.identity_id ?? this.#grant.identity_id
+    this.#forget(keyOf({ channel, identity_id }))
+    this.#send({ type: 'unsubscribed', channel, identity_id })
+  }
+
+  async #refresh(token: string): Promise<void> {
+    const { access, hold, clock } = this.#parts
+    const grant = await access.open(token)
+    if (grant.account_id !== this.#grant.account_id) throw notPermitted('The token belongs to another account.', 'token')
+    if (!this.socket.open) return
+    hold(this.socket, grant.key_id)
+    this.#grant = grant
+    this.shownAt = clock.now()
+    for (const [key, subscription] of this.#subscriptions) {
+      const { channel, identity_id } = subscription
+      const types = grant.channels.get(channel)
+      if (types && (grant.identity_id === null || grant.identity_id === identity_id)) subscription.renew(types)
+      else {
+        this.#forget(key)
+        const fault = new Fault('forbidden', 'The fresh token does not open this any more.', { code: 'ended' })
+        this.#complain(fault, { channel, identity_id })
+      }
+    }
+    this.#send({ type: 'refreshed', expires_at: iso(grant.expires_at) })
+  }
+
+  #forget(key: string): void {
+    this.#subscriptions.get(key)?.end()
+    this.#subscriptions.delete(key)
+  }
+
+  #failed(error: unknown): void {
+    // what the store refuses while the box stops is told by the goodbye
+    const code = error instanceof Fault ? 1013 : 1011
+    this.socket.close(code, 'the log could not be read; come back and resume with since')
+  }
+
+  #send(frame: object): void {
+    this.socket.send(JSON.stringify(frame))
+  }
+
+  #complain(fault: Fault, about: Asked = {}): void {
+    const { channel, identity_id } = about
+    const code = fault.code ?? fault.type
+    const named = { ...(channel === undefined ? {} : { channel }), ...(identity_id ? { identity_id } : {}) }
+    const param = fault.param === undefined ? {} : { param: fault.param }
+    this.#send({ type: 'error', code, message: fault.message, ...param, ...named })
+    const closing = closings[code] ?? (fault.type === 'unauthorized' ? 4401 : undefined)
+    if (closing !== undefined) this.socket.close(closing, code)
+  }
+}
+
+/** Errors after which the socket is closed, and with which code. */
+const closings: Readonly<Record<string, number>> = { malformed_frame: 4400, not_permitted: 4403, too_many_frames: 4429 }
+
+function read(text: string): Frame {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw malformed('The frame is not JSON.')
+  }
+  const parsed = Frame.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]!
+  const place = issue.code === 'unrecognized_keys' ? issue.keys[0]! : issue.path.join('.')
+  throw malformed(`The frame is not one that is understood: ${place || 'type'}: ${issue.message}.`)
+}
+
+function knownChannel(name: string): ChannelName {
+  const channel = Channel.safeParse(name)
+  if (!channel.success) throw invalid('channel', `channel ${channel.error.issues[0]!.message}.`, 'unknown_channel')
+  return channel.data
+}
+
+function keyOf({ channel, identity_id }: Pick<Subject, 'channel' | 'identity_id'>): string {
+  return `${channel} ${identity_id ?? ''}`
+}
+
+function malformed(message: string): Fault {
+  return new Fault('invalid_request', message, { code: 'malformed_frame' })
+}
+
+function notPermitted(message: string, param: string): Fault {
+  return new Fault('forbidden', message, { code: 'not_permitted', param })
+}

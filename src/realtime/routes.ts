@@ -1,0 +1,24 @@
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Access } from './access.ts'
+import { channels } from './channels.ts'
+import { RealtimeToken, TokenWish } from './model.ts'
+
+export function routes(access: Access): AnyRoute[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/realtime/token',
+      scope: channels.agent_events.scopes,
+      tag: 'Realtime',
+      summary: 'Get a token for a WebSocket',
+      description:
+        'It opens what the key may read, or less, and lives and dies with the key. Expiry governs connecting and subscribing; what was subscribed goes on.',
+      body: TokenWish,
+      reply: RealtimeToken,
+      secret: true,
+      example: { body: { channels: ['email_messages'], expires_in: 60 } },
+      handle: ({ caller, body }) => access.token(caller, body),
+    }),
+  ]
+}

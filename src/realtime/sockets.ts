@@ -1,0 +1,178 @@
+import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Arrival } from '../http/upgrades.ts'
+import type { Access, Grant } from './access.ts'
+import { Socket } from './socket.ts'
+import type { Session, SocketEvents } from './socket.ts'
+
+/** A session as the rules of life and death see it. */
+export interface Guest extends Session {
+  readonly socket: Socket
+  /** What was granted to it and still counts; until there is any, it counts by its address. */
+  readonly grants: Iterable<Grant>
+  /** When it last showed a token, in milliseconds since the epoch. */
+  readonly shownAt: number
+  /** Ends what hung on the identity. */
+  identityDeleted(id: string): void
+}
+
+export interface SocketLimits {
+  max_sockets: number
+  max_sockets_per_key: number
+}
+
+interface Parts {
+  access: Access
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  limits: SocketLimits
+}
+
+/** Milliseconds of silence after which a client is asked, and then given up. */
+const heartbeat = { ask: 25_000, patience: 35_000 }
+
+/** The longest life of what was joined, without a fresh token. */
+const day = 24 * 60 * 60 * 1000
+
+/** How long a client may stay that has not shown a good token, and how many such one address may have. */
+const strangers = { patience: 30_000, most: 20 }
+
+/** Every open socket: how many there may be, and when one has to go. */
+export class Sockets {
+  readonly #access: Access
+  readonly #clock: Clock
+  readonly #guests = new Map<Socket, Guest>()
+  readonly #held = new Map<string, number>()
+  readonly #events: SocketEvents
+  #limits: SocketLimits
+  #timer: NodeJS.Timeout | undefined
+
+  constructor({ access, clock, log, metrics, limits }: Parts) {
+    this.#access = access
+    this.#clock = clock
+    this.#limits = limits
+    const frames = metrics.counter('pillarbox_realtime_frames_total', 'Frames sent to sockets.')
+    const slow = metrics.counter('pillarbox_realtime_slow_total', 'Sockets closed because their client did not read.')
+    metrics.gauge('pillarbox_realtime_sockets', 'Sockets that are open now', (gauge) => gauge.set(this.#guests.size))
+    metrics.gauge('pillarbox_realtime_waiting_bytes', 'Octets that wait for clients which do not read', (gauge) => {
+      let waiting = 0
+      for (const socket of this.#guests.keys()) waiting += socket.waiting
+      gauge.set(waiting)
+    })
+    this.#events = {
+      sent: () => frames.inc(),
+      slow: () => slow.inc(),
+      failed: (error) => log.error({ err: error }, 'a socket failed on our side'),
+      closed: (socket) => this.#remove(socket),
+    }
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#sweep(), 1000).unref()
+  }
+
+  reload(limits: SocketLimits): void {
+    this.#limits = limits
+  }
+
+  /** Opens a socket that counts as `holder`. Throws Fault rate_limited when there are enough. */
+  accept(arrival: Arrival, holder: string, begin: (socket: Socket) => Guest): void {
+    if (this.#guests.size >= this.#limits.max_sockets) throw full('This box has as many sockets open as it may')
+    this.#requireRoom(holder)
+    const guest = Socket.accept(arrival, begin, this.#events, () => this.#clock.now())
+    this.#guests.set(guest.socket, guest)
+    this.#add(guest.socket, holder)
+  }
+
+  /** From now on the socket counts among those of this key. Throws Fault rate_limited when the key has enough. */
+  hold(socket: Socket, keyId: string): void {
+    if (socket.holders.has(keyId)) return
+    this.#requireRoom(keyId)
+    for (const holder of socket.holders) if (isAddress(holder)) this.#take(socket, holder)
+    this.#add(socket, keyId)
+  }
+
+  /** Looks again at what a changed key still grants. */
+  async keyChanged(keyId: string): Promise<void> {
+    for (const guest of this.#guests.values()) {
+      for (const grant of guest.grants) {
+        if (grant.key_id !== keyId) continue
+        grant.until = await this.#access.until(grant)
+        this.#requireGood(guest)
+      }
+    }
+  }
+
+  identityDeleted(id: string): void {
+    for (const guest of this.#guests.values()) {
+      guest.identityDeleted(id)
+      for (const grant of guest.grants) if (grant.identity_id === id) guest.socket.close(4410, 'the identity was deleted')
+    }
+  }
+
+  /** Says goodbye to everybody. */
+  close(): void {
+    clearInterval(this.#timer)
+    for (const socket of this.#guests.keys()) socket.close(1001, 'the box stops; come back and resume with since')
+  }
+
+  #sweep(): void {
+    const now = this.#clock.now()
+    for (const guest of this.#guests.values()) {
+      const { socket } = guest
+      if (socket.askedAt !== undefined && now - socket.askedAt >= heartbeat.patience) socket.cut()
+      else if (socket.askedAt === undefined && now - socket.heardAt >= heartbeat.ask) socket.ping()
+      this.#requireGood(guest)
+    }
+  }
+
+  #requireGood({ socket, grants, shownAt }: Guest): void {
+    if (!socket.open) return
+    const now = this.#clock.now()
+    let known = false
+    for (const grant of grants) {
+      known = true
+      if (grant.until <= now) socket.close(4401, 'the API key of the token has ended')
+    }
+    if (!known && now - socket.openedAt >= strangers.patience) socket.close(4401, 'no valid token was shown')
+    if (now - shownAt >= day) socket.close(4401, 'a day has passed; come back with a fresh token')
+  }
+
+  #requireRoom(holder: string): void {
+    const most = isAddress(holder) ? strangers.most : this.#limits.max_sockets_per_key
+    if ((this.#held.get(holder) ?? 0) >= most) throw full(`There may be ${most} sockets open with one key`)
+  }
+
+  #add(socket: Socket, holder: string): void {
+    socket.holders.add(holder)
+    this.#held.set(holder, (this.#held.get(holder) ?? 0) + 1)
+  }
+
+  #take(socket: Socket, holder: string): void {
+    socket.holders.delete(holder)
+    const left = this.#held.get(holder)! - 1
+    if (left > 0) this.#held.set(holder, left)
+    else this.#held.delete(holder)
+  }
+
+  #remove(socket: Socket): void {
+    this.#guests.delete(socket)
+    for (const holder of socket.holders) this.#take(socket, holder)
+  }
+}
+
+/** How a socket counts before it has shown a token. */
+export function asAddress(neighbourhood: string): string {
+  return `address ${neighbourhood}`
+}
+
+function isAddress(holder: string): boolean {
+  return holder.startsWith('address ')
+}
+
+function full(what: string): Fault {
+  return new Fault('rate_limited', `${what}. Close one, or try again later.`, { code: 'too_many_sockets', retryAfter: 10 })
+}

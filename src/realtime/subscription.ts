@@ -1,0 +1,107 @@
+import { setImmediate } from 'node:timers/promises'
+import type { EventLog } from '../events/log.ts'
+import { ofTypes } from '../events/catalogue.ts'
+import { sql } from '../store/database.ts'
+import type { Sql } from '../store/database.ts'
+import { Frames } from './frames.ts'
+import type { Hub, Watcher } from './hub.ts'
+import type { ChannelName } from './model.ts'
+import { endOf, markerAt, placeOf } from './places.ts'
+import type { Place } from './places.ts'
+import type { Socket } from './socket.ts'
+
+/** Events held at once for a socket, which may be large, and places of the log looked through at once: a long read stops everybody. */
+const page = 8
+const stretch = 10_000
+
+export interface Subject {
+  channel: ChannelName
+  account_id: string
+  /** Null for all identities of the account. */
+  identity_id: string | null
+  types: ReadonlySet<string>
+}
+
+/**
+ * One channel on one socket: what the log holds since a place, then what happens, in commit order, each event once.
+ * While it catches up, live events are only noted, not kept: they are in the log, and are read from there.
+ */
+export class Subscription implements Watcher {
+  readonly account_id: string
+  readonly channel: ChannelName
+  readonly identity_id: string | null
+  readonly #socket: Socket
+  readonly #events: EventLog
+  readonly #stop: () => void
+  #types: ReadonlySet<string>
+  #position = 0
+  #newest = 0
+  #live = false
+  #over = false
+
+  constructor(socket: Socket, events: EventLog, hub: Hub, subject: Subject) {
+    this.#socket = socket
+    this.#events = events
+    this.channel = subject.channel
+    this.account_id = subject.account_id
+    this.identity_id = subject.identity_id
+    this.#types = subject.types
+    this.#stop = hub.watch(subject.identity_id ?? subject.account_id, this)
+  }
+
+  /** Finds its place; answers the event (or time) after which it hears everything. `read` must follow. Throws Fault for a bad `since`. */
+  async place(since: string | undefined): Promise<{ since: string | null; place: Place }> {
+    if (since !== undefined) return { since, place: await placeOf(this.#events, this.account_id, since) }
+    const seq = await endOf(this.#events)
+    return { since: await markerAt(this.#events, seq, this.#whose()), place: { seq, condition: sql`1 = 1` } }
+  }
+
+  /** Sends what is stored after the place, then what happens. Resolves when it has caught up. */
+  async read({ seq, condition }: Place): Promise<void> {
+    if (!this.#wanted) return
+    let low = seq
+    const end = Math.max(seq, await endOf(this.#events))
+    for (let last = end; low < last && this.#wanted; last = Math.max(end, this.#newest)) {
+      const high = Math.min(low + stretch, last)
+      const wanted = sql`${this.#whose()} AND ${ofTypes([...this.#types])} AND ${condition} AND seq <= ${high}`
+      const found = await this.#events.after(low, page, wanted)
+      for (const event of found) if (this.#wanted) await this.#socket.sendPaced(new Frames(event).plain(this.channel))
+      low = found.length < page ? high : found.at(-1)!.seq
+      // the store answers at once: others get their turn here
+      await setImmediate()
+    }
+    this.#position = low
+    this.#live = true
+  }
+
+  hear(frames: Frames): void {
+    const { seq, type } = frames.event
+    if (!this.#types.has(type)) return
+    if (!this.#live) this.#newest = seq
+    else if (seq > this.#position) {
+      this.#position = seq
+      this.#socket.send(frames.plain(this.channel))
+    }
+  }
+
+  /** Takes over what a fresh token lets it hear. */
+  renew(types: ReadonlySet<string>): void {
+    this.#types = types
+  }
+
+  end(): void {
+    this.#over = true
+    this.#stop()
+  }
+
+  get #wanted(): boolean {
+    return !this.#over && this.#socket.open
+  }
+
+  #whose(): Sql {
+    const { identity_id, account_id } = this
+    return identity_id === null
+      ? sql`account_id = ${account_id}`
+      : sql`identity_id = ${identity_id} AND account_id = ${account_id}`
+  }
+}

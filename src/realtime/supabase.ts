@@ -1,0 +1,179 @@
+import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
+import type { Access, Grant } from './access.ts'
+import { readBindings } from './bindings.ts'
+import type { Hub } from './hub.ts'
+import { readFrame, writeFrame } from './phoenix.ts'
+import type { PhoenixFrame, Version } from './phoenix.ts'
+import { mostSubscriptions } from './channels.ts'
+import type { Socket } from './socket.ts'
+import type { Guest } from './sockets.ts'
+import { SupabaseChannel } from './supabase-channel.ts'
+
+export interface SupabaseParts {
+  access: Access
+  hub: Hub
+  clock: Clock
+  /** Counts the socket as one of this key. */
+  hold: (socket: Socket, keyId: string) => void
+}
+
+/** The protocol of Supabase's realtime clients: Phoenix channels with `postgres_changes`. There is no resume in it. */
+export class SupabaseSession implements Guest {
+  readonly socket: Socket
+  shownAt: number
+  readonly #parts: SupabaseParts
+  readonly #version: Version
+  readonly #apikey: string
+  readonly #channels = new Map<string, SupabaseChannel>()
+  /** What the `apikey` of the address granted, if that is a token. */
+  readonly #first: Grant | undefined
+  #lastId = 1000
+
+  constructor(socket: Socket, opened: { version: Version; apikey: string; grant: Grant | undefined }, parts: SupabaseParts) {
+    this.socket = socket
+    this.#version = opened.version
+    this.#apikey = opened.apikey
+    this.#first = opened.grant
+    this.#parts = parts
+    this.shownAt = parts.clock.now()
+  }
+
+  get grants(): Grant[] {
+    const joined = [...this.#channels.values()].map(({ grant }) => grant)
+    return this.#first ? [this.#first, ...joined] : joined
+  }
+
+  async receive(text: string): Promise<void> {
+    const frame = readFrame(this.#version, text)
+    if (!frame) return this.#malformed('The frame is not one of the protocol, in the version of vsn.')
+    const { topic, event } = frame
+    if (topic === 'phoenix') this.#reply(frame, event === 'heartbeat' ? {} : unsupported(event))
+    else if (!topic.startsWith('realtime:')) this.#reply(frame, new Fault('not_found', 'unmatched topic'))
+    else if (event === 'phx_join') await this.#join(frame)
+    else if (event === 'phx_leave') this.#leave(frame)
+    else if (event === 'access_token') await this.#refresh(frame)
+    else if (frame.ref !== null && frame.ref !== undefined) this.#reply(frame, unsupported(event))
+  }
+
+  /** Version 2.0.0 sends broadcasts so, which we have none of. */
+  binary(): void {
+    if (this.#version === '1.0.0') this.#malformed('A binary frame means nothing here.')
+  }
+
+  hurried(): void {
+    this.#system('phoenix', 'error', 'system', 'Too many frames: 20 a second are taken, and 200 at once.')
+    this.socket.close(4429, 'too_many_frames')
+  }
+
+  end(): void {
+    for (const channel of this.#channels.values()) channel.end()
+    this.#channels.clear()
+  }
+
+  identityDeleted(): void {
+    // a channel of the whole account goes on; those of the identity alone are closed with their socket
+  }
+
+  async #join(frame: PhoenixFrame): Promise<void> {
+    const { topic, payload } = frame
+    try {
+      const grant = await this.#parts.access.open(tokenOf(payload) ?? this.#apikey)
+      if (!this.socket.open) return
+      this.#close(topic)
+      if (this.#channels.size >= mostSubscriptions) throw new Fault('rate_limited', 'A socket holds at most 100 channels.')
+      const bindings = readBindings(payload, grant, mostSubscriptions - this.#bound(), () => (this.#lastId += 1))
+      this.#parts.hold(this.socket, grant.key_id)
+      this.shownAt = this.#parts.clock.now()
+      const joinRef = frame.join_ref ?? frame.ref
+      const channel = new SupabaseChannel(this.#parts.hub, { topic, joinRef, grant, bindings }, (ids, row) =>
+        this.#send({ topic, event: 'postgres_changes', payload: `{"ids":${JSON.stringify(ids)},"data":${row}}` }),
+      )
+      this.#channels.set(topic, channel)
+      this.#reply(frame, { postgres_changes: bindings.map(({ asked, id }) => ({ ...asked, id })) })
+      if (bindings.length > 0) this.#system(topic, 'ok', 'postgres_changes', 'Subscribed to PostgreSQL', joinRef)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.#reply(frame, error)
+    }
+  }
+
+  #leave(frame: PhoenixFrame): void {
+    this.#reply(frame, {})
+    this.#close(frame.topic)
+  }
+
+  /** A fresh token is taken over in silence; a bad one ends the channel. */
+  async #refresh({ topic, payload }: PhoenixFrame): Promise<void> {
+    const token = tokenOf(payload)
+    const channel = this.#channels.get(topic)
+    if (token === undefined || !channel) return
+    try {
+      const grant = await this.#parts.access.open(token)
+      if (this.#channels.get(topic) !== channel || !this.socket.open) return
+      if (grant.account_id !== channel.account_id) throw new Fault('forbidden', 'The token belongs to another account.')
+      this.#parts.hold(this.socket, grant.key_id)
+      channel.grant = grant
+      this.shownAt = this.#parts.clock.now()
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.#system(topic, 'error', 'system', reasonOf(error), channel.joinRef)
+      this.#close(topic)
+    }
+  }
+
+  #close(topic: string): void {
+    const channel = this.#channels.get(topic)
+    if (!channel) return
+    channel.end()
+    this.#channels.delete(topic)
+    this.#send({ join_ref: channel.joinRef, ref: channel.joinRef, topic, event: 'phx_close', payload: '{}' })
+  }
+
+  #bound(): number {
+    let count = 0
+    for (const { bindings } of this.#channels.values()) count += bindings.length
+    return count
+  }
+
+  #malformed(message: string): void {
+    this.#system('phoenix', 'error', 'system', message)
+    this.socket.close(4400, 'malformed_frame')
+  }
+
+  #system(topic: string, status: 'ok' | 'error', extension: string, message: string, join_ref?: PhoenixFrame['ref']): void {
+    const payload = JSON.stringify({ extension, status, message, channel: topic.replace(/^realtime:/, '') })
+    this.#send({ join_ref, topic, event: 'system', payload })
+  }
+
+  #reply({ join_ref, ref, topic }: PhoenixFrame, answer: object | Fault): void {
+    const told =
+      answer instanceof Fault ? { status: 'error', response: { reason: reasonOf(answer) } } : { status: 'ok', response: answer }
+    this.#send({ join_ref, ref, topic, event: 'phx_reply', payload: JSON.stringify(told) })
+  }
+
+  #send(frame: Parameters<typeof writeFrame>[1]): void {
+    this.socket.send(writeFrame(this.#version, frame))
+  }
+}
+
+const reasons: Partial<Record<Fault['type'], string>> = {
+  unauthorized: 'InvalidJWTToken',
+  forbidden: 'Unauthorized',
+  rate_limited: 'ChannelRateLimitReached',
+  invalid_request: 'InvalidRequest',
+}
+
+function reasonOf(fault: Fault): string {
+  const code = reasons[fault.type]
+  return code === undefined ? fault.message : `${code}: ${fault.message}`
+}
+
+function unsupported(event: string): Fault {
+  return new Fault('not_found', `Unsupported event ${JSON.stringify(event.slice(0, 100))}`)
+}
+
+function tokenOf(payload: Record<string, unknown>): string | undefined {
+  const token = payload['access_token']
+  return typeof token === 'string' && token !== '' ? token : undefined
+}

@@ -1,0 +1,113 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Fault } from '../../src/core/fault.ts'
+import { readFilter } from '../../src/realtime/filter.ts'
+
+const row = {
+  id: 'email_1',
+  identity_id: 'ident_1',
+  subject: 'Your Code, please',
+  read: false,
+  size: 900,
+  tag: null,
+  received_at: '2026-11-20T10:05:00.123Z',
+  labels: ['a', 'b'],
+}
+
+test.each([
+  ['identity_id=eq.ident_1', true],
+  ['identity_id=eq.ident_2', false],
+  ['identity_id=neq.ident_2', true],
+  ['identity_id=eq.ident_1,read=is.false', true],
+  ['identity_id=eq.ident_1,read=is.true', false],
+  ['read=eq.false', true],
+  ['read=eq.f', true],
+  ['read=neq.true', true],
+  ['size=gt.90', true],
+  ['size=lt.1000', true],
+  ['size=gte.900', true],
+  ['size=lte.899', false],
+  ['size=eq.9e2', true],
+  ['size=eq.large', false],
+  ['received_at=gte.2026-11-20', true],
+  ['received_at=lt.2026-11-20', false],
+  ['subject=in.(x,"Your Code, please")', true],
+  ['identity_id=in.(ident_2,ident_1),size=in.(1,900)', true],
+  ['identity_id=in.(ident_2,ident_3)', false],
+  ['identity_id=not.in.(ident_2)', true],
+  ['tag=is.null', true],
+  ['tag=not.is.null', false],
+  ['subject=not.is.null', true],
+  ['tag=eq.x', false],
+  ['tag=neq.x', false],
+  ['tag=not.eq.x', false],
+  ['tag=isdistinct.x', true],
+  ['tag=isdistinct.null', false],
+  ['tag=not.isdistinct.null', true],
+  ['missing=isdistinct.x', true],
+  ['subject=like.Your%', true],
+  ['subject=like.*Code*', true],
+  ['subject=like.your%', false],
+  ['subject=ilike.your%', true],
+  ['subject=like.Your_Code__please', true],
+  ['subject=like.Your\\_Code%', false],
+  ['subject=like.Your', false],
+  ['subject=match.^Your [A-Z]', true],
+  ['subject=imatch.code', true],
+  ['subject=match.code', false],
+  ['subject=not.match.code', true],
+  ['toString=eq.x', false],
+])('%s: %s', (filter, passes) => {
+  expect(readFilter(filter).passes(row)).toBe(passes)
+})
+
+test.each([
+  '',
+  'identity_id',
+  'identity_id=ident_1',
+  'a=like',
+  'a=between.1',
+  'a=constructor.1',
+  'a=in.1',
+  'a=is.7',
+  'a=match.(',
+  'a=eq.1,',
+  'a=match.(?=x)',
+])('%s is refused', (filter) => {
+  expect(() => readFilter(filter)).toThrow(Fault)
+})
+
+test('the identity asked for is known, unless the condition is turned round', () => {
+  expect(readFilter('read=is.false,identity_id=eq.ident_1').identity_id).toBe('ident_1')
+  expect(readFilter('identity_id=not.eq.ident_1').identity_id).toBeUndefined()
+  expect(readFilter('identity_id=in.(ident_1)').identity_id).toBeUndefined()
+})
+
+test('any text is either read or refused', () => {
+  const operator = fc.constantFrom('eq', 'neq', 'lt', 'in', 'is', 'like', 'ilike', 'match', 'imatch', 'isdistinct', 'nope')
+  const condition = fc
+    .tuple(fc.constantFrom('subject', 'size', 'read', 'tag', 'labels'), fc.constantFrom('', 'not.'), operator, fc.string())
+    .map(([column, not, name, value]) => `${column}=${not}${name}.${value}`)
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        condition,
+        fc.array(condition).map((list) => list.join(',')),
+      ),
+      (filter) => {
+        try {
+          expect(typeof readFilter(filter).passes(row)).toBe('boolean')
+        } catch (error) {
+          expect(error).toBeInstanceOf(Fault)
+        }
+      },
+    ),
+    { seed: 9, numRuns: 2000 },
+  )
+})
+
+test('a pattern made to be slow is not', () => {
+  const filter = readFilter('subject=match.^(a+)+$,subject=match.(a*)*b')
+  expect(filter.passes({ subject: `${'a'.repeat(100_000)}!` })).toBe(false)
+})

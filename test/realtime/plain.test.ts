@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest'
+import { appliance, deliver, message } from '../support/appliance.ts'
+import { connect, identity, live, token } from '../support/live.ts'
+
+const mail = (subject: string, body = 'Hello\n'): string => message({ Subject: subject }, body)
+
+test('mail that arrives is told on the channels of its identity and of the account', async () => {
+  const box = await appliance()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  const one = await connect(box)
+  one.say({ type: 'subscribe', channel: 'email_messages', identity_id: ada.id })
+  const [subscribed] = await one.until('subscribed')
+  expect(subscribed).toMatchObject({ channel: 'email_messages', identity_id: ada.id, since: expect.stringMatching(/^evt_/) })
+  const all = await connect(box)
+  all.say({ type: 'subscribe', channel: 'agent_events' })
+  await all.until('subscribed')
+  await deliver(box.smtp, { to: bob.email, raw: mail('For Bob') })
+  await deliver(box.smtp, { to: ada.email, raw: mail('For Ada', 'Your code is 493817\n') })
+  const [{ event, channel }] = await one.until('event')
+  expect(channel).toBe('email_messages')
+  expect(event).toMatchObject({
+    type: 'email.received',
+    event: 'email.received',
+    identity_id: ada.id,
+    data: { subject: 'For Ada' },
+  })
+  const heard = await all.until('event', 2)
+  expect(heard.map((frame) => frame.event.data.subject)).toEqual(['For Bob', 'For Ada'])
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.received`)
+  expect(event).toEqual(body.data[0])
+})
+
+test('a subscriber that comes back with since gets what it missed, once and in order, and then what happens', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const first = await connect(box, { identity_id: ada.id })
+  first.say({ type: 'subscribe', channel: 'email_messages' })
+  const [{ since }] = await first.until('subscribed')
+  first.webSocket.terminate()
+  for (let index = 0; index < 40; index += 1) await deliver(box.smtp, { to: ada.email, raw: mail(`Number ${index}`) })
+  const second = await connect(box, { identity_id: ada.id })
+  const sending = (async () => {
+    for (let index = 40; index < 80; index += 1) await deliver(box.smtp, { to: ada.email, raw: mail(`Number ${index}`) })
+  })()
+  second.say({ type: 'subscribe', channel: 'email_messages', since })
+  const heard = await second.until('event', 80)
+  await sending
+  expect(heard.map(({ event }) => event.data.subject)).toEqual(Array.from({ length: 80 }, (_, index) => `Number ${index}`))
+  const third = await connect(box, { identity_id: ada.id })
+  third.say({ type: 'subscribe', channel: 'email_messages', since: heard[77].event.id })
+  expect((await third.until('event', 2)).map(({ event }) => event.data.subject)).toEqual(['Number 78', 'Number 79'])
+})
+
+test('since takes a time, for one identity and for the account', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  await deliver(box.smtp, { to: ada.email, raw: mail('Before') })
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  const since = new Date().toISOString()
+  await deliver(box.smtp, { to: ada.email, raw: mail('After') })
+  for (const identity_id of [ada.id, undefined]) {
+    const socket = await connect(box)
+    socket.say({ type: 'subscribe', channel: 'email_messages', identity_id, since })
+    const [{ event }] = await socket.until('event')
+    expect(event.data.subject).toBe('After')
+    const beginning = await connect(box)
+    beginning.say({ type: 'subscribe', channel: 'agent_events', identity_id, since: '2001-01-01T00:00:00Z' })
+    const all = await beginning.until('event', 3)
+    expect(all.map((frame) => frame.event.type)).toEqual(['identity.created', 'email.received', 'email.received'])
+  }
+})
+
+test('a socket pings, unsubscribes, and takes the token as a subprotocol', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const made = await token(box)
+  const socket = await live(made.url, ['pillarbox.v1', made.token])
+  expect(socket.webSocket.protocol).toBe('pillarbox.v1')
+  socket.say({ type: 'ping' })
+  await socket.until('pong')
+  for (const channel of ['agent_events', 'email_messages']) socket.say({ type: 'subscribe', channel })
+  await socket.until('subscribed', 2)
+  socket.say({ type: 'unsubscribe', channel: 'email_messages' })
+  await socket.until('unsubscribed')
+  await deliver(box.smtp, { to: ada.email, raw: mail('Once') })
+  await socket.until('event')
+  socket.say({ type: 'ping' })
+  await socket.until('pong', 2)
+  expect(socket.frames.filter((frame) => frame.type === 'event').map((frame) => frame.channel)).toEqual(['agent_events'])
+})
+
+test('what was asked wrongly is told with a code and a param, and the socket stays', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const socket = await connect(box)
+  const wrong: [object, object][] = [
+    [{ channel: 'everything' }, { code: 'unknown_channel', param: 'channel' }],
+    [{ channel: '*' }, { code: 'unknown_channel', param: 'channel' }],
+    [
+      { channel: 'agent_events', identity_id: '*' },
+      { code: 'bad_id', param: 'identity_id' },
+    ],
+    [
+      { channel: 'agent_events', identity_id: 'ident_01jd3v8m2ef1pbx9mz5k7q4w6a' },
+      { code: 'not_found', param: 'identity_id' },
+    ],
+    [{ channel: 'agent_events', since: 'yesterday' }, { param: 'since' }],
+    [
+      { channel: 'agent_events', since: 'evt_01jd3v8m2ef1pbx9mz5k7q4w6a' },
+      { code: 'since_expired', param: 'since' },
+    ],
+  ]
+  for (const [index, [frame, expected]] of wrong.entries()) {
+    socket.say({ type: 'subscribe', ...frame })
+    expect((await socket.until('error', index + 1))[index]).toMatchObject({ ...expected, message: expect.any(String) })
+  }
+  socket.say({ type: 'subscribe', channel: 'agent_events', identity_id: ada.id })
+  await socket.until('subscribed')
+})
+
+test.each([
+  ['text', 'hello'],
+  ['an array', '[]'],
+  ['null', 'null'],
+  ['an unknown type', '{"type":"dance"}'],
+  ['a missing channel', '{"type":"subscribe"}'],
+  ['an unknown field', '{"type":"subscribe","channel":"agent_events","identiy_id":"x"}'],
+  ['a number for a text', '{"type":"subscribe","channel":7}'],
+])('a frame that is %s is told and ends the socket with 4400', async (_, frame) => {
+  const box = await appliance()
+  const socket = await connect(box)
+  socket.say(frame)
+  expect((await socket.until('error'))[0]).toMatchObject({ code: 'malformed_frame', message: expect.any(String) })
+  expect((await socket.closed).code).toBe(4400)
+})
+
+test('binary, oversize, crumbled and too many frames end the socket, each with its code', async () => {
+  const box = await appliance()
+  const binary = await connect(box)
+  binary.webSocket.send(Buffer.from('{"type":"ping"}'))
+  expect((await binary.closed).code).toBe(4400)
+  const large = await connect(box)
+  large.say(JSON.stringify({ type: 'refresh', token: 'x'.repeat(20_000) }))
+  expect((await large.closed).code).toBe(1009)
+  const crumbled = await connect(box)
+  for (let index = 0; index < 300; index += 1) crumbled.webSocket.send(' ', { fin: false })
+  expect((await crumbled.closed).code).toBe(1008)
+  const hurried = await connect(box)
+  for (let index = 0; index < 300; index += 1) hurried.say({ type: 'ping' })
+  expect((await hurried.closed).code).toBe(4429)
+})
+
+test('a stop says goodbye with 1001', async () => {
+  const box = await appliance()
+  const socket = await connect(box)
+  await box.restart()
+  expect((await socket.closed).code).toBe(1001)
+})

@@ -1,0 +1,201 @@
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { appliance, deliver, message } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { identity, token } from '../support/live.ts'
+
+type Any = ReturnType<typeof JSON.parse>
+
+/** A socket that speaks the protocol by hand: every frame as it came. */
+async function raw(box: Appliance, query: string) {
+  const webSocket = new WebSocket(`${box.url.replace('http', 'ws')}/realtime/v1/websocket?${query}`)
+  onTestFinished(() => webSocket.terminate())
+  const frames: Any[] = []
+  const arrived = new EventTarget()
+  webSocket.on('message', (data: Buffer) => {
+    frames.push(JSON.parse(data.toString()))
+    arrived.dispatchEvent(new Event('frame'))
+  })
+  const closed = new Promise<number>((resolve) => webSocket.once('close', resolve))
+  await once(webSocket, 'open')
+  return {
+    webSocket,
+    frames,
+    closed,
+    say: (frame: unknown) => webSocket.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
+    async next(count: number): Promise<Any[]> {
+      while (frames.length < count) await once(arrived, 'frame')
+      return frames.splice(0, count)
+    },
+  }
+}
+
+const join = (bindings: object[], access_token?: string) => ({
+  config: {
+    broadcast: { ack: false, self: false },
+    presence: { key: '', enabled: false },
+    postgres_changes: bindings,
+    private: false,
+  },
+  ...(access_token === undefined ? {} : { access_token }),
+})
+
+test('version 2.0.0, frame by frame', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const made = await token(box)
+  const client = await raw(box, 'apikey=anon&vsn=2.0.0')
+  const asked = { event: 'INSERT', schema: 'public', table: 'email_messages', filter: `identity_id=eq.${ada.id}` }
+  client.say(['1', '1', 'realtime:x', 'phx_join', join([asked], made.token)])
+  const [reply, system] = await client.next(2)
+  const { id } = reply[4].response.postgres_changes[0]
+  expect(Number.isSafeInteger(id)).toBe(true)
+  expect(reply).toEqual([
+    '1',
+    '1',
+    'realtime:x',
+    'phx_reply',
+    { status: 'ok', response: { postgres_changes: [{ ...asked, id }] } },
+  ])
+  const subscribed = { extension: 'postgres_changes', status: 'ok', message: 'Subscribed to PostgreSQL', channel: 'x' }
+  expect(system).toEqual(['1', null, 'realtime:x', 'system', subscribed])
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Hi' }, 'x\n') })
+  const [event] = await client.next(1)
+  expect(event.slice(0, 4)).toEqual([null, null, 'realtime:x', 'postgres_changes'])
+  expect(event[4].ids).toEqual([id])
+  expect(event[4].data).toMatchObject({ schema: 'public', table: 'email_messages', type: 'INSERT', errors: null, columns: [] })
+  expect(event[4].data.commit_timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  expect(event[4].data.record).toMatchObject({ identity_id: ada.id, subject: 'Hi', read: false })
+  client.say([null, '7', 'phoenix', 'heartbeat', {}])
+  expect(await client.next(1)).toEqual([[null, '7', 'phoenix', 'phx_reply', { status: 'ok', response: {} }]])
+  client.say(['1', '8', 'realtime:x', 'phx_leave', {}])
+  expect(await client.next(2)).toEqual([
+    ['1', '8', 'realtime:x', 'phx_reply', { status: 'ok', response: {} }],
+    ['1', '1', 'realtime:x', 'phx_close', {}],
+  ])
+})
+
+test('version 1.0.0 is spoken when none is named, and without join_ref', async () => {
+  const box = await appliance()
+  const { id } = await identity(box, 'Ada')
+  const made = await token(box)
+  const client = await raw(box, `apikey=${made.token}`)
+  client.say({
+    topic: 'realtime:x',
+    event: 'phx_join',
+    payload: join([{ event: '*', table: 'agent_events' }, { event: 'insert' }]),
+    ref: '1',
+  })
+  const [reply, system] = await client.next(2)
+  expect(reply).toMatchObject({ topic: 'realtime:x', event: 'phx_reply', ref: '1', payload: { status: 'ok' } })
+  const bindings = reply.payload.response.postgres_changes
+  expect(bindings.map((binding: object) => ({ ...binding, id: 0 }))).toEqual([
+    { event: '*', table: 'agent_events', id: 0 },
+    { event: 'insert', id: 0 },
+  ])
+  expect(system).toMatchObject({ event: 'system', ref: null })
+  await box.call('PATCH', `/v1/identities/${id}`, { name: 'Ada L' })
+  const [event] = await client.next(1)
+  expect(event).toMatchObject({ topic: 'realtime:x', event: 'postgres_changes', ref: null })
+  expect(event.payload.ids).toEqual(bindings.map((binding: { id: number }) => binding.id))
+  expect(event.payload.data.record).toMatchObject({
+    type: 'identity.updated',
+    event: 'identity.updated',
+    identity_id: id,
+    data: { name: 'Ada L' },
+  })
+  client.say({ topic: 'phoenix', event: 'heartbeat', payload: {}, ref: null, join_ref: null })
+  expect(await client.next(1)).toEqual([
+    { topic: 'phoenix', event: 'phx_reply', payload: { status: 'ok', response: {} }, ref: null },
+  ])
+})
+
+test('a join without a good token is refused with a reason, and may be tried again', async () => {
+  const box = await appliance()
+  const made = await token(box)
+  const client = await raw(box, 'apikey=anon&vsn=2.0.0')
+  client.say(['1', '1', 'realtime:x', 'phx_join', join([])])
+  const [refused] = await client.next(1)
+  expect(refused[4]).toEqual({ status: 'error', response: { reason: expect.stringMatching(/^InvalidJWTToken: /) } })
+  const wrong: [object, RegExp][] = [
+    [{ table: 'emails' }, /no table emails/],
+    [{ schema: 'private', table: 'agent_events' }, /schema is public/],
+    [{ table: 'agent_events', filter: 'identity=eq.x' }, /no column identity/],
+    [{ table: 'agent_events', filter: 'id=about.x' }, /no operator about/],
+  ]
+  for (const [binding, reason] of wrong) {
+    client.say(['2', '2', 'realtime:x', 'phx_join', join([binding], made.token)])
+    const [answer] = await client.next(1)
+    expect(answer[4]).toEqual({ status: 'error', response: { reason: expect.stringMatching(reason) } })
+  }
+  client.say(['3', '3', 'phone:x', 'phx_join', join([], made.token)])
+  expect((await client.next(1))[0][4]).toEqual({ status: 'error', response: { reason: 'unmatched topic' } })
+  client.say(['4', '4', 'realtime:x', 'phx_join', join([], made.token)])
+  expect((await client.next(1))[0][4]).toEqual({ status: 'ok', response: { postgres_changes: [] } })
+})
+
+test('rows outside the token are never sent, whatever the filter', async () => {
+  const box = await appliance()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  const made = await token(box, { identity_id: ada.id, channels: ['email_messages'] })
+  const client = await raw(box, `apikey=${made.token}&vsn=2.0.0`)
+  const bindings = [
+    { event: '*', schema: 'public', table: 'email_messages', filter: `identity_id=eq.${bob.id}` },
+    { event: '*', schema: 'public', table: 'email_messages', filter: `identity_id=neq.${ada.id}` },
+    { event: '*', schema: 'public', table: 'email_messages' },
+    { event: '*', schema: 'public' },
+  ]
+  client.say(['1', '1', 'realtime:x', 'phx_join', join(bindings)])
+  const [reply] = await client.next(2)
+  const ids = reply[4].response.postgres_changes.map((binding: { id: number }) => binding.id)
+  await deliver(box.smtp, { to: bob.email, raw: message({ Subject: 'For Bob' }, 'x\n') })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'For Ada' }, 'x\n') })
+  const [event] = await client.next(1)
+  expect(event[4].data.record.subject).toBe('For Ada')
+  expect(event[4].ids).toEqual(ids.slice(2))
+})
+
+test('joining a topic again closes it first; a fresh token is taken in silence, a bad one ends the channel', async () => {
+  const box = await appliance()
+  const made = await token(box)
+  const client = await raw(box, `apikey=${made.token}&vsn=2.0.0`)
+  client.say(['1', '1', 'realtime:x', 'phx_join', join([])])
+  await client.next(1)
+  client.say(['2', '2', 'realtime:x', 'phx_join', join([])])
+  expect((await client.next(2)).map((frame) => [frame[0], frame[3]])).toEqual([
+    ['1', 'phx_close'],
+    ['2', 'phx_reply'],
+  ])
+  client.say(['2', '3', 'realtime:x', 'access_token', { access_token: (await token(box)).token }])
+  client.say(['2', '4', 'realtime:x', 'access_token', { access_token: null }])
+  client.say([null, '5', 'phoenix', 'heartbeat', {}])
+  expect((await client.next(1))[0].slice(1, 4)).toEqual(['5', 'phoenix', 'phx_reply'])
+  client.say(['2', '6', 'realtime:x', 'access_token', { access_token: 'rtt_bad' }])
+  const [system, close] = await client.next(2)
+  expect(system[4]).toMatchObject({ extension: 'system', status: 'error', channel: 'x' })
+  expect(close).toEqual(['2', '2', 'realtime:x', 'phx_close', {}])
+})
+
+test.each(['hello', '{}', '[1]', '["1","1","realtime:x"]', '["1","1","realtime:x","phx_join","text"]'])(
+  'the frame %s ends the socket with 4400',
+  async (frame) => {
+    const box = await appliance()
+    const client = await raw(box, 'apikey=anon&vsn=2.0.0')
+    client.say(frame)
+    expect((await client.next(1))[0][4]).toMatchObject({ extension: 'system', status: 'error' })
+    expect(await client.closed).toBe(4400)
+  },
+)
+
+test('who never shows a token does not stay, and an address has few of them', async () => {
+  const clock = { ahead: 0, now: () => Date.now() + clock.ahead }
+  const box = await appliance({}, clock)
+  const strangers = []
+  for (let index = 0; index < 20; index += 1) strangers.push(await raw(box, 'apikey=anon'))
+  await expect(raw(box, 'apikey=anon')).rejects.toThrow('429')
+  clock.ahead = 31_000
+  for (const { closed } of strangers) expect(await closed).toBe(4401)
+  await expect(raw(box, 'vsn=2.0.0')).rejects.toThrow('401')
+  await expect(raw(box, 'apikey=anon&vsn=3.0.0')).rejects.toThrow('400')
+})
