@@ -1,5 +1,6 @@
 import type { Config } from './config.ts'
 import type { Job } from './core/cron.ts'
+import type { Courier } from './delivery/courier.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
 
@@ -9,6 +10,8 @@ export interface Part {
   routes?: AnyRoute[]
   events?: EventType[]
   jobs?: Job[]
+  /** Who carries what this part puts into the queue. */
+  couriers?: Courier[]
   start?(): Promise<void>
   /** Finishes the work in hand, takes no more. */
   stop?(): Promise<void>
