@@ -12,6 +12,7 @@ import { newId } from './core/ids.ts'
 import type { Log } from './core/log.ts'
 import { Metrics } from './core/metrics.ts'
 import { masterKey, Seal } from './core/seal.ts'
+import { Queue } from './delivery/queue.ts'
 import { EventLog } from './events/log.ts'
 import { EventTypes } from './events/types.ts'
 import type { EventType } from './events/model.ts'
@@ -31,6 +32,7 @@ import type { State } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { WebhooksPart } from './webhooks/part.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -52,6 +54,7 @@ export class App {
   readonly #schedule: Schedule
   readonly #keys: Keys
   readonly #parts: Part[]
+  readonly #queue: Queue
   readonly #mail: MailPart
   readonly #http: HttpServer
   readonly #account: string
@@ -117,8 +120,21 @@ export class App {
     })
     const timeline = new Timeline({ cursors, events, types: this.#types, identities, emails: this.#mail.emails })
     const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline })
-    this.#parts = [accountPart(this.#keys), identitiesPart(identities), this.#mail, timelinePart(timeline, waiting)]
-    for (const part of this.#parts) this.#types.add(part.events ?? [])
+    this.#queue = new Queue({ database, clock, log: log.child({ part: 'delivery' }), metrics: this.metrics })
+    const webhooks = new WebhooksPart({
+      ...common,
+      types: this.#types,
+      queue: this.#queue,
+      seal,
+      log: log.child({ part: 'webhooks' }),
+      config,
+      version,
+    })
+    this.#parts = [accountPart(this.#keys), identitiesPart(identities), this.#mail, timelinePart(timeline, waiting), webhooks]
+    for (const part of this.#parts) {
+      this.#types.add(part.events ?? [])
+      for (const courier of part.couriers ?? []) this.#queue.add(courier)
+    }
     this.#http = new HttpServer({
       settings: httpSettings(config),
       routes: this.routes,
@@ -170,6 +186,8 @@ export class App {
       await part.start?.()
       for (const job of part.jobs ?? []) this.#schedule.add(job)
     }
+    await this.#queue.start()
+    for (const job of this.#queue.jobs) this.#schedule.add(job)
     await this.#http.start()
     this.#schedule.add({ name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) })
     this.#started = true
@@ -195,6 +213,7 @@ export class App {
     this.#started = false
     await this.#schedule.stop()
     await this.#http.stop()
+    await this.#queue.stop()
     for (const part of this.#parts.toReversed()) await part.stop?.()
     this.#space.stop()
     await this.#database.close()
