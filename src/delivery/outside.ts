@@ -131,44 +131,43 @@ export class Outside {
   #connectAnew(): Agent {
     const connect: Dial = (options, callback) => {
       const url = { protocol: options.protocol, port: options.port }
-      const host = options.hostname.replace(/^\[|\]$/g, '')
-      try {
-        // no name is looked up for an address
-        if (isIP(host) > 0) this.#mayReach(url, host)
-      } catch (error) {
-        callback(error as Error, null)
-        return
+      const open = (addresses: LookupAddress[]): void => {
+        const dial = this.#dial ?? buildConnector({ lookup: answering(addresses), timeout: connectTimeout })
+        dial(options, (...[failure, socket]) => {
+          if (failure) return callback(failure, null)
+          try {
+            this.#mayReach(url, socket.remoteAddress ?? '')
+          } catch (error) {
+            socket.destroy()
+            return callback(error as Error, null)
+          }
+          callback(null, socket)
+        })
       }
-      const dial = this.#dial ?? buildConnector({ lookup: this.#lookup(url), timeout: connectTimeout })
-      dial(options, (...[failure, socket]) => {
-        if (failure) return callback(failure, null)
-        try {
-          this.#mayReach(url, socket.remoteAddress ?? '')
-        } catch (error) {
-          socket.destroy()
-          return callback(error as Error, null)
-        }
-        callback(null, socket)
-      })
+      this.#addressesOf(url, options.hostname.replace(/^\[|\]$/g, ''))
+        .then(open)
+        .catch((error: Error) => callback(error, null))
     }
     return new Agent({ connect, headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 10_000, keepAliveMaxTimeout: 30_000 })
   }
 
-  /** What is checked here is what is connected to: a name has no second chance to mean something else. */
-  #lookup(url: Pick<URL, 'protocol' | 'port'>): LookupFunction {
-    const addressesOf = async (name: string): Promise<LookupAddress[]> => {
-      const addresses = await this.#settings.resolve(name).catch((error: unknown): never => {
-        throw new Unreachable(`${name} has no address`, error)
-      })
-      for (const address of addresses) this.#mayReach(url, address)
-      return addresses.map((address) => ({ address, family: isIP(address) }))
-    }
-    return (name, wish, answer) => {
-      void addressesOf(name).then(
-        (list) => (wish.all ? answer(null, list) : answer(null, list[0]!.address, list[0]!.family)),
-        (error: Error) => answer(error, []),
-      )
-    }
+  async #addressesOf(url: Pick<URL, 'protocol' | 'port'>, host: string): Promise<LookupAddress[]> {
+    const addresses =
+      isIP(host) > 0
+        ? [host]
+        : await this.#settings.resolve(host).catch((error: unknown): never => {
+            throw new Unreachable(`${host} has no address`, error)
+          })
+    for (const address of addresses) this.#mayReach(url, address)
+    return addresses.map((address) => ({ address, family: isIP(address) }))
+  }
+}
+
+/** What was checked is what is connected to: the name has no second chance to mean something else. */
+function answering(addresses: LookupAddress[]): LookupFunction {
+  return (_name, wish, answer) => {
+    if (wish.all) answer(null, addresses)
+    else answer(null, addresses[0]!.address, addresses[0]!.family)
   }
 }
 

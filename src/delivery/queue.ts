@@ -22,10 +22,9 @@ interface Needs {
   metrics: Metrics
   /** 0 to 1, for jitter. */
   random?: () => number
+  /** Longest time in milliseconds that attempts under way have to end by themselves when the box stops; 3 s. */
+  grace?: number
 }
-
-/** Longest time in milliseconds that attempts under way have to end by themselves when the box stops. */
-const grace = 3000
 
 /** How long ended deliveries are kept, in milliseconds. */
 const kept = 30 * 24 * 60 * 60 * 1000
@@ -116,6 +115,7 @@ export class Queue {
     this.#state = 'stopping'
     clearTimeout(this.#timer)
     await this.#pumping
+    const { grace = 3000 } = this.#needs
     const patience = new AbortController()
     await Promise.race([this.#flights.landed(), sleep(grace, undefined, { signal: patience.signal }).catch(() => undefined)])
     patience.abort()

@@ -29,6 +29,8 @@ export class Follower {
   #stopped = false
   #awake = true
   #failures = 0
+  /** The end of the last batch that failed: up to there one event at a time, so that those before the one in trouble get through. */
+  #careful = 0
   #wake: (() => void) | undefined
   readonly #running: Promise<void>
 
@@ -72,15 +74,17 @@ export class Follower {
   async #step(): Promise<boolean> {
     const { name, database, after, read } = this.#needs
     const from = await this.#bookmark()
-    // after a failure one by one, so that the events before the one in trouble get through
-    const events = await after(from, this.#failures > 0 ? 1 : batch)
+    const events = await after(from, from < this.#careful ? 1 : batch)
     if (events.length === 0) return false
+    const before = this.#careful
+    this.#careful = Math.max(before, events.at(-1)!.seq)
     await database.transaction(async (tx) => {
       const taken = (await read(tx, events)) ?? events.length
       const to = events[taken - 1]!.seq
       const { changes } = await tx.run(sql`UPDATE bookmarks SET seq = ${to} WHERE name = ${name} AND seq = ${from}`)
       if (changes !== 1) throw new Error(`The bookmark of ${name} was moved by somebody else.`)
     })
+    this.#careful = before
     return true
   }
 
