@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP } from 'node:net'
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
+import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { Networks } from '../core/networks.ts'
 import { isPublic } from './public-addresses.ts'
@@ -129,26 +130,33 @@ export class Outside {
   }
 
   #connectAnew(): Agent {
-    const connect: Dial = (options, callback) => {
-      const url = { protocol: options.protocol, port: options.port }
-      const open = (addresses: LookupAddress[]): void => {
-        const dial = this.#dial ?? buildConnector({ lookup: answering(addresses), timeout: connectTimeout })
-        dial(options, (...[failure, socket]) => {
-          if (failure) return callback(failure, null)
-          try {
-            this.#mayReach(url, socket.remoteAddress ?? '')
-          } catch (error) {
-            socket.destroy()
-            return callback(error as Error, null)
-          }
-          callback(null, socket)
-        })
-      }
-      this.#addressesOf(url, options.hostname.replace(/^\[|\]$/g, ''))
-        .then(open)
-        .catch((error: Error) => callback(error, null))
+    const open = callbackify((options: Parameters<Dial>[0]) => this.#connect(options))
+    const connect: Dial = (options, callback) =>
+      open(options, (error: Error | null, socket) => (error ? callback(error, null) : callback(null, socket)))
+    return new Agent({
+      connect,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: 10_000,
+      keepAliveMaxTimeout: 30_000,
+    })
+  }
+
+  async #connect(options: Parameters<Dial>[0]): Promise<Socket> {
+    const url = { protocol: options.protocol, port: options.port }
+    const addresses = await this.#addressesOf(url, options.hostname.replace(/^\[|\]$/g, ''))
+    const dial = this.#dial ?? buildConnector({ lookup: answering(addresses), timeout: connectTimeout, allowH2: false })
+    const socket = await new Promise<Socket>((resolve, reject) => {
+      dial(options, (...[failure, opened]) => (failure ? reject(failure) : resolve(opened)))
+    })
+    try {
+      this.#mayReach(url, socket.remoteAddress ?? '')
+    } catch (error) {
+      socket.destroy()
+      throw error
     }
-    return new Agent({ connect, headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 10_000, keepAliveMaxTimeout: 30_000 })
+    return socket
   }
 
   async #addressesOf(url: Pick<URL, 'protocol' | 'port'>, host: string): Promise<LookupAddress[]> {

@@ -190,10 +190,10 @@ test('allowed networks open themselves and nothing else, for http as well', asyn
 
 test('public addresses are public', () => {
   for (const address of ['1.1.1.1', '8.8.8.8', '172.32.0.1', '100.63.0.1', '192.0.1.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
-    expect(isPublic(address), address).toBe(true)
+    expect([address, isPublic(address)]).toEqual([address, true])
   }
   for (const text of ['', 'example.com', '1', '0x7f.1', '127.1', '1.2.3', '::ffff:127.0.0.1'])
-    expect(isPublic(text), text).toBe(false)
+    expect([text, isPublic(text)]).toEqual([text, false])
 })
 
 function guarded(given: OutsideSettings): { outside: Outside; dialled: string[] } {

@@ -1,12 +1,17 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { Outside } from '../../src/delivery/outside.ts'
+import { certificate } from '../../src/mail/certificate.ts'
+import { folder } from '../support/folder.ts'
 import { drips, hangs, says, WebhookSink } from '../support/webhook-sink.ts'
 
 const patient = 5000
+const resolve = async (): Promise<string[]> => ['127.0.0.1']
 
 async function near(): Promise<{ outside: Outside; sink: WebhookSink; post: typeof Outside.prototype.post }> {
   const sink = await WebhookSink.start()
-  const resolve = async (): Promise<string[]> => ['127.0.0.1']
   const outside = new Outside({ allow_http: false, allow_networks: ['127.0.0.0/8'], resolve })
   return { outside, sink, post: outside.post.bind(outside) }
 }
@@ -73,7 +78,7 @@ test('what is cut off from our side ends at once', async () => {
   const posting = post(sink.url, hello(60_000, cut.signal))
   await sink.until(1)
   cut.abort()
-  await expect(posting).rejects.toThrow()
+  await expect(posting).rejects.toThrow('aborted')
 })
 
 test('who is not there, or hangs up, is told apart', async () => {
@@ -83,6 +88,20 @@ test('who is not there, or hangs up, is told apart', async () => {
   const { url } = sink
   await sink.stop()
   await expect(post(url, hello())).rejects.toThrow('the connection was refused')
+})
+
+test('a certificate that nobody vouches for is no good, and nothing is said', async () => {
+  const { post } = await near()
+  const heard: unknown[] = []
+  const server = createServer(await certificate(folder(), 'localhost'), (request, response) => {
+    heard.push(request.url)
+    response.end()
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await expect(post(`https://localhost:${port}/`, hello())).rejects.toThrow(/self-signed certificate/)
+  expect(heard).toEqual([])
 })
 
 test('after a reload, connections to what is no longer allowed are not used', async () => {

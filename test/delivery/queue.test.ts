@@ -73,6 +73,9 @@ const hang = (_parcel: Parcel, _attempt: number, signal: AbortSignal): Promise<s
     else signal.addEventListener('abort', cut)
   })
 
+const plan = async (query: ReturnType<typeof sql>): Promise<string> =>
+  (await database.all<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${query}`)).map(({ detail }) => detail).join('\n')
+
 test('what is enqueued leaves once it is on disk, and what the far side said is kept', async () => {
   await queue.start()
   const failing = database.transaction(async (tx) => {
@@ -263,8 +266,6 @@ test('what ended a month ago is forgotten', async () => {
 })
 
 test('looking for what is due walks an index, however much is deferred', async () => {
-  const plan = async (query: ReturnType<typeof sql>): Promise<string> =>
-    (await database.all<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${query}`)).map(({ detail }) => detail).join('\n')
   const lanes = sql`SELECT due_at FROM delivery_lanes WHERE sound = ${1} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`
   expect(await plan(lanes)).toMatch(/USING (?:COVERING )?INDEX lanes_due/)
   expect(await plan(lanes)).not.toContain('TEMP B-TREE')

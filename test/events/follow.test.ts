@@ -14,9 +14,9 @@ const noted = eventType('note.added', ['messages:read'], 'A note was added', z.o
 interface Desk {
   events: EventLog
   database: SqliteDatabase
-  add(text: string): Promise<Event>
+  add: (text: string) => Promise<Event>
   /** What a reading wrote, in order, as it is on disk. */
-  written(): Promise<string[]>
+  written: () => Promise<string[]>
   /** A reading that writes each text down. */
   write: Parameters<EventLog['follow']>[1]
 }

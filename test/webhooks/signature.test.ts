@@ -37,7 +37,7 @@ test('a secret of the user’s own keys with its text', () => {
 test('made secrets differ and hold 32 bytes; given ones must be usable by every receiver', () => {
   expect(newSecret()).not.toBe(newSecret())
   expect(Buffer.from(newSecret().slice(6), 'base64')).toHaveLength(32)
-  for (const good of [newSecret(), 'sixteen-letters!', 'x'.repeat(256)]) expect(isSecret(good), good).toBe(true)
+  for (const good of [newSecret(), 'sixteen-letters!', 'x'.repeat(256)]) expect([good, isSecret(good)]).toEqual([good, true])
   for (const bad of [
     'short',
     'x'.repeat(257),
@@ -47,6 +47,6 @@ test('made secrets differ and hold 32 bytes; given ones must be usable by every 
     'whsec_not base64 at all',
     'whsec_c2hvcnQ=',
   ]) {
-    expect(isSecret(bad), bad).toBe(false)
+    expect([bad, isSecret(bad)]).toEqual([bad, false])
   }
 })
