@@ -96,19 +96,30 @@ export class Outside {
   ): Promise<OutsideAnswer> {
     const url = this.#read(text)
     if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
-    const late = AbortSignal.timeout(deadline)
+    const cut = new AbortController()
+    const abort = (): void => cut.abort()
+    let late = false
+    const timer = setTimeout(() => {
+      late = true
+      abort()
+    }, deadline)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
     try {
       const answer = await request(url, {
         method: 'POST',
         headers,
         body,
         dispatcher: this.#agent,
-        signal: AbortSignal.any([signal, late]),
+        signal: cut.signal,
       })
       return { status: answer.statusCode, headers: answer.headers, body: await beginning(answer.body) }
     } catch (error) {
-      if (late.aborted) throw new Unreachable(`no whole answer within ${deadline / 1000} s`, error)
+      if (late) throw new Unreachable(`no whole answer within ${deadline / 1000} s`, error)
       throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
     }
   }
 

@@ -9,7 +9,7 @@ import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
-import { disable, kind } from './row.ts'
+import { disable, kind, readHeaders } from './row.ts'
 import type { Load, WebhookRow } from './row.ts'
 import type { Sealed } from './secret.ts'
 import { signatureHeaders } from './signature.ts'
@@ -83,15 +83,20 @@ export class WebhookCourier implements Courier<Load> {
   /** Counts how long nothing but failure came back, and draws the consequence. */
   async settle(tx: Transaction, load: Load, outcome: Outcome, answer: string): Promise<void> {
     const { events, clock } = this.#parts
+    // the usual case, and the one that must be cheap
+    if (outcome === 'done') {
+      await tx.run(sql`UPDATE webhooks SET failing_since = NULL WHERE id = ${load.webhook_id} AND failing_since IS NOT NULL`)
+      return
+    }
     const webhook = await tx.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
     if (webhook?.active !== 1) return
-    const failing_since = outcome === 'done' ? null : (webhook.failing_since ?? iso(clock.now()))
-    if (failing_since !== webhook.failing_since) {
+    const failing_since = webhook.failing_since ?? iso(clock.now())
+    if (webhook.failing_since === null) {
       await tx.run(sql`UPDATE webhooks SET failing_since = ${failing_since} WHERE id = ${webhook.id}`)
     }
     const after = { ...webhook, failing_since }
-    if (outcome !== 'done' && readAnswer(answer).status === 410) await disable(tx, events, clock.now(), after, 'gone')
-    else if (failing_since !== null && clock.now() - Date.parse(failing_since) >= endurance) {
+    if (readAnswer(answer).status === 410) await disable(tx, events, clock.now(), after, 'gone')
+    else if (clock.now() - Date.parse(failing_since) >= endurance) {
       await disable(tx, events, clock.now(), after, 'failing')
     }
   }
@@ -101,7 +106,7 @@ export class WebhookCourier implements Courier<Load> {
     const { id, previous_secret, previous_expires_at } = webhook
     const former = previous_secret !== null && previous_expires_at !== null && previous_expires_at > iso(clock.now())
     return {
-      ...(JSON.parse(sealed.read(id, webhook.headers)) as Record<string, string>),
+      ...readHeaders(webhook, sealed),
       'Content-Type': 'application/json',
       'User-Agent': `Pillarbox/${version}`,
       ...signatureHeaders(

@@ -28,7 +28,7 @@ export interface WebhookRow {
   scopes: string
   active: number
   description: string | null
-  headers: Uint8Array
+  headers: Uint8Array | null
   secret: Uint8Array
   previous_secret: Uint8Array | null
   previous_expires_at: string | null
@@ -65,7 +65,15 @@ export async function disable(
 }
 
 export function shown(row: WebhookRow, sealed: Sealed): Webhook {
-  return { ...told(row), headers: JSON.parse(sealed.read(row.id, row.headers)) as Record<string, string> }
+  return { ...told(row), headers: readHeaders(row, sealed) }
+}
+
+export function sealHeaders(sealed: Sealed, id: string, headers: Record<string, string>): Buffer | null {
+  return Object.keys(headers).length === 0 ? null : sealed.write(id, JSON.stringify(headers))
+}
+
+export function readHeaders({ id, headers }: Pick<WebhookRow, 'id' | 'headers'>, sealed: Sealed): Record<string, string> {
+  return headers === null ? {} : (JSON.parse(sealed.read(id, headers)) as Record<string, string>)
 }
 
 function told(row: WebhookRow): WebhookTold {

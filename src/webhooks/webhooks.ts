@@ -13,7 +13,7 @@ import type { Database, Reader } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange } from './model.ts'
-import { kind, rowOf, shown } from './row.ts'
+import { kind, rowOf, sealHeaders, shown } from './row.ts'
 import type { WebhookRow } from './row.ts'
 import { newSecret } from './secret.ts'
 import type { Sealed } from './secret.ts'
@@ -54,7 +54,7 @@ export class Webhooks {
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
           created_at, updated_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},
           ${JSON.stringify([...caller.scopes])}, ${Number(wish.active)}, ${wish.description ?? null},
-          ${sealed.write(id, JSON.stringify(wish.headers ?? {}))}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}
+          ${sealHeaders(sealed, id, wish.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}
           FROM events RETURNING *`,
       )
     })
@@ -99,7 +99,7 @@ export class Webhooks {
         active: change.active === undefined ? before.active : Number(change.active),
         identity_id: identityId,
         description: change.description === undefined ? before.description : change.description,
-        headers: change.headers ? sealed.write(id, JSON.stringify(change.headers)) : before.headers,
+        headers: change.headers ? sealHeaders(sealed, id, change.headers) : before.headers,
         failing_since: on ? null : before.failing_since,
         disabled_at: on ? null : before.disabled_at,
         disabled_reason: on ? null : before.disabled_reason,

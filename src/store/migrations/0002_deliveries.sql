@@ -60,7 +60,7 @@ CREATE TABLE webhooks (
   scopes TEXT NOT NULL,
   active INTEGER NOT NULL,
   description TEXT,
-  headers BLOB NOT NULL,
+  headers BLOB,
   secret BLOB NOT NULL,
   previous_secret BLOB,
   previous_expires_at TEXT,
