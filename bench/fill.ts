@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { systemClock } from '../src/core/clock.ts'
+import type { Bodies } from '../src/mail/examine.ts'
 import type { Examination, Examiner } from '../src/mail/examiner.ts'
 import { Inbox } from '../src/mail/inbox.ts'
 import type { Envelope } from '../src/mail/model.ts'
 import { parse } from '../src/mail/parse.ts'
 import type { Screening } from '../src/mail/screening.ts'
-import { undecided } from '../src/mail/verdict.ts'
+import { undecided } from '../src/mail/undecided.ts'
 import type { Space } from '../src/store/space.ts'
 import { boxDomain, seedIdentities } from './seed.ts'
 import type { Store } from './seed.ts'
@@ -63,7 +64,7 @@ async function template(): Promise<Template> {
   )
   const parsed = await parse(raw)
   const verdict = undecided(envelopeTo(`you@${boxDomain}`, 0), boxDomain, 'not checked', 'none')
-  return { raw, examination: { parsed, verdict, sha256: '', deflated: deflateRawSync(raw, { level: 1 }) } }
+  return { raw, examination: { parsed, verdict, sha256: '', deflated: deflateRawSync(raw, { level: 1 }), ...packed(parsed) } }
 }
 
 function varied({ examination }: Template, number: number): Examination {
@@ -76,7 +77,12 @@ function varied({ examination }: Template, number: number): Examination {
     text: `${text}\n${examination.parsed.text}`,
     snippet: text.slice(0, 200),
   }
-  return { ...examination, parsed, sha256: randomBytes(32).toString('hex') }
+  return { ...examination, parsed, ...packed(parsed), sha256: randomBytes(32).toString('hex') }
+}
+
+function packed({ body_text, body_html, text }: Bodies): Pick<Examination, 'bodies' | 'body_size'> {
+  const plain = JSON.stringify({ body_text, body_html, text })
+  return { bodies: deflateRawSync(plain, { level: 1 }), body_size: plain.length }
 }
 
 /** Words that look drawn at random but are the same for the same number. */

@@ -38,7 +38,7 @@ export async function openStore(directory: string): Promise<Store> {
   }))
   const file = join(directory, 'pillarbox.db')
   prepare(file, false)
-  const database = await SqliteDatabase.open(file, createLog('error'), async () => {})
+  const database = await SqliteDatabase.open(file, createLog('error'), { sync: async () => {} })
   const seal = new Seal(masterKey(`${directory}-keys`))
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))

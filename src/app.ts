@@ -13,6 +13,7 @@ import type { Log } from './core/log.ts'
 import { Metrics } from './core/metrics.ts'
 import type { Caller } from './core/scopes.ts'
 import { masterKey, Seal } from './core/seal.ts'
+import { Queue } from './delivery/queue.ts'
 import { EventLog } from './events/log.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
@@ -33,6 +34,7 @@ import type { State } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { WebhooksPart } from './webhooks/part.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -54,6 +56,7 @@ export class App {
   readonly #schedule: Schedule
   readonly #keys: Keys
   readonly #parts: Part[]
+  readonly #queue: Queue
   readonly #mail: MailPart
   readonly #http: HttpServer
   readonly #account: string
@@ -135,8 +138,28 @@ export class App {
       tokenKey: seal.key('realtime'),
       publicUrl: () => this.publicUrl,
     })
-    this.#parts = [accountPart(this.#keys), identitiesPart(identities), this.#mail, timelinePart(timeline, waiting), realtime]
-    for (const part of this.#parts) this.#types.add(part.events ?? [])
+    this.#queue = new Queue({ database, clock, log: log.child({ part: 'delivery' }), metrics: this.metrics })
+    const webhooks = new WebhooksPart({
+      ...common,
+      types: this.#types,
+      queue: this.#queue,
+      seal,
+      log: log.child({ part: 'webhooks' }),
+      config,
+      version,
+    })
+    this.#parts = [
+      accountPart(this.#keys),
+      identitiesPart(identities),
+      this.#mail,
+      timelinePart(timeline, waiting),
+      webhooks,
+      realtime,
+    ]
+    for (const part of this.#parts) {
+      this.#types.add(part.events ?? [])
+      for (const courier of part.couriers ?? []) this.#queue.add(courier)
+    }
     this.#http = new HttpServer({
       settings: httpSettings(config),
       routes: this.routes,
@@ -190,6 +213,8 @@ export class App {
       await part.start?.()
       for (const job of part.jobs ?? []) this.#schedule.add(job)
     }
+    await this.#queue.start()
+    for (const job of this.#queue.jobs) this.#schedule.add(job)
     await this.#http.start()
     this.#schedule.add({ name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) })
     this.#started = true
@@ -220,6 +245,7 @@ export class App {
     this.#started = false
     await this.#schedule.stop()
     await this.#http.stop()
+    await this.#queue.stop()
     for (const part of this.#parts.toReversed()) {
       try {
         await part.stop?.()

@@ -167,6 +167,16 @@ const mail = Group({
     .meta({ description: 'Ask Rspamd about each message' }),
 })
 
+const webhooks = Group({
+  allow_http: Switch.prefault(false).meta({ description: 'Let webhooks go to plain http URLs of the open internet too' }),
+  allow_networks: List(AddressBlock, 'address blocks')
+    .prefault([])
+    .meta({
+      description: 'Networks that webhooks may reach although they are private, over http or https, on any port',
+      example: ['127.0.0.0/8', '192.168.1.0/24'],
+    }),
+})
+
 const dns = Group({
   servers: List(NameServer, 'addresses')
     .prefault([])
@@ -232,6 +242,7 @@ const Settings = Group({
   realtime: realtime.prefault({}).meta({ description: 'Live events over WebSocket' }),
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'What is done with mail' }),
+  webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
 })
 

@@ -1,5 +1,6 @@
 import type { Config } from './config.ts'
 import type { Job } from './core/cron.ts'
+import type { Courier } from './delivery/courier.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
 import type { Upgrade } from './http/upgrades.ts'
@@ -12,6 +13,8 @@ export interface Part {
   upgrades?: Upgrade[]
   events?: EventType[]
   jobs?: Job[]
+  /** Who carries what this part puts into the queue. */
+  couriers?: Courier[]
   start?(): Promise<void>
   /** Finishes the work in hand, takes no more. */
   stop?(): Promise<void>

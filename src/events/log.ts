@@ -1,9 +1,12 @@
 import { newId } from '../core/ids.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Sql, Transaction } from '../store/database.ts'
 import { unpack } from '../store/blobs.ts'
+import { Follower } from './follower.ts'
+import type { Reading } from './follower.ts'
 import type { Event, EventType } from './model.ts'
 
 export interface NewEvent<Data> {
@@ -54,6 +57,30 @@ export class EventLog {
     return () => this.#tails.delete(listener)
   }
 
+  /**
+   * Every event once, across restarts, at most 200 at a time: the bookmark of this name commits with what `read` writes. The events come
+   * without the fields that are kept in blobs; `find` has them. A new name begins at the end of the log. Answers how to stop, which waits.
+   */
+  follow(name: string, read: Reading, log: Log): () => Promise<void> {
+    const after = async (seq: number, limit: number): Promise<Event[]> => {
+      const rows = await this.#database.all<Omit<Row, 'deflated' | 'bytes'>>(
+        sql`SELECT * FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`,
+      )
+      return rows.map((row) => asEvent({ ...row, deflated: null, bytes: null }))
+    }
+    const follower = new Follower({ name, database: this.#database, log, after, read })
+    const deaf = this.tail(() => follower.wake())
+    return () => {
+      deaf()
+      return follower.stop()
+    }
+  }
+
+  /** One event, whole; undefined when it is not (or no longer) in the log. */
+  async find(id: string): Promise<Event | undefined> {
+    return (await this.#select(sql`events.id = ${id}`))[0]
+  }
+
   /** Events that the condition selects: oldest first after `seq`, at most `limit`. */
   after(seq: number, limit: number, condition: Sql): Promise<Event[]> {
     return this.#select(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`)
@@ -69,7 +96,7 @@ export class EventLog {
     const rows = await this.#database.all<Row>(
       sql`SELECT * FROM events WHERE seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`,
     )
-    return rows.map((row) => read(row))
+    return rows.map(asEvent)
   }
 
   /** The event of this place, whole. */
@@ -99,7 +126,7 @@ export class EventLog {
     const rows = await this.#database.all<Row>(
       sql`SELECT events.*, blobs.deflated, blobs.bytes FROM events LEFT JOIN blobs ON blobs.id = events.blob_id WHERE ${rest}`,
     )
-    return rows.map((row) => read(row))
+    return rows.map(asEvent)
   }
 
   #tell(event: Event): void {
@@ -128,7 +155,7 @@ interface Row {
   bytes?: Uint8Array | null
 }
 
-function read(row: Row): Event {
+function asEvent(row: Row): Event {
   const { seq, id, type, account_id, identity_id, created_at } = row
   const data = JSON.parse(row.data) as Record<string, unknown>
   if (row.bytes) Object.assign(data, JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')))

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import { request } from 'undici'
 import * as z from 'zod'
 import type { Log } from '../core/log.ts'
+import { postInside } from '../delivery/outside.ts'
 import { oneLine } from './authentication-results.ts'
 import type { Lookup } from './dns.ts'
 import type { Envelope } from './model.ts'
@@ -43,14 +43,13 @@ export async function blocklisted(address: string, lists: string[], lookup: Look
 /** Asks rspamd (`/checkv2`). Greylisting is left to nobody: the message is kept. Without an answer in time it is kept, and that is logged. */
 export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSettings, log?: Log): Promise<Opinion> {
   try {
-    const { statusCode, body } = await request(new URL('/checkv2', settings.url), {
-      method: 'POST',
+    const { status, text } = await postInside(new URL('/checkv2', settings.url), {
       headers: headersOf(envelope, settings.password),
       body: raw,
       signal: AbortSignal.timeout(settings.timeout),
+      limit: answerLimit,
     })
-    const text = await readAll(body)
-    if (statusCode !== 200) throw new Error(`rspamd answered ${statusCode}`)
+    if (status !== 200) throw new Error(`rspamd answered ${status}`)
     return opinionOf(Answer.parse(JSON.parse(text)))
   } catch (error) {
     log?.warn(
@@ -83,17 +82,6 @@ function headersOf(envelope: Envelope, password: string | undefined): string[] {
   if (password !== undefined) headers.push('Password', password)
   // Header values travel as Latin-1: UTF-8 octets go through it unchanged, line breaks and other controls do not.
   return headers.map((text) => Buffer.from(text.replace(/\p{Cc}/gu, ' ')).toString('latin1'))
-}
-
-async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    size += chunk.length
-    if (size > answerLimit) throw new Error('rspamd answered more than 1 MiB')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 async function isListed(name: string, lookup: Lookup): Promise<boolean> {

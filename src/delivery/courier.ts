@@ -1,0 +1,39 @@
+import type { Transaction } from '../store/database.ts'
+
+/** What became of an attempt: there, never, or not yet. */
+export type Outcome = 'done' | 'failed' | 'deferred'
+
+/** Carries one kind of load to its destination. */
+export interface Courier<Load = unknown> {
+  kind: string
+  /** Milliseconds to wait before each attempt; after as many attempts as it is long, the delivery has failed. */
+  schedule: readonly number[]
+  /** The part of a wait by which chance may make it shorter or longer: 0.1 is ± 10 %. */
+  jitter: number
+  /**
+   * Answers what the far side said. Throws Refused: never; anything else: later. Attempts are numbered from 1. When the signal aborts,
+   * the destination must hear nothing more.
+   */
+  deliver(load: Load, attempt: number, signal: AbortSignal): Promise<string>
+  /** In the transaction that records the attempt. */
+  settle?(tx: Transaction, load: Load, outcome: Outcome, answer: string): Promise<void>
+}
+
+/** The destination does not want it and never will: no further attempt. The message is the answer that is kept. */
+export class Refused extends Error {
+  constructor(answer: string) {
+    super(answer)
+    this.name = 'Refused'
+  }
+}
+
+/** Not this time. The message is the answer that is kept; `retryAfter` is the least wait in milliseconds, when the far side named one. */
+export class Later extends Error {
+  readonly retryAfter: number | undefined
+
+  constructor(answer: string, retryAfter?: number) {
+    super(answer)
+    this.name = 'Later'
+    this.retryAfter = retryAfter
+  }
+}

@@ -1,0 +1,189 @@
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import type { Outcome } from './courier.ts'
+import type { Claim, Flights } from './flights.ts'
+
+/** What leaves the box: `lane` is the destination that must not delay others. */
+export interface Shipment {
+  id: string
+  kind: string
+  lane: string
+  load: unknown
+}
+
+/** How an attempt is written down; without `next` there is no further one. */
+export interface Result {
+  outcome: Outcome | 'interrupted'
+  answer: string
+  /** When the next attempt is due, ISO 8601. */
+  next?: string
+}
+
+/** Deliveries claimed, or rows cleared, in one transaction at most: it must not hold the event loop. */
+const slice = 64
+
+/** The queue's tables: each change of a delivery also keeps its lane's next due time. */
+export class Ledger {
+  async add(tx: Transaction, { id, kind, lane, load }: Shipment, now: string): Promise<void> {
+    await tx.run(
+      sql`INSERT INTO deliveries_queue (id, kind, lane, load, due_at, created_at)
+        VALUES (${id}, ${kind}, ${lane}, ${JSON.stringify(load)}, ${now}, ${now})`,
+    )
+    await this.#due(tx, kind, lane, now)
+  }
+
+  /** From the beginning of the schedule. Answers false when an attempt is under way. */
+  async again(tx: Transaction, id: string, now: string): Promise<boolean> {
+    const row = await tx.get<{ kind: string; lane: string }>(
+      sql`UPDATE deliveries_queue SET state = 'waiting', tries = 0, due_at = ${now}, ended_at = NULL
+        WHERE id = ${id} AND state <> 'running' RETURNING kind, lane`,
+    )
+    if (row) await this.#due(tx, row.kind, row.lane, now)
+    return row !== undefined
+  }
+
+  /** Nothing is taken from this lane any more; what is in it is cleared later. */
+  async close(tx: Transaction, kind: string, lane: string): Promise<void> {
+    await tx.run(
+      sql`INSERT INTO delivery_lanes (kind, lane, due_at, closed) VALUES (${kind}, ${lane}, NULL, 1)
+        ON CONFLICT DO UPDATE SET due_at = NULL, closed = 1`,
+    )
+  }
+
+  /** When the next delivery is due for which there is room. */
+  async nextDue(reader: Reader, flights: Flights): Promise<string | undefined> {
+    const dues: string[] = []
+    for (const sound of [true, false]) {
+      if (flights.room(sound) <= 0) continue
+      const row = await reader.get<{ due_at: string }>(
+        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${Number(sound)} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
+      )
+      if (row) dues.push(row.due_at)
+    }
+    return dues.toSorted()[0]
+  }
+
+  /** Takes what is due, a little from each lane, and writes down that an attempt begins. */
+  async claim(tx: Transaction, now: string, flights: Flights): Promise<Claim[]> {
+    const claims: Claim[] = []
+    for (const sound of [true, false]) {
+      const room = (): number => Math.min(flights.room(sound) - claims.length, slice - claims.length)
+      if (room() <= 0) continue
+      const lanes = await tx.all<{ kind: string; lane: string }>(
+        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${Number(sound)} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
+      )
+      for (const { kind, lane } of lanes) {
+        const width = flights.roomIn(kind, lane, sound)
+        const taken = await this.#take(tx, { kind, lane, sound }, now, Math.min(width, room()))
+        claims.push(...taken)
+        // a full lane is looked at again when one of its attempts is over
+        await this.#settle(tx, kind, lane, taken.length >= width ? sql`NULL` : earliest(kind, lane))
+      }
+    }
+    return claims
+  }
+
+  /** Writes down how an attempt went. */
+  async record(tx: Transaction, claim: Claim, { outcome, answer, next }: Result, now: string): Promise<void> {
+    const { seq, kind, lane, attempt_seq, tries } = claim
+    await tx.run(
+      sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer} WHERE seq = ${attempt_seq}`,
+    )
+    if (next === undefined) {
+      const state = outcome === 'done' ? 'done' : 'failed'
+      await tx.run(sql`UPDATE deliveries_queue SET state = ${state}, tries = ${tries}, ended_at = ${now} WHERE seq = ${seq}`)
+    } else {
+      // an attempt that we cut off ourselves does not count
+      const counted = outcome === 'interrupted' ? tries - 1 : tries
+      await tx.run(sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${next} WHERE seq = ${seq}`)
+    }
+    const sound = outcome === 'done' ? sql`1` : outcome === 'deferred' ? sql`0` : sql`sound`
+    await this.#settle(tx, kind, lane, earliest(kind, lane), sound)
+  }
+
+  /** What a former run had under way is due again, under the same id. Answers how many. */
+  async recover(tx: Transaction, now: string): Promise<number> {
+    const rows = await tx.all<{ seq: number; kind: string; lane: string }>(
+      sql`UPDATE deliveries_queue SET state = 'waiting', due_at = ${now} WHERE state = 'running' RETURNING seq, kind, lane`,
+    )
+    for (const { seq, kind, lane } of rows) {
+      await tx.run(
+        sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = 'interrupted' WHERE delivery_seq = ${seq} AND outcome IS NULL`,
+      )
+      await this.#settle(tx, kind, lane, earliest(kind, lane))
+    }
+    return rows.length
+  }
+
+  /** Clears a little of what closed lanes hold and of what ended before `horizon`. Answers whether there is more. */
+  async clear(database: Database, horizon: string): Promise<boolean> {
+    const closed = await database.get<{ kind: string; lane: string }>(
+      sql`SELECT kind, lane FROM delivery_lanes WHERE closed = 1 LIMIT 1`,
+    )
+    const old = sql`SELECT seq FROM deliveries_queue WHERE ended_at < ${horizon} LIMIT ${slice}`
+    const orphaned =
+      closed && sql`SELECT seq FROM deliveries_queue WHERE kind = ${closed.kind} AND lane = ${closed.lane} LIMIT ${slice}`
+    if (!closed && !(await database.get(old))) return false
+    return database.transaction(async (tx) => {
+      let { changes } = await tx.run(sql`DELETE FROM deliveries_queue WHERE seq IN (${orphaned ?? old})`)
+      if (closed && changes < slice) {
+        changes += (await tx.run(sql`DELETE FROM delivery_lanes WHERE kind = ${closed.kind} AND lane = ${closed.lane}`)).changes
+      }
+      return changes > 0
+    })
+  }
+
+  /** Lanes in which something waits although they have no due time (there should be none) get one; lanes that hold nothing go. */
+  async mend(tx: Transaction): Promise<void> {
+    await tx.run(
+      sql`UPDATE delivery_lanes SET due_at = (SELECT min(due_at) FROM deliveries_queue AS d
+        WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.state = 'waiting') WHERE due_at IS NULL AND closed = 0`,
+    )
+    await tx.run(
+      sql`DELETE FROM delivery_lanes WHERE due_at IS NULL AND closed = 0 AND NOT EXISTS
+        (SELECT 1 FROM deliveries_queue AS d WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane)`,
+    )
+  }
+
+  async #take(
+    tx: Transaction,
+    { kind, lane, sound }: Pick<Claim, 'kind' | 'lane' | 'sound'>,
+    now: string,
+    limit: number,
+  ): Promise<Claim[]> {
+    if (limit <= 0) return []
+    const rows = await tx.all<{ seq: number; load: string; attempts: number; tries: number }>(
+      sql`SELECT seq, load, attempts, tries FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting'
+        AND due_at <= ${now} ORDER BY due_at, seq LIMIT ${limit}`,
+    )
+    const claims: Claim[] = []
+    for (const { seq, load, attempts, tries } of rows) {
+      const attempt = attempts + 1
+      await tx.run(
+        sql`UPDATE deliveries_queue SET state = 'running', attempts = ${attempt}, tries = ${tries + 1} WHERE seq = ${seq}`,
+      )
+      const made = await tx.get<{ seq: number }>(
+        sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at) VALUES (${seq}, ${attempt}, ${now}) RETURNING seq`,
+      )
+      claims.push({ seq, kind, lane, load, attempt, tries: tries + 1, attempt_seq: made!.seq, sound })
+    }
+    return claims
+  }
+
+  async #due(tx: Transaction, kind: string, lane: string, now: string): Promise<void> {
+    await tx.run(
+      sql`INSERT INTO delivery_lanes (kind, lane, due_at) VALUES (${kind}, ${lane}, ${now}) ON CONFLICT DO UPDATE
+        SET due_at = CASE WHEN closed = 1 THEN NULL ELSE min(coalesce(due_at, excluded.due_at), excluded.due_at) END`,
+    )
+  }
+
+  async #settle(tx: Transaction, kind: string, lane: string, due: Sql, sound: Sql = sql`sound`): Promise<void> {
+    await tx.run(
+      sql`UPDATE delivery_lanes SET due_at = ${due}, sound = ${sound} WHERE kind = ${kind} AND lane = ${lane} AND closed = 0`,
+    )
+  }
+}
+
+function earliest(kind: string, lane: string): Sql {
+  return sql`(SELECT min(due_at) FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting')`
+}

@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Job } from '../core/cron.ts'
+import { newId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { waitAfter } from './backoff.ts'
+import type { Courier } from './courier.ts'
+import { Later, Refused } from './courier.ts'
+import { Flights } from './flights.ts'
+import type { Claim } from './flights.ts'
+import { Ledger } from './ledger.ts'
+import type { Result, Shipment } from './ledger.ts'
+
+interface Needs {
+  database: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  /** 0 to 1, for jitter. */
+  random?: () => number
+  /** Longest time in milliseconds that attempts under way have to end by themselves when the box stops; 3 s. */
+  grace?: number
+}
+
+/** How long ended deliveries are kept, in milliseconds. */
+const kept = 30 * 24 * 60 * 60 * 1000
+
+/** setTimeout takes no more. */
+const longestTimer = 2 ** 31 - 1
+
+/**
+ * What leaves the box: durable from the transaction that enqueued it until it is done or has failed. Every attempt is on disk before it is
+ * made, so after a crash it is made again, under the same id. Few attempts at a time to one lane, so none delays another.
+ */
+export class Queue {
+  readonly #needs: Needs
+  readonly #couriers = new Map<string, Courier>()
+  readonly #ledger = new Ledger()
+  readonly #flights = new Flights()
+  readonly #outcomes
+  #state: 'idle' | 'open' | 'stopping' = 'idle'
+  #timer: NodeJS.Timeout | undefined
+  #pumping: Promise<void> | undefined
+  #again = false
+
+  constructor(needs: Needs) {
+    this.#needs = needs
+    const { metrics } = needs
+    this.#outcomes = metrics.counter('pillarbox_delivery_attempts_total', 'Attempts to deliver', ['kind', 'outcome'])
+    metrics.gauge(
+      'pillarbox_deliveries',
+      'Deliveries that wait in the queue, and attempts under way',
+      async (gauge) => {
+        const row = await needs.database.get<{ n: number }>(
+          sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'waiting'`,
+        )
+        gauge.labels('waiting').set(row!.n)
+        gauge.labels('under_way').set(this.#flights.size)
+      },
+      ['state'],
+    )
+  }
+
+  /** The safety net beside the timer, and the clearing of what is over. */
+  get jobs(): Job[] {
+    return [
+      { name: 'sweep-deliveries', schedule: '* * * * *', run: async () => this.wake() },
+      { name: 'clear-deliveries', schedule: '23 * * * *', run: () => this.clear() },
+    ]
+  }
+
+  /** Before `start`. */
+  add(courier: Courier): void {
+    this.#couriers.set(courier.kind, courier)
+  }
+
+  /** Enqueues in the caller's transaction; it leaves once that is on disk. Answers the delivery's id. */
+  async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>): Promise<string> {
+    const id = newId('dlv')
+    await this.#ledger.add(tx, { ...shipment, id }, this.#now())
+    tx.afterCommit(() => this.wake())
+    return id
+  }
+
+  /** Sends a delivery once more, from the beginning of its schedule. Answers false when an attempt is under way. */
+  async again(tx: Transaction, id: string): Promise<boolean> {
+    tx.afterCommit(() => this.wake())
+    return this.#ledger.again(tx, id, this.#now())
+  }
+
+  /** Nothing in this lane is begun once the transaction is committed; `silence` ends what is under way. */
+  async close(tx: Transaction, kind: string, lane: string): Promise<void> {
+    await this.#ledger.close(tx, kind, lane)
+  }
+
+  /** Cuts off what is under way to a lane; when it resolves, the destination hears nothing more of it. */
+  silence(kind: string, lane: string): Promise<void> {
+    return this.#flights.end({ kind, lane })
+  }
+
+  async start(): Promise<void> {
+    const { database, log } = this.#needs
+    const recovered = await database.transaction((tx) => this.#ledger.recover(tx, this.#now()))
+    if (recovered > 0) log.info({ recovered }, 'deliveries that were cut off are tried again')
+    this.#state = 'open'
+    this.wake()
+  }
+
+  /** Begins nothing more; what is under way has a moment to end, and is then cut off and due again at the next start. */
+  async stop(): Promise<void> {
+    this.#state = 'stopping'
+    clearTimeout(this.#timer)
+    await this.#pumping
+    const { grace = 3000 } = this.#needs
+    const patience = new AbortController()
+    await Promise.race([this.#flights.landed(), sleep(grace, undefined, { signal: patience.signal }).catch(() => undefined)])
+    patience.abort()
+    await this.#flights.end()
+  }
+
+  /** Looks for what is due; costs one read when nothing is. */
+  wake(): void {
+    if (this.#state !== 'open') return
+    this.#again = true
+    this.#pumping ??= this.#pump().finally(() => {
+      this.#pumping = undefined
+      if (this.#again) this.wake()
+    })
+  }
+
+  /** Removes what ended long ago and what closed lanes still hold, a little at a time. */
+  async clear(): Promise<void> {
+    const { database, clock } = this.#needs
+    const horizon = iso(clock.now() - kept)
+    while (this.#state === 'open' && (await this.#ledger.clear(database, horizon))) await sleep(5)
+    await database.transaction((tx) => this.#ledger.mend(tx))
+    this.wake()
+  }
+
+  async #pump(): Promise<void> {
+    const { database, log } = this.#needs
+    clearTimeout(this.#timer)
+    try {
+      while (this.#state === 'open') {
+        this.#again = false
+        const next = await this.#ledger.nextDue(database, this.#flights)
+        if (next === undefined) return
+        if (next > this.#now()) return this.#sleepUntil(next)
+        const claims = await database.transaction((tx) => this.#ledger.claim(tx, this.#now(), this.#flights))
+        for (const claim of claims) this.#flights.begin(claim, this.#fly, this.#record)
+      }
+    } catch (error) {
+      log.error({ err: error }, 'the queue could not be read; it is looked at again')
+      this.#again = false
+      this.#timer = setTimeout(() => this.wake(), 1000)
+    }
+  }
+
+  #sleepUntil(due: string): void {
+    const wait = Math.min(Math.max(Date.parse(due) - this.#needs.clock.now(), 1), longestTimer)
+    this.#timer = setTimeout(() => this.wake(), wait)
+  }
+
+  readonly #fly = async (claim: Claim, signal: AbortSignal): Promise<Result> => {
+    const { clock, random = Math.random, log } = this.#needs
+    const courier = this.#couriers.get(claim.kind)
+    try {
+      if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
+      return { outcome: 'done', answer: await courier.deliver(JSON.parse(claim.load), claim.attempt, signal) }
+    } catch (error) {
+      const answer = error instanceof Error ? error.message : String(error)
+      if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
+      if (error instanceof Refused) return { outcome: 'failed', answer }
+      if (!(error instanceof Later)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'a courier failed')
+      const asked = error instanceof Later ? error.retryAfter : undefined
+      const wait = courier && waitAfter(claim.tries, courier, random(), asked)
+      if (wait === undefined) return { outcome: 'failed', answer }
+      return { outcome: 'deferred', answer, next: iso(clock.now() + wait) }
+    }
+  }
+
+  readonly #record = async (claim: Claim, result: Result): Promise<void> => {
+    const { database, log } = this.#needs
+    const courier = this.#couriers.get(claim.kind)
+    // what was delivered must not be delivered again because the disk was full for a while
+    for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
+      try {
+        await database.transaction(async (tx) => {
+          await this.#ledger.record(tx, claim, result, this.#now())
+          const { outcome, answer } = result
+          if (outcome !== 'interrupted') await courier?.settle?.(tx, JSON.parse(claim.load), outcome, answer)
+        })
+        break
+      } catch (error) {
+        log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'the end of an attempt could not be written down')
+        if (this.#state === 'stopping') return
+        await sleep(wait, undefined, { ref: false })
+      }
+    }
+    this.#outcomes.labels(claim.kind, result.outcome).inc()
+    this.wake()
+  }
+
+  #now(): string {
+    return iso(this.#needs.clock.now())
+  }
+}

@@ -1,0 +1,144 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { retryAfter } from '../delivery/backoff.ts'
+import { Later, Refused } from '../delivery/courier.ts'
+import type { Courier, Outcome } from '../delivery/courier.ts'
+import { Unreachable } from '../delivery/outside.ts'
+import type { Outside, OutsideAnswer } from '../delivery/outside.ts'
+import type { EventLog } from '../events/log.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { envelopeOf } from '../timeline/model.ts'
+import { disable, kind, readHeaders } from './row.ts'
+import type { Load, WebhookRow } from './row.ts'
+import type { Sealed } from './secret.ts'
+import { signatureHeaders } from './signature.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  outside: Outside
+  sealed: Sealed
+  version: string
+}
+
+/** What is kept of an attempt, as the queue's answer. */
+export interface Heard {
+  status: number | null
+  body: string | null
+  error: string | null
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** Longest time in milliseconds until the whole answer is there. */
+const patience = 15 * second
+
+/** Nothing but failure for as long, in milliseconds, switches a webhook off. */
+const endurance = 5 * 24 * hour
+
+/** Bodies that many webhooks get at one time are made once; milliseconds they are kept for that. */
+const shared = 1000
+
+/** Signs an event and posts it: 2xx is success, a redirect is none, 410 switches the webhook off. */
+export class WebhookCourier implements Courier<Load> {
+  readonly kind = kind
+  readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+  readonly jitter = 0.1
+  readonly #parts: Parts
+  readonly #bodies = new Map<string, Promise<string | undefined>>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async deliver(load: Load, _attempt: number, signal: AbortSignal): Promise<string> {
+    const { database, outside, clock } = this.#parts
+    const body = await this.#body(load.event_id)
+    if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
+    // read last, so that what was switched off or deleted meanwhile is not told
+    const webhook = await database.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
+    if (webhook?.active !== 1) throw new Refused(heard({ error: 'the webhook is switched off' }))
+    let answer: OutsideAnswer
+    try {
+      answer = await outside.post(webhook.url, {
+        headers: this.#headers(webhook, load, body),
+        body: Buffer.from(body),
+        deadline: patience,
+        signal,
+      })
+    } catch (error) {
+      if (error instanceof Unreachable) throw new Later(heard({ error: error.message }))
+      throw error
+    }
+    const said = heard({ status: answer.status, body: answer.body })
+    if (answer.status >= 200 && answer.status < 300) return said
+    if (answer.status === 410) throw new Refused(said)
+    throw new Later(said, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
+  }
+
+  /** Counts how long nothing but failure came back, and draws the consequence. */
+  async settle(tx: Transaction, load: Load, outcome: Outcome, answer: string): Promise<void> {
+    const { events, clock } = this.#parts
+    // the usual case, and the one that must be cheap
+    if (outcome === 'done') {
+      await tx.run(sql`UPDATE webhooks SET failing_since = NULL WHERE id = ${load.webhook_id} AND failing_since IS NOT NULL`)
+      return
+    }
+    const webhook = await tx.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
+    if (webhook?.active !== 1) return
+    const failing_since = webhook.failing_since ?? iso(clock.now())
+    if (webhook.failing_since === null) {
+      await tx.run(sql`UPDATE webhooks SET failing_since = ${failing_since} WHERE id = ${webhook.id}`)
+    }
+    const after = { ...webhook, failing_since }
+    if (readAnswer(answer).status === 410) await disable(tx, events, clock.now(), after, 'gone')
+    else if (clock.now() - Date.parse(failing_since) >= endurance) {
+      await disable(tx, events, clock.now(), after, 'failing')
+    }
+  }
+
+  #headers(webhook: WebhookRow, load: Load, body: string): Record<string, string> {
+    const { sealed, clock, version } = this.#parts
+    const { id, previous_secret, previous_expires_at } = webhook
+    const former = previous_secret !== null && previous_expires_at !== null && previous_expires_at > iso(clock.now())
+    return {
+      ...readHeaders(webhook, sealed),
+      'Content-Type': 'application/json',
+      'User-Agent': `Pillarbox/${version}`,
+      ...signatureHeaders(
+        { id: load.event_id, timestamp: Math.floor(clock.now() / 1000), body },
+        sealed.read(id, webhook.secret),
+        former ? sealed.read(id, previous_secret) : null,
+      ),
+    }
+  }
+
+  // read anew for each try: what was deleted since then is not told
+  #body(eventId: string): Promise<string | undefined> {
+    const known = this.#bodies.get(eventId)
+    if (known) return known
+    const made = this.#parts.events.find(eventId).then((event) => event && JSON.stringify(envelopeOf(event)))
+    this.#bodies.set(eventId, made)
+    setTimeout(() => this.#bodies.delete(eventId), shared).unref()
+    return made
+  }
+}
+
+/** What a webhook's endpoint answered, from the queue's record; of an attempt that failed before, only the error. */
+export function readAnswer(answer: string | null): Heard {
+  if (answer === null) return { status: null, body: null, error: null }
+  try {
+    return JSON.parse(answer) as Heard
+  } catch {
+    // a sentence of the queue's own
+    return { status: null, body: null, error: answer }
+  }
+}
+
+function heard(part: Partial<Heard>): string {
+  return JSON.stringify({ status: null, body: null, error: null, ...part })
+}

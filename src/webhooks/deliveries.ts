@@ -1,0 +1,103 @@
+import type { Cursors } from '../core/cursor.ts'
+import { conflict } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
+import { findDelivery, listDeliveries } from '../delivery/history.ts'
+import type { Attempt, Delivery } from '../delivery/history.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Database } from '../store/database.ts'
+import { readAnswer } from './courier.ts'
+import type { WebhookDelivery } from './model.ts'
+import { webhookTest } from './model.ts'
+import { kind, rowOf } from './row.ts'
+import type { Load, WebhookRow } from './row.ts'
+
+interface Parts {
+  database: Database
+  cursors: Cursors
+  events: EventLog
+  queue: Queue
+}
+
+/** What was sent to each webhook, and what it answered. */
+export class WebhookDeliveries {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async list(
+    caller: Caller,
+    id: string,
+    paging: Paging,
+  ): Promise<{ data: WebhookDelivery[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, cursors } = this.#parts
+    await rowOf(database, caller, id)
+    const list = await listDeliveries(database, cursors, { kind, lane: id }, paging)
+    return { ...list, data: list.data.map(shown) }
+  }
+
+  /** The same event with the same id once more, now, and from the beginning of the schedule. */
+  redeliver(caller: Caller, id: string, deliveryId: string): Promise<WebhookDelivery> {
+    const { database, queue } = this.#parts
+    return database.transaction(async (tx) => {
+      requireActive(await rowOf(tx, caller, id))
+      await findDelivery(tx, { kind, lane: id }, deliveryId)
+      if (!(await queue.again(tx, deliveryId))) throw conflict('An attempt is under way.', { code: 'delivery_under_way' })
+      return shown(await findDelivery(tx, { kind, lane: id }, deliveryId))
+    })
+  }
+
+  /** An event of its own, for this webhook alone. */
+  test(caller: Caller, id: string): Promise<WebhookDelivery> {
+    const { database, events, queue } = this.#parts
+    return database.transaction(async (tx) => {
+      const { account_id, identity_id, ...webhook } = await rowOf(tx, caller, id)
+      requireActive(webhook)
+      const event = await events.append(tx, webhookTest, { account_id, identity_id, data: { webhook_id: id } })
+      const load: Load = { webhook_id: id, event_id: event.id, event: event.type }
+      return shown(await findDelivery(tx, { kind, lane: id }, await queue.enqueue(tx, { kind, lane: id, load })))
+    })
+  }
+}
+
+function requireActive({ active }: Pick<WebhookRow, 'active'>): void {
+  if (active !== 1) throw conflict('The webhook is switched off; set active to true first.', { code: 'webhook_inactive' })
+}
+
+const statuses = { waiting: 'pending', running: 'pending', done: 'delivered', failed: 'failed' } as const
+
+function shown(delivery: Delivery): WebhookDelivery {
+  const { webhook_id, event_id, event } = delivery.load as Load
+  const attempts = delivery.attempts.map(attemptShown)
+  const last = attempts.findLast(({ ended_at }) => ended_at !== null)
+  return {
+    id: delivery.id,
+    webhook_id,
+    event_id,
+    event,
+    status: statuses[delivery.state],
+    attempts,
+    response_status: last?.response_status ?? null,
+    response_body: last?.response_body ?? null,
+    next_attempt_at: delivery.state === 'waiting' ? delivery.due_at : null,
+    created_at: delivery.created_at,
+  }
+}
+
+const outcomes = { done: 'delivered', failed: 'failed', deferred: 'failed', interrupted: 'interrupted' } as const
+
+function attemptShown({ number, started_at, ended_at, outcome, answer }: Attempt): WebhookDelivery['attempts'][number] {
+  const { status, body, error } = readAnswer(answer)
+  return {
+    number,
+    status: outcome === null ? 'pending' : outcomes[outcome],
+    started_at,
+    ended_at,
+    response_status: status,
+    response_body: body,
+    error,
+  }
+}

@@ -1,0 +1,159 @@
+import * as z from 'zod'
+import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+import { isSecret } from './secret.ts'
+
+const Url = z
+  .string()
+  .min(1)
+  .max(2048, { error: 'must be at most 2048 characters' })
+  .meta({ description: 'https, without credentials, at a public address; the operator may allow more' })
+
+const Events = z
+  .array(z.string().min(1).max(64))
+  .min(1, { error: 'must name at least one event, or *' })
+  .max(64)
+  .transform((names) => [...new Set(names)])
+  .meta({
+    override: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 64 },
+    description: 'names of events, such as email.received; * for all that the key making the webhook may read',
+  })
+
+/** What HTTP, the signature or we ourselves say. */
+const ours = new Set(
+  'accept-encoding connection content-encoding content-length content-type cookie expect host keep-alive te trailer transfer-encoding upgrade user-agent'.split(
+    ' ',
+  ),
+)
+
+const Headers = z
+  .record(
+    z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, { error: 'must be the name of a header' }),
+    z.string().regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,1022}[\x21-\x7e])?$/, {
+      error: 'must be 1 to 1024 printable ASCII characters, no space at either end',
+    }),
+  )
+  .refine((headers) => Object.keys(headers).length <= 20, { error: 'must be at most 20' })
+  .refine(
+    (headers) =>
+      Object.keys(headers).every((name) => !ours.has(name.toLowerCase()) && !/^(?:webhook-|x-service-|proxy-)/i.test(name)),
+    {
+      error: `must not set ${[...ours].join(', ')}, nor any of webhook-*, x-service-* and proxy-*`,
+    },
+  )
+  .refine((headers) => new Set(Object.keys(headers).map((name) => name.toLowerCase())).size === Object.keys(headers).length, {
+    error: 'must not name a header twice',
+  })
+  .meta({ override: { type: 'object', additionalProperties: { type: 'string' } }, description: 'sent with every delivery' })
+
+const Description = z.string().max(500)
+
+const Secret = z
+  .string()
+  .refine(isSecret, {
+    error: 'must be 16 to 256 printable ASCII characters; one that begins with whsec_ goes on with base64 of 16 bytes or more',
+  })
+  .meta({ override: { type: 'string', minLength: 16, maxLength: 256 } })
+
+/** Where events are sent. The secret is never in it. */
+export const Webhook = z
+  .object({
+    id: Id('whk'),
+    url: z.string(),
+    events: z.array(z.string()),
+    active: z.boolean(),
+    identity_id: Id('ident').nullable().meta({ description: 'only events of this identity' }),
+    description: z.string().nullable(),
+    headers: z.record(z.string(), z.string()),
+    failing_since: Timestamp.nullable().meta({ description: 'the first of the attempts since the last success' }),
+    disabled_at: Timestamp.nullable(),
+    disabled_reason: z
+      .enum(['gone', 'failing', 'identity_deleted'])
+      .nullable()
+      .meta({ description: 'why the box switched it off: it answered 410, failed for 5 days, or its identity was deleted' }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Webhook' })
+export type Webhook = z.output<typeof Webhook>
+
+/** The answer that shows the secret: on creation and rotation. */
+export const WebhookWithSecret = z
+  .object({ ...Webhook.shape, secret: z.string().meta({ description: 'shown this once' }) })
+  .meta({ id: 'WebhookWithSecret' })
+
+export const NewWebhook = z
+  .strictObject({
+    url: Url,
+    events: Events,
+    secret: Secret.optional().meta({ description: 'made when left out' }),
+    active: z.boolean().default(true),
+    identity_id: Id('ident').nullish().meta({ description: 'only events of this identity' }),
+    description: Description.nullish(),
+    headers: Headers.optional(),
+  })
+  .meta({ id: 'NewWebhook' })
+export type NewWebhook = z.output<typeof NewWebhook>
+
+export const WebhookChange = z
+  .strictObject({
+    url: Url.optional(),
+    events: Events.optional(),
+    active: z.boolean().optional(),
+    identity_id: Id('ident').nullable().optional(),
+    description: Description.nullable().optional(),
+    headers: Headers.optional().meta({ description: 'replaces all of them' }),
+  })
+  .meta({ id: 'WebhookChange' })
+export type WebhookChange = z.output<typeof WebhookChange>
+
+export const SecretRotation = z
+  .strictObject({ secret: Secret.optional().meta({ description: 'made when left out' }) })
+  .meta({ id: 'SecretRotation' })
+
+const Attempt = z.object({
+  number: z.int(),
+  status: z.enum(['pending', 'delivered', 'failed', 'interrupted']),
+  started_at: Timestamp,
+  ended_at: Timestamp.nullable(),
+  response_status: z.int().nullable(),
+  response_body: z.string().nullable(),
+  error: z.string().nullable(),
+})
+
+/** One event on its way to one webhook. */
+export const WebhookDelivery = z
+  .object({
+    id: Id('dlv'),
+    webhook_id: Id('whk'),
+    event_id: Id('evt'),
+    event: z.string(),
+    status: z.enum(['pending', 'delivered', 'failed']),
+    attempts: z.array(Attempt).meta({ description: 'oldest first' }),
+    response_status: z.int().nullable().meta({ description: 'of the last attempt that ended' }),
+    response_body: z.string().nullable().meta({ description: 'its first KiB' }),
+    next_attempt_at: Timestamp.nullable(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'WebhookDelivery' })
+export type WebhookDelivery = z.output<typeof WebhookDelivery>
+
+export const DeliveryFilter = Paging
+
+// headers may hold a receiver's own secrets, and the log is not sealed
+const { headers: _, ...told } = Webhook.shape
+export const WebhookTold = z.object(told)
+export type WebhookTold = z.output<typeof WebhookTold>
+
+export const webhookDisabled = eventType(
+  'webhook.disabled',
+  ['identities:read'],
+  'A webhook was switched off: it answered 410, failed for 5 days, or its identity was deleted.',
+  WebhookTold,
+)
+export const webhookTest = eventType(
+  'webhook.test',
+  ['identities:read'],
+  'Somebody asked for a test; only the webhook in question hears it.',
+  z.object({ webhook_id: Id('whk') }),
+)

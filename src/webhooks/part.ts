@@ -1,0 +1,71 @@
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Seal } from '../core/seal.ts'
+import type { Courier } from '../delivery/courier.ts'
+import { Outside } from '../delivery/outside.ts'
+import type { OutsideSettings } from '../delivery/outside.ts'
+import type { Queue } from '../delivery/queue.ts'
+import { resolver } from '../delivery/resolve.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventTypes } from '../events/catalogue.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Part } from '../part.ts'
+import type { Database } from '../store/database.ts'
+import { WebhookCourier } from './courier.ts'
+import { WebhookDeliveries } from './deliveries.ts'
+import { EventNames } from './event-names.ts'
+import { Fanout } from './fanout.ts'
+import { webhookDisabled, webhookTest } from './model.ts'
+import { routes } from './routes.ts'
+import { Sealed } from './secret.ts'
+import { Webhooks } from './webhooks.ts'
+
+interface Needs {
+  database: Database
+  events: EventLog
+  types: EventTypes
+  clock: Clock
+  cursors: Cursors
+  queue: Queue
+  seal: Seal
+  log: Log
+  config: Config
+  version: string
+}
+
+/** The log, as it reaches other people's servers. */
+export class WebhooksPart implements Part {
+  readonly name = 'webhooks'
+  readonly events = [webhookDisabled, webhookTest]
+  readonly routes: AnyRoute[]
+  readonly couriers: Courier[]
+  readonly #fanout: Fanout
+  readonly #outside: Outside
+
+  constructor(needs: Needs) {
+    this.#outside = new Outside(outsideSettings(needs.config))
+    const common = { ...needs, names: new EventNames(needs.types), outside: this.#outside, sealed: new Sealed(needs.seal) }
+    this.routes = routes(new Webhooks(common), new WebhookDeliveries(common))
+    this.couriers = [new WebhookCourier(common)]
+    this.#fanout = new Fanout(common)
+  }
+
+  async start(): Promise<void> {
+    this.#fanout.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#fanout.stop()
+    await this.#outside.close()
+  }
+
+  reload(config: Config): void {
+    this.#outside.reload(outsideSettings(config))
+  }
+}
+
+function outsideSettings({ webhooks, dns }: Config): OutsideSettings {
+  return { ...webhooks, resolve: resolver(dns) }
+}

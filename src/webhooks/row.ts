@@ -1,0 +1,94 @@
+import { iso } from '../core/clock.ts'
+import { notFound } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import { sql } from '../store/database.ts'
+import type { Reader, Transaction } from '../store/database.ts'
+import type { Webhook, WebhookTold } from './model.ts'
+import { webhookDisabled } from './model.ts'
+import type { Sealed } from './secret.ts'
+
+/** The kind of its deliveries in the queue; the lane is the webhook's id. */
+export const kind = 'webhook'
+
+/** What waits in the queue. */
+export interface Load {
+  webhook_id: string
+  event_id: string
+  event: string
+}
+
+export interface WebhookRow {
+  seq: number
+  id: string
+  account_id: string
+  identity_id: string | null
+  url: string
+  events: string
+  scopes: string
+  active: number
+  description: string | null
+  headers: Uint8Array | null
+  secret: Uint8Array
+  previous_secret: Uint8Array | null
+  previous_expires_at: string | null
+  failing_since: string | null
+  disabled_at: string | null
+  disabled_reason: Webhook['disabled_reason']
+  after_seq: number
+  created_at: string
+  updated_at: string
+}
+
+/** The row of a webhook the caller may see; throws Fault not_found. A bound key sees only those of its identity. */
+export async function rowOf(reader: Reader, caller: Caller, id: string): Promise<WebhookRow> {
+  const row = await reader.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${id} AND account_id = ${caller.account_id}`)
+  if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('webhook')
+  return row
+}
+
+/** Switches webhooks off for a reason of our own, and says so in the log. */
+export async function disable(
+  tx: Transaction,
+  events: EventLog,
+  now: number,
+  row: WebhookRow,
+  reason: NonNullable<Webhook['disabled_reason']>,
+): Promise<void> {
+  const at = iso(now)
+  await tx.run(
+    sql`UPDATE webhooks SET active = 0, disabled_at = ${at}, disabled_reason = ${reason}, updated_at = ${at} WHERE id = ${row.id}`,
+  )
+  const { account_id, identity_id } = row
+  const data = told({ ...row, active: 0, disabled_at: at, disabled_reason: reason, updated_at: at })
+  await events.append(tx, webhookDisabled, { account_id, identity_id, data })
+}
+
+export function shown(row: WebhookRow, sealed: Sealed): Webhook {
+  return { ...told(row), headers: readHeaders(row, sealed) }
+}
+
+export function sealHeaders(sealed: Sealed, id: string, headers: Record<string, string>): Buffer | null {
+  return Object.keys(headers).length === 0 ? null : sealed.write(id, JSON.stringify(headers))
+}
+
+export function readHeaders({ id, headers }: Pick<WebhookRow, 'id' | 'headers'>, sealed: Sealed): Record<string, string> {
+  return headers === null ? {} : (JSON.parse(sealed.read(id, headers)) as Record<string, string>)
+}
+
+function told(row: WebhookRow): WebhookTold {
+  const { id, url, identity_id, description, failing_since, disabled_at, disabled_reason, created_at, updated_at } = row
+  return {
+    id,
+    url,
+    events: JSON.parse(row.events) as string[],
+    active: row.active === 1,
+    identity_id,
+    description,
+    failing_since,
+    disabled_at,
+    disabled_reason,
+    created_at,
+    updated_at,
+  }
+}

@@ -1,0 +1,276 @@
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { Metrics } from '../../src/core/metrics.ts'
+import type { Courier, Outcome } from '../../src/delivery/courier.ts'
+import { Later, Refused } from '../../src/delivery/courier.ts'
+import { findDelivery } from '../../src/delivery/history.ts'
+import type { Delivery } from '../../src/delivery/history.ts'
+import { Queue } from '../../src/delivery/queue.ts'
+import { sql } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { opened, quiet } from '../store/opened.ts'
+import { folder } from '../support/folder.ts'
+import { HeldClock } from '../support/held-clock.ts'
+
+interface Parcel {
+  to: string
+  text: string
+}
+
+const second = 1000
+const hour = 3_600_000
+
+/** A courier that does as it is told, and remembers. */
+class Runner implements Courier<Parcel> {
+  readonly kind = 'parcel'
+  readonly schedule = [0, 5 * second, hour]
+  readonly jitter = 0.1
+  readonly carried: string[] = []
+  readonly settled: [string, Outcome, string][] = []
+  act: (parcel: Parcel, attempt: number, signal: AbortSignal) => Promise<string> = async () => 'thanks'
+
+  deliver(parcel: Parcel, attempt: number, signal: AbortSignal): Promise<string> {
+    this.carried.push(`${parcel.text} ${attempt}`)
+    return this.act(parcel, attempt, signal)
+  }
+
+  async settle(_tx: unknown, parcel: Parcel, outcome: Outcome, answer: string): Promise<void> {
+    this.settled.push([parcel.text, outcome, answer])
+  }
+}
+
+let file: string
+let database: SqliteDatabase
+let clock: HeldClock
+let runner: Runner
+let queue: Queue
+
+beforeEach(async () => {
+  const made = await opened(folder())
+  file = made.file
+  database = made.database
+  clock = new HeldClock()
+  runner = new Runner()
+  queue = fresh()
+  onTestFinished(async () => {
+    await queue.stop()
+    await database.close()
+  })
+})
+
+function fresh(): Queue {
+  const made = new Queue({ database, clock, log: quiet, metrics: new Metrics(), random: () => 0.5, grace: 20 })
+  made.add(runner)
+  return made
+}
+
+const put = (text: string, to = 'there'): Promise<string> =>
+  database.transaction((tx) => queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text } satisfies Parcel }))
+const look = (id: string, to = 'there'): Promise<Delivery> => findDelivery(database, { kind: 'parcel', lane: to }, id)
+const hang = (_parcel: Parcel, _attempt: number, signal: AbortSignal): Promise<string> =>
+  new Promise((_resolve, reject) => {
+    const cut = (): void => reject(new Error('cut'))
+    if (signal.aborted) cut()
+    else signal.addEventListener('abort', cut)
+  })
+
+const plan = async (query: ReturnType<typeof sql>): Promise<string> =>
+  (await database.all<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${query}`)).map(({ detail }) => detail).join('\n')
+
+test('what is enqueued leaves once it is on disk, and what the far side said is kept', async () => {
+  await queue.start()
+  const failing = database.transaction(async (tx) => {
+    await queue.enqueue(tx, { kind: 'parcel', lane: 'there', load: { to: 'there', text: 'never' } })
+    throw new Error('no')
+  })
+  await expect(failing).rejects.toThrow('no')
+  const id = await put('a')
+  await expect.poll(() => look(id)).toMatchObject({ state: 'done', attempts: [{ number: 1, outcome: 'done', answer: 'thanks' }] })
+  expect(runner.carried).toEqual(['a 1'])
+  expect(runner.settled).toEqual([['a', 'done', 'thanks']])
+})
+
+test('the attempt is on disk before it is made', async () => {
+  let during: Delivery | undefined
+  await queue.start()
+  const id = await put('a')
+  runner.act = async () => {
+    during = await look(id)
+    return 'thanks'
+  }
+  await expect.poll(() => runner.settled.length).toBe(1)
+  expect(during).toMatchObject({ state: 'running', attempts: [{ number: 1, outcome: null, ended_at: null }] })
+})
+
+test('one that fails for now is tried at exactly the times of the list, and then has failed', async () => {
+  runner.act = async () => {
+    throw new Later('busy')
+  }
+  await queue.start()
+  const id = await put('a')
+  await expect.poll(() => look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+  clock.advance(5 * second - 1)
+  queue.wake()
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  expect(runner.carried).toEqual(['a 1'])
+  clock.advance(1)
+  queue.wake()
+  await expect.poll(() => look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T11:05:05.000Z' })
+  clock.advance(hour)
+  queue.wake()
+  await expect.poll(() => look(id)).toMatchObject({ state: 'failed' })
+  clock.advance(1000 * hour)
+  queue.wake()
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  expect(runner.carried).toEqual(['a 1', 'a 2', 'a 3'])
+  expect(runner.settled.map(([, outcome]) => outcome)).toEqual(['deferred', 'deferred', 'failed'])
+  expect((await look(id)).attempts.map(({ answer }) => answer)).toEqual(['busy', 'busy', 'busy'])
+
+  // and once more from the beginning, when somebody asks
+  runner.act = async () => 'at last'
+  expect(await database.transaction((tx) => queue.again(tx, id))).toBe(true)
+  await expect.poll(() => look(id)).toMatchObject({ state: 'done', attempts: [{}, {}, {}, { number: 4, answer: 'at last' }] })
+})
+
+test('a refusal is final, a bug is not, and who asks for time gets it', async () => {
+  runner.act = async ({ text }) => {
+    if (text === 'unwanted') throw new Refused('no such person')
+    if (text === 'patience') throw new Later('in a while', 2 * hour)
+    throw new TypeError('a slip of ours')
+  }
+  await queue.start()
+  const [unwanted, patience, bug] = [await put('unwanted'), await put('patience'), await put('bug')]
+  await expect
+    .poll(() => look(unwanted))
+    .toMatchObject({ state: 'failed', attempts: [{ outcome: 'failed', answer: 'no such person' }] })
+  await expect.poll(() => look(patience)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T12:05:00.000Z' })
+  await expect
+    .poll(() => look(bug))
+    .toMatchObject({ state: 'waiting', attempts: [{ outcome: 'deferred', answer: 'a slip of ours' }] })
+})
+
+test('a lane has one under way until one went well, then four, and no lane waits for another', async () => {
+  const open = new Map<string, number>()
+  const most = new Map<string, number>()
+  const gates: (() => void)[] = []
+  let held = true
+  runner.act = async ({ to }, attempt, signal) => {
+    if (to === 'dead') return hang({ to, text: '' }, attempt, signal)
+    open.set(to, (open.get(to) ?? 0) + 1)
+    most.set(to, Math.max(most.get(to) ?? 0, open.get(to)!))
+    if (held && to === 'slow') await new Promise<void>((resolve) => gates.push(resolve))
+    open.set(to, open.get(to)! - 1)
+    return 'thanks'
+  }
+  await queue.start()
+  for (let count = 0; count < 20; count += 1) {
+    await put(`d${count}`, 'dead')
+    await put(`s${count}`, 'slow')
+  }
+  for (let count = 0; count < 20; count += 1) await put(`q${count}`, 'quick')
+  await expect.poll(() => runner.settled.filter(([text]) => text.startsWith('q')).length).toBe(20)
+  expect(runner.carried.filter((text) => text.startsWith('d'))).toEqual(['d0 1'])
+  expect(most.get('slow')).toBe(1)
+  gates.shift()!()
+  await expect.poll(() => gates.length).toBe(4)
+  expect(most.get('slow')).toBe(4)
+  held = false
+  for (const go of gates.splice(0)) go()
+  await expect.poll(() => runner.settled.filter(([text]) => text.startsWith('s')).length).toBe(20)
+  expect(most.get('slow')).toBe(4)
+})
+
+test('hundreds of lanes that hang leave room for those that do not', async () => {
+  runner.act = async (parcel, attempt, signal) => (parcel.to.startsWith('dead') ? hang(parcel, attempt, signal) : 'thanks')
+  await queue.start()
+  await put('known', 'good')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 400; count += 1) {
+      await queue.enqueue(tx, { kind: 'parcel', lane: `dead ${count}`, load: { to: `dead ${count}`, text: 'x' } })
+    }
+  })
+  await expect.poll(() => runner.carried.length).toBe(129)
+  for (let count = 0; count < 10; count += 1) await put(`good ${count}`, 'good')
+  await expect.poll(() => runner.settled.length).toBe(11)
+})
+
+test('what a former run had under way is tried again, under the same id', async () => {
+  runner.act = hang
+  await queue.start()
+  const id = await put('a')
+  await expect.poll(() => runner.carried).toEqual(['a 1'])
+  // as after a crash: another run over what is on disk
+  const running = await database.all(sql`SELECT * FROM deliveries_queue WHERE state = 'running'`)
+  expect(running).toHaveLength(1)
+  const former = queue
+  runner = new Runner()
+  queue = fresh()
+  await queue.start()
+  await expect
+    .poll(() => look(id))
+    .toMatchObject({
+      state: 'done',
+      attempts: [
+        { number: 1, outcome: 'interrupted' },
+        { number: 2, outcome: 'done' },
+      ],
+    })
+  await former.stop()
+})
+
+test('stopping cuts off what hangs, and the next start tries that again without counting it', async () => {
+  runner.act = hang
+  await queue.start()
+  const id = await put('a')
+  await expect.poll(() => runner.carried).toEqual(['a 1'])
+  await queue.stop()
+  expect(await look(id)).toMatchObject({ state: 'waiting', attempts: [{ outcome: 'interrupted' }] })
+  expect(await database.get(sql`SELECT tries FROM deliveries_queue`)).toEqual({ tries: 0 })
+  await put('b')
+  expect(runner.carried).toEqual(['a 1'])
+  await database.close()
+  database = await SqliteDatabase.open(file, quiet)
+  runner = new Runner()
+  queue = fresh()
+  await queue.start()
+  await expect.poll(() => runner.settled.map(([text]) => text).toSorted()).toEqual(['a', 'b'])
+})
+
+test('a lane that is closed and silenced hears nothing more, and is cleared', async () => {
+  runner.act = hang
+  await queue.start()
+  await put('under way')
+  for (let count = 0; count < 200; count += 1) await put(`waiting ${count}`)
+  await put('elsewhere', 'elsewhere')
+  await expect.poll(() => runner.carried.length).toBe(2)
+  await database.transaction((tx) => queue.close(tx, 'parcel', 'there'))
+  await queue.silence('parcel', 'there')
+  await put('too late')
+  queue.wake()
+  await queue.clear()
+  expect(runner.carried.length).toBe(2)
+  expect(await database.all(sql`SELECT lane FROM deliveries_queue`)).toEqual([{ lane: 'elsewhere' }])
+  expect(await database.all(sql`SELECT count(*) AS n FROM delivery_attempts`)).toEqual([{ n: 1 }])
+  expect(await database.all(sql`SELECT lane FROM delivery_lanes`)).toEqual([{ lane: 'elsewhere' }])
+})
+
+test('what ended a month ago is forgotten', async () => {
+  await queue.start()
+  await put('old')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  clock.advance(31 * 24 * hour)
+  await put('new')
+  await expect.poll(() => runner.settled.length).toBe(2)
+  await queue.clear()
+  expect(await database.all(sql`SELECT load FROM deliveries_queue`)).toEqual([{ load: '{"to":"there","text":"new"}' }])
+})
+
+test('looking for what is due walks an index, however much is deferred', async () => {
+  const lanes = sql`SELECT due_at FROM delivery_lanes WHERE sound = ${1} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`
+  expect(await plan(lanes)).toMatch(/USING (?:COVERING )?INDEX lanes_due/)
+  expect(await plan(lanes)).not.toContain('TEMP B-TREE')
+  const rows = sql`SELECT seq, load FROM deliveries_queue WHERE kind = ${'x'} AND lane = ${'y'} AND state = 'waiting'
+    AND due_at <= ${'z'} ORDER BY due_at, seq LIMIT ${4}`
+  expect(await plan(rows)).toContain('USING INDEX deliveries_due')
+  expect(await plan(rows)).not.toContain('TEMP B-TREE')
+})

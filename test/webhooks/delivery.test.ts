@@ -1,0 +1,237 @@
+import { expect, test } from 'vitest'
+import { Webhook } from 'standardwebhooks'
+import { appliance } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { HeldClock } from '../support/held-clock.ts'
+import { drips, hangs, says, WebhookSink } from '../support/webhook-sink.ts'
+
+const near = { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' }
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+
+const make = async (box: Appliance, url: string, part: object = {}): Promise<{ id: string; secret: string }> => {
+  const { body } = await box.call('POST', '/v1/webhooks', { url, events: ['identity.created'], ...part })
+  return body as unknown as { id: string; secret: string }
+}
+const deliveries = async (box: Appliance, id: string) => (await box.call('GET', `/v1/webhooks/${id}/deliveries`)).body.data
+const get = async (box: Appliance, id: string) => (await box.call('GET', `/v1/webhooks/${id}`)).body
+
+/** A box whose clock stands still; `wake` has the queue look at it, by way of a webhook of its own. */
+async function held(): Promise<{ box: Appliance; sink: WebhookSink; clock: HeldClock; wake: () => Promise<void> }> {
+  const clock = new HeldClock(Date.now())
+  const box = await appliance(near, clock)
+  const sink = await WebhookSink.start()
+  sink.paths.set('/wake', says(204))
+  const waker = await make(box, `${sink.url}/wake`, { events: ['webhook.test'] })
+  return { box, sink, clock, wake: async () => void (await box.call('POST', `/v1/webhooks/${waker.id}/test`)) }
+}
+
+test(
+  'ten attempts, each at its time of the list, all with the same id and octets; then it has failed',
+  { timeout: 60_000 },
+  async () => {
+    const { box, sink, clock, wake } = await held()
+    sink.behaviour = says(503)
+    const webhook = await make(box, `${sink.url}/down`)
+    await box.call('POST', '/v1/identities', {})
+    const waits = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+    const down = () => sink.received.filter(({ path }) => path === '/down')
+    for (const [index, wait] of waits.entries()) {
+      await expect
+        .poll(async () => (await deliveries(box, webhook.id))[0])
+        .toMatchObject({ status: 'pending', response_status: 503 })
+      await expect.poll(async () => (await deliveries(box, webhook.id))[0].attempts.length).toBe(index + 1)
+      await expect.poll(async () => (await deliveries(box, webhook.id))[0].next_attempt_at).not.toBeNull()
+      const due = Date.parse((await deliveries(box, webhook.id))[0].next_attempt_at) - clock.now()
+      expect(due).toBeGreaterThanOrEqual(wait * 0.9)
+      expect(due).toBeLessThanOrEqual(wait * 1.1)
+      clock.advance(due - 1)
+      await wake()
+      expect(down()).toHaveLength(index + 1)
+      clock.advance(1)
+      await wake()
+      await sink.until(index + 2, ({ path }) => path === '/down')
+    }
+    await expect
+      .poll(async () => (await deliveries(box, webhook.id))[0])
+      .toMatchObject({ status: 'failed', next_attempt_at: null })
+    expect(new Set(down().map(({ raw }) => raw)).size).toBe(1)
+    expect(new Set(down().map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+    expect(new Set(down().map(({ headers }) => headers['webhook-timestamp'])).size).toBe(10)
+    expect(await get(box, webhook.id)).toMatchObject({ active: true })
+  },
+)
+
+test.each([
+  ['900', 15 * minute],
+  ['date', 20 * minute],
+  ['9999999', 24 * hour],
+])('Retry-After: %s is honoured', async (value, wait) => {
+  const { box, sink, clock } = await held()
+  const text = value === 'date' ? new Date(Math.floor(clock.now() / 1000) * 1000 + wait).toUTCString() : value
+  sink.behaviour = says(429, { 'retry-after': text })
+  const webhook = await make(box, `${sink.url}/busy`)
+  await box.call('POST', '/v1/identities', {})
+  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'pending', response_status: 429 })
+  const due = Date.parse((await deliveries(box, webhook.id))[0].next_attempt_at) - clock.now()
+  expect(due).toBeGreaterThan(wait - second)
+  expect(due).toBeLessThanOrEqual(wait)
+})
+
+test.each([[301], [302], [307], [308], [400], [404], [500]])(
+  '%i is a failure that is tried again, and no redirect is followed',
+  async (status) => {
+    const { box, sink } = await held()
+    sink.behaviour = says(status, { location: `${sink.url}/elsewhere` }, 'x'.repeat(5000))
+    const webhook = await make(box, `${sink.url}/here`)
+    await box.call('POST', '/v1/identities', {})
+    await expect
+      .poll(async () => (await deliveries(box, webhook.id))[0])
+      .toMatchObject({ status: 'pending', response_status: status })
+    expect((await deliveries(box, webhook.id))[0].response_body).toBe('x'.repeat(1024))
+    expect(sink.received.map(({ path }) => path)).toEqual(['/here'])
+  },
+)
+
+test('410 switches a webhook off at once, and an event says so to those that listen', async () => {
+  const { box, sink } = await held()
+  sink.paths.set('/gone', says(410))
+  const gone = await make(box, `${sink.url}/gone`, { headers: { 'X-Token': 'header-canary' } })
+  await make(box, `${sink.url}/watch`, { events: ['webhook.disabled'] })
+  await box.call('POST', '/v1/identities', {})
+  const [told] = await sink.until(1, ({ path }) => path === '/watch')
+  expect(told!.body).toMatchObject({ event: 'webhook.disabled', data: { id: gone.id, active: false, disabled_reason: 'gone' } })
+  expect(told!.raw).not.toContain('header-canary')
+  expect(told!.raw).not.toContain(gone.secret)
+  expect(await get(box, gone.id)).toMatchObject({ active: false, disabled_reason: 'gone' })
+  expect(await deliveries(box, gone.id)).toMatchObject([{ status: 'failed', response_status: 410 }])
+  await box.call('POST', '/v1/identities', {})
+  expect((await box.call('POST', `/v1/webhooks/${gone.id}/test`)).body.error).toMatchObject({
+    type: 'conflict',
+    code: 'webhook_inactive',
+  })
+
+  sink.paths.set('/gone', says(200))
+  expect((await box.call('PATCH', `/v1/webhooks/${gone.id}`, { active: true })).body).toMatchObject({
+    active: true,
+    disabled_at: null,
+  })
+  await box.call('POST', '/v1/identities', { name: 'After' })
+  const heard = await sink.until(2, ({ path }) => path === '/gone')
+  expect(heard.map(({ body }) => body.data['name']).at(-1)).toBe('After')
+})
+
+test('five days of nothing but failure switch a webhook off; one success in between starts the count anew', async () => {
+  const { box, sink, clock } = await held()
+  sink.behaviour = says(500)
+  const webhook = await make(box, `${sink.url}/down`)
+  const fail = async (count: number): Promise<void> => {
+    await box.call('POST', '/v1/identities', {})
+    await expect
+      .poll(async () => (await deliveries(box, webhook.id)).filter((one) => one.response_status === 500).length)
+      .toBeGreaterThanOrEqual(count)
+  }
+  await fail(1)
+  const since = (await get(box, webhook.id))['failing_since']
+  expect(since).not.toBeNull()
+  clock.advance(5 * 24 * hour - 1)
+  await fail(2)
+  expect(await get(box, webhook.id)).toMatchObject({ active: true, failing_since: since })
+  sink.behaviour = says(200)
+  await box.call('POST', `/v1/webhooks/${webhook.id}/test`)
+  await expect.poll(async () => (await get(box, webhook.id))['failing_since']).toBeNull()
+  sink.behaviour = says(500)
+  await fail(1)
+  await box.call('POST', '/v1/identities', {})
+  await expect.poll(async () => (await get(box, webhook.id))['failing_since']).not.toBeNull()
+  clock.advance(5 * 24 * hour)
+  await box.call('POST', '/v1/identities', {})
+  await expect.poll(async () => await get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'failing' })
+})
+
+test('a webhook of a deleted identity is switched off, and cannot be switched on again', async () => {
+  const { box, sink } = await held()
+  const { body: ada } = await box.call('POST', '/v1/identities', {})
+  const webhook = await make(box, `${sink.url}/ada`, { identity_id: ada['id'], events: ['*'] })
+  await box.call('DELETE', `/v1/identities/${ada['id']}`)
+  await expect.poll(() => get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'identity_deleted' })
+  expect((await box.call('PATCH', `/v1/webhooks/${webhook.id}`, { active: true })).status).toBe(404)
+  expect(sink.received.filter(({ path }) => path === '/ada')).toEqual([])
+})
+
+test('once a deletion is answered, nothing more is heard: not what waited, not what was under way', async () => {
+  const { box, sink } = await held()
+  sink.behaviour = hangs
+  const webhook = await make(box, `${sink.url}/slow`)
+  for (let count = 0; count < 10; count += 1) await box.call('POST', '/v1/identities', {})
+  await sink.until(1)
+  expect((await box.call('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(200)
+  const heard = sink.received.length
+  sink.behaviour = says(200)
+  for (let count = 0; count < 5; count += 1) await box.call('POST', '/v1/identities', {})
+  const witness = await make(box, `${sink.url}/witness`)
+  await box.call('POST', '/v1/identities', {})
+  await sink.until(1, ({ path }) => path === '/witness')
+  expect(witness.id).toBeDefined()
+  expect(sink.received.filter(({ path }) => path === '/slow')).toHaveLength(heard)
+})
+
+test('for 24 hours after a rotation both secrets verify, then only the new one', async () => {
+  const { box, sink, clock } = await held()
+  const before = await make(box, `${sink.url}/rotated`)
+  const { body: after } = await box.call('POST', `/v1/webhooks/${before.id}/secret/rotate`)
+  const next = async (count: number) => {
+    await box.call('POST', `/v1/webhooks/${before.id}/test`)
+    const received = (await sink.until(count, ({ path }) => path === '/rotated')).at(-1)!
+    return { raw: received.raw, headers: received.headers as Record<string, string> }
+  }
+  const during = await next(1)
+  for (const secret of [before.secret, after['secret'] as string]) new Webhook(secret).verify(during.raw, during.headers)
+  expect(during.headers).toHaveProperty('x-service-signature-previous')
+  clock.advance(24 * hour + 1)
+  const later = await next(2)
+  expect(later.headers).not.toHaveProperty('x-service-signature-previous')
+  expect(later.headers['webhook-signature']!.split(' ')).toHaveLength(1)
+})
+
+test('a test event reaches its webhook alone, with its own headers, whatever it asked for', async () => {
+  const { box, sink } = await held()
+  const webhook = await make(box, `${sink.url}/tested`, { headers: { Authorization: 'Bearer mine' } })
+  await make(box, `${sink.url}/other`, { events: ['*'] })
+  const answer = await box.call('POST', `/v1/webhooks/${webhook.id}/test`)
+  expect(answer).toMatchObject({ status: 200, body: { event: 'webhook.test', status: 'pending', webhook_id: webhook.id } })
+  const [got] = await sink.until(1)
+  expect(got!.body).toMatchObject({ id: answer.body['event_id'], event: 'webhook.test', data: { webhook_id: webhook.id } })
+  expect(got!.headers).toMatchObject({ authorization: 'Bearer mine', 'user-agent': expect.stringMatching(/^Pillarbox\//) })
+  await box.call('POST', '/v1/identities', {})
+  await sink.until(1, ({ path }) => path === '/other')
+  expect(sink.received.filter(({ path }) => path === '/other').map(({ body }) => body.event)).toEqual(['identity.created'])
+})
+
+test(
+  'a dead endpoint, one that hangs, one that drips and 1,000 healthy ones: the healthy ones hear every event',
+  { timeout: 60_000 },
+  async () => {
+    const { box, sink } = await held()
+    sink.paths.set('/hangs', hangs)
+    sink.paths.set('/drips', drips)
+    const dead = await make(box, 'http://127.0.0.1:1/')
+    const hanging = await make(box, `${sink.url}/hangs`)
+    const dripping = await make(box, `${sink.url}/drips`)
+    for (let made = 0; made < 1000; made += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, index) => make(box, `${sink.url}/healthy/${made + index}`)))
+    }
+    for (let count = 0; count < 3; count += 1) await box.call('POST', '/v1/identities', { name: `Agent ${count}` })
+    const heard = await sink.until(3000, ({ path }) => path.startsWith('/healthy/'))
+    expect(new Set(heard.map(({ path, body }) => `${path} ${body.id}`)).size).toBe(3000)
+    // to the others nothing got through meanwhile
+    for (const { id } of [hanging, dripping]) {
+      const list = await deliveries(box, id)
+      expect(list.map(({ status }) => status)).toEqual(['pending', 'pending', 'pending'])
+    }
+    await expect
+      .poll(async () => (await deliveries(box, dead.id)).at(-1))
+      .toMatchObject({ status: 'pending', attempts: [{ error: 'the connection was refused' }] })
+  },
+)
