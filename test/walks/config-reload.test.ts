@@ -104,5 +104,5 @@ async function shownBy(port: number): Promise<string> {
   const secure = await dialogue.upgrade()
   const { subjectaltname, subject } = secure.getPeerCertificate()
   secure.destroy()
-  return `${subject.CN} ${subjectaltname}`
+  return `${String(subject.CN)} ${subjectaltname ?? 'none'}`
 }
