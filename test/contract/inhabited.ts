@@ -79,6 +79,9 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: emails } = await box.call('GET', `/v1/identities/${identity.id}/emails`, undefined, as)
   const { body: threads } = await box.call('GET', `/v1/identities/${identity.id}/threads`, undefined, as)
   const { body: made } = await box.call('POST', '/v1/api-keys', { label: name, scopes: ['identities:read'] }, as)
+  const wish = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', wish, as)
+  const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -93,6 +96,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
       ':email_id': emails.data[0].id,
       ':thread_id': threads.data[0].id,
       ':index': '0',
+      'webhooks/:id': webhook.id,
+      ':delivery_id': delivery.id,
     },
   }
 }
