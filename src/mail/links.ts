@@ -9,23 +9,24 @@ const longestUrl = 8192
 /**
  * The `http` and `https` links of a message in their order, each once, at most 100: the anchors of the HTML, else the
  * addresses in the text (whose `text` is empty); last the ones in List-Unsubscribe (RFC 2369 3.2). Also says how deep
- * the HTML nests.
+ * the HTML nests, and how many elements it has.
  */
 export function linksOf(
   html: string | null,
   text: string | null,
   unsubscribe: string | undefined,
-): { links: Link[]; depth: number } {
+): { links: Link[]; depth: number; tags: number } {
   const found = new Map<string, Link>()
-  let depth = 0
+  let [depth, tags] = [0, 0]
   if (html !== null) {
     const walked = anchorsOf(html, most * 5)
     depth = walked.depth
+    tags = walked.tags
     for (const anchor of walked.anchors) add(found, anchor)
   }
   if (found.size === 0 && text !== null) for (const anchor of addressesIn(text)) add(found, anchor)
   if (unsubscribe !== undefined) addUnsubscribe(found, unsubscribe)
-  return { links: [...found.values()], depth }
+  return { links: [...found.values()], depth, tags }
 }
 
 /** The `http` and `https` links of plain text, e.g. of an SMS. */

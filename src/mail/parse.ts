@@ -81,8 +81,9 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, isBesideHtml: bo
   const plain = bodyOf(mail.text)
   const html = bodyOf(mail.html === false ? undefined : mail.html)
   const [bodyText, bodyHtml] = [capped(plain), capped(html)]
-  const { links, depth } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
-  const written = (markup: string) => (depth > deepest ? strippedOf(markup) : markdownOf(markup))
+  const { links, depth, tags } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
+  let markdown: string | undefined
+  const written = (markup: string) => (markdown ??= depth > deepest || tags > mostTags ? strippedOf(markup) : markdownOf(markup))
   const whole = wholeText(bodyText, bodyHtml, written, isBesideHtml)
   const text = newPart(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
@@ -135,8 +136,9 @@ function isLost(mail: ParsedMail, fields: readonly HeaderField[], raw: Buffer): 
   return /^multipart\//i.test(firstValue(fields, 'content-type') ?? '') && raw.length > headEnd(raw)
 }
 
-// The HTML parser takes quadratic time in the depth; browsers flatten beyond 512.
-const deepest = 1000
+// The HTML parser takes quadratic time in the depth, and a few microseconds for each element; browsers flatten beyond 512.
+const deepest = 512
+const mostTags = 100_000
 
 function bodyOf(text: string | undefined): string | null {
   if (text === undefined || text.trim() === '') return null

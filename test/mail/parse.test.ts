@@ -81,15 +81,24 @@ test('a body is kept up to its limit, and the rest is owned up to', async () => 
   expect(parsed.parse_error).toMatch(/^text_too_long: /)
 })
 
-test('HTML that nests too deep still gives its words and links', async () => {
-  const html = `${'<b>'.repeat(5000)}Your code is 482913 <a href="https://a.test/">x</a>`
-  const parsed = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
-  expect(parsed).toMatchObject({
-    text: 'Your code is 482913 x',
-    codes: ['482913'],
-    links: [{ url: 'https://a.test/' }],
-    parse_error: null,
-  })
+test.each(['<b>', '<li><p>', '<td><p>', '<dd><li>', '<option><p>', '<tr><li>', '<b></averylongnameofanelement>'])(
+  'HTML that nests too deep still gives its words and links: %s',
+  async (unit) => {
+    const html = `${unit.repeat(5000)}Your code is 482913 <a href="https://a.test/">x</a>`
+    const parsed = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
+    expect(parsed).toMatchObject({
+      text: 'Your code is 482913 x',
+      codes: ['482913'],
+      links: [{ url: 'https://a.test/' }],
+      parse_error: null,
+    })
+  },
+)
+
+test('elements that close each other do not nest', async () => {
+  const html = '<table>'.concat('<tr><td>cell<td>x'.repeat(2000), '</table><ul>', '<li>item'.repeat(2000), '</ul>')
+  const { text } = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
+  expect(text).toMatch(/\n- item\n/)
 })
 
 test.each([
@@ -176,6 +185,8 @@ const units = [
   '<a href="http://a.test/">',
   '<b></x>',
   '<table><tr><td>',
+  '<li><p>',
+  '<p>x</p>',
   '<!--',
   '&#',
   '[a](http:',
