@@ -90,10 +90,9 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, isBesideHtml: bo
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
   // What an answer quotes are the codes of another message.
   let codes = codesIn(subject, inReplyTo === null ? whole : text)
-  // A text part that only says "see the HTML" has no code in it.
-  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
+  // A text part may leave the code to the HTML.
+  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null)
     codes = codesIn(subject, written(bodyHtml))
-  }
   return {
     subject,
     from,

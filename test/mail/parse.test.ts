@@ -101,6 +101,29 @@ test('elements that close each other do not nest', async () => {
   expect(text).toMatch(/\n- item\n/)
 })
 
+const parts = (type: string, ...bodies: [string, string][]) =>
+  message(
+    'From: a@a.test',
+    'MIME-Version: 1.0',
+    `Content-Type: ${type}; boundary=b`,
+    '',
+    ...bodies.flatMap(([header, body]) => ['--b', header, '', body]),
+    '--b--',
+    '',
+  )
+
+test('a code that only the HTML has is found, however much the text says', async () => {
+  const { codes, body_text } = await parse(
+    parts(
+      'multipart/alternative',
+      ['Content-Type: text/plain', 'This message is best read in a program that shows HTML. '.repeat(20)],
+      ['Content-Type: text/html', '<p>Your login code is <b>55 20 17</b></p>'],
+    ),
+  )
+  expect(body_text?.length).toBeGreaterThan(600)
+  expect(codes).toEqual(['552017'])
+})
+
 test.each([
   ['report.pdf', 'report.pdf'],
   ['/etc/passwd', 'passwd'],
