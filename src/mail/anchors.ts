@@ -12,17 +12,20 @@ export interface Anchor {
 }
 
 /**
- * The `http` and `https` anchors of HTML in their order, at most `most`; how deep its elements nest, and how many there
- * are. One linear pass over the tokens: no tree is built, so hostile nesting costs nothing.
+ * The `http` and `https` anchors of HTML in their order, at most `most`; the runs of its other text that hold an address,
+ * at most as many; how deep its elements nest, and how many there are. One linear pass over the tokens: no tree is
+ * built, so hostile nesting costs nothing.
  */
-export function anchorsOf(html: string, most: number): { anchors: Anchor[]; depth: number; tags: number } {
+export function anchorsOf(html: string, most: number): { anchors: Anchor[]; runs: string[]; depth: number; tags: number } {
   const walk = new Walk(html, most)
   const tokenizer = new Tokenizer({ decodeEntities: true }, walk)
   tokenizer.write(html)
   tokenizer.end()
   walk.onend()
-  return { anchors: walk.anchors, depth: walk.nest.deepest, tags: walk.tags }
+  return { anchors: walk.anchors, runs: walk.runs, depth: walk.nest.deepest, tags: walk.tags }
 }
+
+const longestRun = 20_000
 
 // The words before and after these are two words.
 const parting = new Set(
@@ -33,6 +36,7 @@ const parting = new Set(
 
 class Walk {
   readonly anchors: Anchor[] = []
+  readonly runs: string[] = []
   readonly nest = new Nesting()
   tags = 0
   readonly #html: string
@@ -44,6 +48,7 @@ class Walk {
   #alt = ''
   #anchor: Anchor | undefined
   #recent = ''
+  #run = ''
   #silent = ''
 
   constructor(html: string, most: number) {
@@ -52,6 +57,7 @@ class Walk {
   }
 
   onopentagname(start: number, end: number): void {
+    this.#endRun()
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     this.#href = ''
     this.#alt = ''
@@ -99,6 +105,7 @@ class Walk {
   }
 
   onclosetag(start: number, end: number): void {
+    this.#endRun()
     const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     if (tag === 'a') this.#finish()
     else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#words(' ')
@@ -108,16 +115,20 @@ class Walk {
   }
 
   ontext(start: number, end: number): void {
+    if (this.#silent === '' && this.#anchor === undefined && this.#run.length < longestRun)
+      this.#run += this.#html.slice(start, Math.min(end, start + longestRun))
     // Of a long text only the end can stand before an anchor, only the start be its text.
     const cut = end - start > 2000 && this.#anchor === undefined ? end - 2000 : start
     this.#words(this.#html.slice(cut, Math.min(end, cut + 2000)))
   }
 
   ontextentity(codepoint: number): void {
+    if (this.#run !== '' && this.#run.length < longestRun) this.#run += String.fromCodePoint(codepoint)
     this.#words(String.fromCodePoint(codepoint))
   }
 
   onend(): void {
+    this.#endRun()
     this.#finish()
   }
 
@@ -128,6 +139,12 @@ class Walk {
 
   #wanted(): boolean {
     return (this.#tag === 'a' && this.#attribute === 'href') || (this.#tag === 'img' && this.#attribute === 'alt')
+  }
+
+  #endRun(): void {
+    if (this.#run === '') return
+    if (this.runs.length < this.#most && /https?:\/\//i.test(this.#run)) this.runs.push(this.#run)
+    this.#run = ''
   }
 
   #words(text: string): void {
