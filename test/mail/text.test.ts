@@ -82,6 +82,14 @@ test('HTML reads as Markdown', () => {
 })
 
 test.each([
+  ['<a href="https://a.test/x"><img src="x.png" alt=""></a>', '[link](https://a.test/x)'],
+  ['See <a href="https://a.test/x"><b><img src="x.png"></b></a> now', 'See [link](https://a.test/x) now'],
+  ['<a href="https://a.test/x"></a>shown', 'shown'],
+])('a link without words reads as one when it shows an image: %s', (html, expected) => {
+  expect(markdownOf(html)).toBe(expected)
+})
+
+test.each([
   ['<div style="display:none">hidden</div>shown'],
   ['<span style="color:red; DISPLAY : none">hidden</span>shown'],
   ['<p style="mso-hide:all">hidden</p>shown'],
