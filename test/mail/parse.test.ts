@@ -6,6 +6,7 @@ import { servedName } from '../../src/mail/attachment-names.ts'
 import { isAutomated } from '../../src/mail/automated.ts'
 import { headersOf } from '../../src/mail/headers.ts'
 import { attachment, parse } from '../../src/mail/parse.ts'
+import { unread } from '../../src/mail/unread.ts'
 
 const crlf = '\r\n'
 
@@ -178,6 +179,17 @@ test.each([
   ['Subject: bulk', false],
 ])('%s makes automated %s', (field, expected) => {
   expect(isAutomated(headersOf(message(field, '', '')), 'dana@mail.test')).toBe(expected)
+})
+
+test.each([
+  ['From: dana@mail.test', false],
+  ['From: no-reply@a.test', true],
+  ['Precedence: bulk', true],
+  ['List-Id: <a.b.test>', true],
+  ['Auto-Submitted: No (comment)', false],
+  ['Auto-Submitted:', false],
+])('%s makes a message that stays unread automated %s', (field, expected) => {
+  expect(unread(message(field, '', ''), 'why').automated).toBe(expected)
 })
 
 test.each([
