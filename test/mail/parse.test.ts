@@ -113,6 +113,31 @@ const parts = (type: string, ...bodies: [string, string][]) =>
     '',
   )
 
+test('an inline text with a name is a file of its own', async () => {
+  const raw = parts(
+    'multipart/mixed',
+    ['Content-Type: text/plain', 'See the log.'],
+    ['Content-Type: text/plain; name=log.txt\r\nContent-Disposition: inline; filename=log.txt', 'line 1'],
+  )
+  const { text, attachments } = await parse(raw)
+  expect(text).toBe('See the log.')
+  expect(attachments).toMatchObject([{ filename: 'log.txt', content_type: 'text/plain', disposition: 'inline', size: 6 }])
+  expect((await attachment(raw, 0))?.content.toString()).toBe('line 1')
+})
+
+const plainPart: [string, string] = ['Content-Type: text/plain', 'Hello']
+const htmlPart: [string, string] = ['Content-Type: text/html', '<p>World</p>']
+
+test.each(['multipart/alternative', 'Multipart/alternative', 'multipart/ALTERNATIVE'])('%s is read once', async (type) => {
+  expect((await parse(parts(type, plainPart, htmlPart))).text).toBe('Hello')
+})
+
+test('what an attached message is made of does not count', async () => {
+  const attached = 'Subject: x\r\nContent-Type: multipart/alternative; boundary=c\r\n\r\n--c\r\n\r\nother\r\n--c--'
+  const raw = parts('multipart/mixed', plainPart, htmlPart, ['Content-Type: message/rfc822', attached])
+  expect((await parse(raw)).text).toBe('Hello\n\nWorld')
+})
+
 test('a code that only the HTML has is found, however much the text says', async () => {
   const { codes, body_text } = await parse(
     parts(
