@@ -15,6 +15,16 @@ export interface Mime {
   beside: boolean
 }
 
+/** Octets of a message up to the line where it is too many: every line costs, and attachments of 50 MB have less. */
+export function readable(raw: Buffer): Buffer {
+  let at = 0
+  for (let lines = 0; lines < mostLines; lines++) {
+    at = raw.indexOf(0x0a, at) + 1
+    if (at === 0) return raw
+  }
+  return raw.subarray(0, at)
+}
+
 /** Takes a message apart; rejects when that cannot be done. */
 export async function takeApart(raw: Buffer): Promise<Mime> {
   const parser = new MailParser({
@@ -53,6 +63,8 @@ export function decodeWords(text: string): string {
   const quoted = text.replace(/[\\"]/g, String.raw`\$&`).replace(/[\r\n]+/g, ' ')
   return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
 }
+
+const mostLines = 750_000
 
 type Piece = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
 

@@ -6,7 +6,7 @@ import { firstValue, headEnd, headerLimit, headersOf } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
-import { decodeWords, takeApart } from './mime.ts'
+import { decodeWords, readable, takeApart } from './mime.ts'
 import type { File, Mime } from './mime.ts'
 import type { Attachment, Parsed } from './model.ts'
 import { newPart } from './reply.ts'
@@ -17,16 +17,17 @@ export const textLimit = 5 * 1024 * 1024
 
 /**
  * What a message says. Never throws: of what cannot be read whole, the headers are, and `parse_error` starts with a stable
- * word: `header_too_large`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
+ * word: `header_too_large`, `too_many_lines`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
  * `unreadable`.
  */
 export async function parse(raw: Buffer): Promise<Parsed> {
   const fields = headersOf(raw)
   if (headEnd(raw) === Infinity)
     return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
+  const start = readable(raw)
   let mail: Mime
   try {
-    mail = await takeApart(raw)
+    mail = await takeApart(start)
   } catch (error) {
     return headersOnly(fields, raw, reasonOf(error))
   }
@@ -34,13 +35,13 @@ export async function parse(raw: Buffer): Promise<Parsed> {
     mail.text = raw.toString('utf8', headEnd(raw)).replaceAll('\r\n', '\n')
     return make(fields, mail, 'no_parts: None of the parts that the header announces is there.')
   }
-  return make(fields, mail, null)
+  return make(fields, mail, start.length < raw.length ? 'too_many_lines: The message is read up to its line 750000.' : null)
 }
 
 /** An attachment and its decoded octets, by its index in `parse()`; undefined when there is none. */
 export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
   if (headEnd(raw) === Infinity) return undefined
-  const mail = await takeApart(raw).catch(() => undefined)
+  const mail = await takeApart(readable(raw)).catch(() => undefined)
   const part = mail?.files[index]
   return part === undefined ? undefined : { attachment: describe(part, index), content: part.content }
 }

@@ -82,6 +82,13 @@ test('a body is kept up to its limit, and the rest is owned up to', async () => 
   expect(parsed.parse_error).toMatch(/^text_too_long: /)
 })
 
+test('a message of very many lines is read in part, and the rest is owned up to', { timeout: 60_000 }, async () => {
+  const raw = Buffer.concat([message('From: a@a.test', 'Subject: Re: x', '', ''), Buffer.alloc(3_000_000, 'x\r\n')])
+  const parsed = await parse(raw)
+  expect(parsed).toMatchObject({ from: { address: 'a@a.test' }, parse_error: expect.stringMatching(/^too_many_lines: /) })
+  expect(parsed.body_text).toMatch(/^x\nx\n/)
+})
+
 test.each(['<b>', '<li><p>', '<td><p>', '<dd><li>', '<option><p>', '<tr><li>', '<b></averylongnameofanelement>'])(
   'HTML that nests too deep still gives its words and links: %s',
   async (unit) => {

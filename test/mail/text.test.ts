@@ -68,6 +68,13 @@ test('a text without a quote is left alone', () => {
   expect(newPart(text)).toBe(text)
 })
 
+test('a quote is found in a very long text, and nothing is lost without one', () => {
+  const long = 'word\n'.repeat(300_000)
+  expect(newPart(`Fine.\n\nOn Nov 19, 2026 Robin <r@box.example> wrote:\n\n${long}`)).toBe('Fine.')
+  expect(newPart(`Look: colon\n> one\n${long}`)).toMatch(/^Look: colon\nword/)
+  expect(newPart(long)).toBe(long.trim())
+})
+
 test('nothing but a quote or a signature is kept whole', () => {
   expect(newPart('> only\n> this')).toBe('> only\n> this')
   expect(newPart('-- \nDana')).toBe('-- \nDana')
