@@ -1,4 +1,5 @@
 import { Tokenizer } from 'htmlparser2'
+import { Nesting } from './nesting.ts'
 
 /** An `<a href>` as it stands in HTML. */
 export interface Anchor {
@@ -11,20 +12,23 @@ export interface Anchor {
 }
 
 /**
- * The `http` and `https` anchors of HTML in their order, at most `most`, and how deep its elements nest. One linear pass over the tokens: no
- * tree is built, so hostile nesting costs nothing.
+ * The `http` and `https` anchors of HTML in their order, at most `most`; the runs of its other text that hold an address,
+ * at most as many; how deep its elements nest, and how many there are. One linear pass over the tokens: no tree is
+ * built, so hostile nesting costs nothing.
  */
-export function anchorsOf(html: string, most: number): { anchors: Anchor[]; depth: number } {
+export function anchorsOf(html: string, most: number): { anchors: Anchor[]; runs: string[]; depth: number; tags: number } {
   const walk = new Walk(html, most)
   const tokenizer = new Tokenizer({ decodeEntities: true }, walk)
   tokenizer.write(html)
   tokenizer.end()
   walk.onend()
-  return { anchors: walk.anchors, depth: walk.depth() }
+  return { anchors: walk.anchors, runs: walk.runs, depth: walk.nest.deepest, tags: walk.tags }
 }
 
-// They hold nothing, or HTML closes them where the next of their kind begins: neither nests.
-const flat = new Set(
+const longestRun = 20_000
+
+// The words before and after these are two words.
+const parting = new Set(
   'area base br col embed hr img input link meta param source track wbr p li dt dd option optgroup tr td th thead tbody tfoot rt rp'.split(
     ' ',
   ),
@@ -32,9 +36,11 @@ const flat = new Set(
 
 class Walk {
   readonly anchors: Anchor[] = []
+  readonly runs: string[] = []
+  readonly nest = new Nesting()
+  tags = 0
   readonly #html: string
   readonly #most: number
-  readonly #nest = new Nest()
   #tag = ''
   #attribute = ''
   #value = ''
@@ -42,6 +48,7 @@ class Walk {
   #alt = ''
   #anchor: Anchor | undefined
   #recent = ''
+  #run = ''
   #silent = ''
 
   constructor(html: string, most: number) {
@@ -49,17 +56,15 @@ class Walk {
     this.#most = most
   }
 
-  depth(): number {
-    return this.#nest.deepest
-  }
-
   onopentagname(start: number, end: number): void {
+    this.#endRun()
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     this.#href = ''
     this.#alt = ''
     if (this.#tag === 'style' || this.#tag === 'script' || this.#tag === 'title') this.#silent = this.#tag
-    if (flat.has(this.#tag)) this.#words(' ')
-    else this.#nest.open(this.#tag)
+    if (parting.has(this.#tag)) this.#words(' ')
+    this.nest.open(this.#tag)
+    this.tags++
   }
 
   onattribname(start: number, end: number): void {
@@ -100,24 +105,30 @@ class Walk {
   }
 
   onclosetag(start: number, end: number): void {
+    this.#endRun()
     const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     if (tag === 'a') this.#finish()
     else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#words(' ')
     if (tag === this.#silent) this.#silent = ''
-    this.#nest.close(tag)
+    // Of a longer name only the start is known: better nested too deep than not deep enough.
+    if (end - start <= 20) this.nest.close(tag)
   }
 
   ontext(start: number, end: number): void {
+    if (this.#silent === '' && this.#anchor === undefined && this.#run.length < longestRun)
+      this.#run += this.#html.slice(start, Math.min(end, start + longestRun))
     // Of a long text only the end can stand before an anchor, only the start be its text.
     const cut = end - start > 2000 && this.#anchor === undefined ? end - 2000 : start
     this.#words(this.#html.slice(cut, Math.min(end, cut + 2000)))
   }
 
   ontextentity(codepoint: number): void {
+    if (this.#run !== '' && this.#run.length < longestRun) this.#run += String.fromCodePoint(codepoint)
     this.#words(String.fromCodePoint(codepoint))
   }
 
   onend(): void {
+    this.#endRun()
     this.#finish()
   }
 
@@ -128,6 +139,12 @@ class Walk {
 
   #wanted(): boolean {
     return (this.#tag === 'a' && this.#attribute === 'href') || (this.#tag === 'img' && this.#attribute === 'alt')
+  }
+
+  #endRun(): void {
+    if (this.#run === '') return
+    if (this.runs.length < this.#most && /https?:\/\//i.test(this.#run)) this.runs.push(this.#run)
+    this.#run = ''
   }
 
   #words(text: string): void {
@@ -148,27 +165,6 @@ class Walk {
     anchor.before = fold(anchor.before)
     this.#recent += ` ${anchor.text} `
     this.anchors.push(anchor)
-  }
-}
-
-// How HTML nests: an end tag closes down to the nearest element of its name, and nothing when there is none.
-class Nest {
-  deepest = 0
-  readonly #names: string[] = []
-  readonly #open = new Map<string, number>()
-
-  open(name: string): void {
-    this.#names.push(name)
-    this.#open.set(name, (this.#open.get(name) ?? 0) + 1)
-    if (this.#names.length > this.deepest) this.deepest = this.#names.length
-  }
-
-  close(name: string): void {
-    if ((this.#open.get(name) ?? 0) === 0) return
-    for (let last = this.#names.pop(); last !== undefined; last = this.#names.pop()) {
-      this.#open.set(last, (this.#open.get(last) ?? 1) - 1)
-      if (last === name) return
-    }
   }
 }
 

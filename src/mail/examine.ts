@@ -36,13 +36,15 @@ export interface Task {
   /** Null when an attachment is wanted. */
   envelope: Envelope | null
   attachment: number
+  /** A worker has died over it: it is judged before it is parsed, and not parsed when it is refused. */
+  suspect: boolean
 }
 
 /** To the worker: many tasks at a time, their octets in one buffer, as every message between threads costs. */
 export type Order = { tasks: Task[]; octets: ArrayBuffer } | { settings: ExamineSettings }
 
-/** From the worker: results likewise, or only a sign of life. */
-export type Report = { alive: true } | { results: Result[]; octets: ArrayBuffer }
+/** From the worker: results likewise, a verdict that is there before its message is read, or only a sign of life. */
+export type Report = { alive: true } | { id: number; verdict: Verdict } | { results: Result[]; octets: ArrayBuffer }
 
 /** `spans` are where the octets that belong to the result lie in the report's buffer. */
 export interface Result {
@@ -88,20 +90,26 @@ export function serve(readers: Readers) {
 
   async function run(task: Task, raw: Buffer) {
     try {
-      finish(task.envelope ? await examine(task.id, raw, task.envelope) : await extract(task.id, raw, task.attachment))
+      finish(task.envelope ? await examine(task, raw, task.envelope) : await extract(task.id, raw, task.attachment))
     } catch (error) {
       finish({ result: { id: task.id, spans: [], failure: reasonOf(error) }, octets: [] })
     }
   }
 
-  async function examine(id: number, raw: Buffer, envelope: Envelope): Promise<Finished> {
+  async function examine({ id, suspect }: Task, raw: Buffer, envelope: Envelope): Promise<Finished> {
     const current = settings
+    let isRead = false
     // The judge goes first: while it waits for the DNS, the parser works.
     const judged = current.verify
-      ? judge(raw, envelope, dns.lookup, current)
+      ? judge(raw, envelope, dns.lookup, current).then((verdict) => {
+          // Said at once: the parser may be the end of this thread.
+          if (!isRead) say({ id, verdict: confirm(verdict, unread(raw, '').from, envelope, current) })
+          return verdict
+        })
       : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
-    const read = readers.parse(raw).catch((error: unknown) => unread(raw, reasonOf(error)))
-    const [parsed, verdict] = await Promise.all([read, judged])
+    const isRefused = suspect && (await judged).action === 'reject'
+    const read = isRefused ? Promise.resolve(unread(raw, 'refused unread')) : parsedOf(raw)
+    const [parsed, verdict] = await Promise.all([read.finally(() => (isRead = true)), judged])
     const packed = deflateRawSync(raw, { level: 1, chunkSize: Math.min(Math.max(raw.length, 1024), 256 * 1024) })
     const { body_text, body_html, text } = parsed
     const plain = Buffer.from(JSON.stringify({ body_text, body_html, text } satisfies Bodies))
@@ -113,6 +121,10 @@ export function serve(readers: Readers) {
       body_size: plain.length,
     }
     return { result: { id, spans: [], message }, octets: [packed.length < raw.length ? packed : nothing, bodies] }
+  }
+
+  async function parsedOf(raw: Buffer): Promise<Parsed> {
+    return readers.parse(raw).catch((error: unknown) => unread(raw, reasonOf(error)))
   }
 
   async function extract(id: number, raw: Buffer, index: number): Promise<Finished> {

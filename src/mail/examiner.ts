@@ -40,6 +40,9 @@ const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } s
 
 const mostOctets = 16 * 1024 * 1024
 
+/** Workers for messages that were in one that died. */
+const mostSolo = 3
+
 /**
  * Reads and judges messages in worker threads. No message is lost or refused for trouble of ours: one that a worker
  * does not survive is answered with what its header says, and those that were beside it are read again.
@@ -54,7 +57,7 @@ export class Examiner {
   #settings: ExamineSettings
   #queue: Job[] = []
   #suspects: Job[] = []
-  #alone: Seat | null = null
+  readonly #solo = new Set<Seat>()
   #failedStarts = 0
   #outstanding = 0
   #pumping = false
@@ -89,13 +92,13 @@ export class Examiner {
   /** Reads and judges a message; rejects only when the examiner has been stopped. */
   examine(raw: Buffer, envelope: Envelope): Promise<Examination> {
     return this.#submit(raw, envelope, 0, {
-      done: ({ message, failure }, octets) => {
+      done: ({ message, failure }, octets, verdict) => {
         this.counters.examined += 1
         const [deflated, bodies] = octets
         if (message && deflated && bodies) return { ...message, deflated: deflated.length > 0 ? deflated : null, bodies }
-        return this.#unfinished(raw, envelope, failure ?? 'unknown')
+        return this.#unfinished(raw, envelope, failure ?? 'unknown', verdict)
       },
-      killed: (why) => this.#unfinished(raw, envelope, `the parser did not finish (${why})`),
+      killed: (why, verdict) => this.#unfinished(raw, envelope, `the parser did not finish (${why})`, verdict),
     })
   }
 
@@ -119,7 +122,7 @@ export class Examiner {
   reload(settings: ExamineSettings) {
     this.#settings = settings
     for (const seat of this.#seats) seat.reload(settings)
-    this.#alone?.reload(settings)
+    for (const seat of this.#solo) seat.reload(settings)
   }
 
   /** Answers what was accepted, then ends the workers. */
@@ -127,14 +130,17 @@ export class Examiner {
     this.#stopping = true
     if (this.#outstanding > 0) await new Promise<void>((resolve) => (this.#drained = resolve))
     clearInterval(this.#watch)
-    await Promise.all([...this.#seats, ...(this.#alone ? [this.#alone] : [])].map((seat) => seat.dismiss()))
+    await Promise.all([...this.#seats, ...this.#solo].map((seat) => seat.dismiss()))
   }
 
   #submit<Answer>(
     raw: Buffer,
     envelope: Envelope | null,
     attachment: number,
-    answer: { done(result: Result, octets: Uint8Array[]): Answer; killed(why: End): Answer },
+    answer: {
+      done(result: Result, octets: Uint8Array[], verdict: Verdict | null): Answer
+      killed(why: End, verdict: Verdict | null): Answer
+    },
   ): Promise<Answer> {
     if (this.#stopping)
       return Promise.reject(new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 }))
@@ -148,9 +154,16 @@ export class Examiner {
         }
         if (--this.#outstanding === 0) this.#drained?.()
       }
-      const done = (result: Result, octets: Uint8Array[]) => settle(() => answer.done(result, octets))
-      const killed = (why: End) => settle(() => answer.killed(why))
-      this.#queue.push({ raw, envelope, attachment, suspect: false, done, killed })
+      const job: Job = {
+        raw,
+        envelope,
+        attachment,
+        suspect: false,
+        verdict: null,
+        done: (result, octets) => settle(() => answer.done(result, octets, job.verdict)),
+        killed: (why) => settle(() => answer.killed(why, job.verdict)),
+      }
+      this.#queue.push(job)
       if (this.#pumping) return
       this.#pumping = true
       // What arrives in one turn of the event loop travels together.
@@ -180,16 +193,20 @@ export class Examiner {
     return this.#queue.splice(0, count)
   }
 
+  // One to a worker, and more than one worker: the innocent do not wait behind the guilty.
   #pumpSuspects() {
-    if (this.#suspects.length === 0 && !this.#alone?.count) {
-      void this.#alone?.dismiss()
-      this.#alone = null
-      return
+    for (const seat of this.#solo) {
+      if (!seat.started || seat.count > 0) continue
+      const next = this.#suspects.shift()
+      if (next) seat.post([next])
+      else {
+        this.#solo.delete(seat)
+        void seat.dismiss()
+      }
     }
-    this.#alone ??= this.#open()
-    if (!this.#alone.started || this.#alone.count > 0) return
-    const next = this.#suspects.shift()
-    if (next) this.#alone.post([next])
+    const starting = [...this.#solo].filter((seat) => !seat.started).length
+    const wanted = Math.min(this.#suspects.length - starting, mostSolo - this.#solo.size)
+    for (let count = 0; count < wanted; count++) this.#solo.add(this.#open())
   }
 
   #open(): Seat {
@@ -207,32 +224,34 @@ export class Examiner {
   }
 
   #replace(seat: Seat, why: End, started: boolean) {
-    const wasAlone = seat === this.#alone
-    if (wasAlone) this.#alone = null
-    else this.#seats.delete(seat)
+    const wasSolo = this.#solo.delete(seat)
+    this.#seats.delete(seat)
     for (const job of seat.jobs) {
       this.#log?.warn(
         { why, session: job.envelope?.session, octets: job.raw.length, alone: job.suspect },
         'A worker ended over a message',
       )
-      if (job.suspect) {
+      if (job.suspect || isSettled(job, why, seat.count)) {
         this.counters.killed += 1
         job.killed(why)
       } else {
         this.counters.retried += 1
-        this.#suspects.push({ ...job, suspect: true })
+        job.suspect = true
+        this.#suspects.push(job)
       }
     }
+    // What kills is seldom the smallest.
+    this.#suspects.sort((one, other) => one.raw.length - other.raw.length)
     if (!started) this.#failedStarts += 1
     if (this.#failedStarts >= 3) this.#giveUp(why)
     // A worker that cannot even start is not tried again in a tight loop.
     const pause = started ? 0 : Math.min(5000, 100 * 2 ** this.#failedStarts)
-    setTimeout(() => this.#refill(wasAlone), pause)
+    setTimeout(() => this.#refill(wasSolo), pause)
   }
 
-  #refill(wasAlone: boolean) {
+  #refill(wasSolo: boolean) {
     if (this.#stopping && this.#outstanding === 0) return
-    if (!wasAlone) this.#seats.add(this.#open())
+    if (!wasSolo) this.#seats.add(this.#open())
     this.#pump()
   }
 
@@ -246,20 +265,25 @@ export class Examiner {
     const { parseDeadline } = this.#options
     const life = this.#settings.deadline + 2 * parseDeadline
     for (const seat of this.#seats) seat.check(parseDeadline, life)
-    this.#alone?.check(parseDeadline, life)
+    for (const seat of this.#solo) seat.check(parseDeadline, life)
     if (this.#failedStarts >= 3) this.#giveUp('crash')
   }
 
-  #unfinished(raw: Buffer, envelope: Envelope, why: string): Examination {
+  #unfinished(raw: Buffer, envelope: Envelope, why: string, verdict: Verdict | null): Examination {
     return {
       parsed: unread(raw, why),
-      verdict: undecided(envelope, this.#settings.hostname, why),
+      verdict: verdict ?? undecided(envelope, this.#settings.hostname, why),
       sha256: hash('sha256', raw),
       deflated: null,
       bodies: deflateRawSync(noBodies),
       body_size: noBodies.length,
     }
   }
+}
+
+// Another try would only make the client wait: nobody reads what is refused, and who kept a worker busy alone did it himself.
+function isSettled({ verdict }: Job, why: End, count: number): boolean {
+  return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
 }
 
 function unreadable(why: string): Fault {

@@ -7,25 +7,27 @@ const most = 100
 const longestUrl = 8192
 
 /**
- * The `http` and `https` links of a message in their order, each once, at most 100: the anchors of the HTML, else the
- * addresses in the text (whose `text` is empty); last the ones in List-Unsubscribe (RFC 2369 3.2). Also says how deep
- * the HTML nests.
+ * The `http` and `https` links of a message in their order, each once, at most 100: the anchors of the HTML, then the
+ * addresses that only its words or the text have (whose `text` is empty); last the ones in List-Unsubscribe (RFC 2369 3.2). Also says how deep
+ * the HTML nests, and how many elements it has.
  */
 export function linksOf(
   html: string | null,
   text: string | null,
   unsubscribe: string | undefined,
-): { links: Link[]; depth: number } {
+): { links: Link[]; depth: number; tags: number } {
   const found = new Map<string, Link>()
-  let depth = 0
+  let [depth, tags] = [0, 0]
   if (html !== null) {
     const walked = anchorsOf(html, most * 5)
     depth = walked.depth
+    tags = walked.tags
     for (const anchor of walked.anchors) add(found, anchor)
+    for (const run of walked.runs) for (const address of addressesIn(run)) addAddress(found, address)
   }
-  if (found.size === 0 && text !== null) for (const anchor of addressesIn(text)) add(found, anchor)
+  if (text !== null) for (const address of addressesIn(text)) addAddress(found, address)
   if (unsubscribe !== undefined) addUnsubscribe(found, unsubscribe)
-  return { links: [...found.values()], depth }
+  return { links: [...found.values()], depth, tags }
 }
 
 /** The `http` and `https` links of plain text, e.g. of an SMS. */
@@ -36,15 +38,27 @@ export function linksIn(text: string): Link[] {
 const linkify = new LinkifyIt({ fuzzyLink: false, fuzzyEmail: false, maxLength: longestUrl })
 
 function add(found: Map<string, Link>, { href, text, before }: Anchor): void {
-  if (href.length > longestUrl || !URL.canParse(href)) return
+  const key = keyOf(href)
+  if (key === undefined) return
   const kind = kindOf(href, text, before)
-  const known = found.get(href)
+  const known = found.get(key)
   if (known === undefined) {
-    if (found.size < most) found.set(href, { url: href, text, kind })
+    if (found.size < most) found.set(key, { url: href, text, kind })
     return
   }
   if (known.text === '') known.text = text
   if (known.kind === 'other') known.kind = kind
+}
+
+// What was said of a link where it came first counts for more than the words around its address.
+function addAddress(found: Map<string, Link>, address: Anchor): void {
+  const key = keyOf(address.href)
+  if (key !== undefined && !found.has(key)) add(found, address)
+}
+
+// `https://a.test` and `https://A.test/` are one.
+function keyOf(url: string): string | undefined {
+  return url.length > longestUrl ? undefined : (URL.parse(url)?.href ?? undefined)
 }
 
 function addressesIn(text: string): Anchor[] {
@@ -71,10 +85,11 @@ function costly(url: string): boolean {
 
 function addUnsubscribe(found: Map<string, Link>, value: string): void {
   for (const [, url] of value.slice(0, 20_000).matchAll(/<\s*(https?:\/\/[^<>\s]+)\s*>/gi)) {
-    if (url === undefined || url.length > longestUrl || !URL.canParse(url)) continue
-    const known = found.get(url)
+    const key = url === undefined ? undefined : keyOf(url)
+    if (url === undefined || key === undefined) continue
+    const known = found.get(key)
     if (known !== undefined) known.kind = 'unsubscribe'
-    else if (found.size < most) found.set(url, { url, text: '', kind: 'unsubscribe' })
+    else if (found.size < most) found.set(key, { url, text: '', kind: 'unsubscribe' })
   }
 }
 

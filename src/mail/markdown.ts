@@ -66,7 +66,10 @@ const anchor: FormatCallback = (element, walk, builder) => {
     return
   }
   const shown = label === '' ? alternative(element, 0) : label
-  if (shown === '') return
+  if (shown === '') {
+    if (hasImage(element, 0)) builder.addInline(` [link](${url}) `, { noWordTransform: true })
+    return
+  }
   // The spaces at its edges part the link from the words around it.
   const before = /^\s/.test(text) ? ' ' : ''
   const after = /\s$/.test(text) ? ' ' : ''
@@ -165,6 +168,11 @@ function alternative(node: DomNode, depth: number): string {
     if (found !== '') return found
   }
   return ''
+}
+
+function hasImage(node: DomNode, depth: number): boolean {
+  if (node.name === 'img') return true
+  return depth < 6 && !isHidden(node) && (node.children ?? []).slice(0, 20).some((child) => hasImage(child, depth + 1))
 }
 
 function hasBlocks(node: DomNode, depth: number): boolean {

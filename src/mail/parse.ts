@@ -1,5 +1,3 @@
-import { parseAddressHeader, simpleParser } from 'mailparser'
-import type { Attachment as Part, ParsedMail } from 'mailparser'
 import { mailboxes } from './addresses.ts'
 import { mediaType, servedName } from './attachment-names.ts'
 import { isAutomated } from './automated.ts'
@@ -8,6 +6,8 @@ import { firstValue, headEnd, headerLimit, headersOf } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
+import { decodeWords, readable, takeApart } from './mime.ts'
+import type { File, Mime } from './mime.ts'
 import type { Attachment, Parsed } from './model.ts'
 import { newPart } from './reply.ts'
 import { snippetOf, unmarked } from './snippet.ts'
@@ -17,82 +17,60 @@ export const textLimit = 5 * 1024 * 1024
 
 /**
  * What a message says. Never throws: of what cannot be read whole, the headers are, and `parse_error` starts with a stable
- * word: `header_too_large`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
+ * word: `header_too_large`, `too_many_lines`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
  * `unreadable`.
  */
 export async function parse(raw: Buffer): Promise<Parsed> {
   const fields = headersOf(raw)
   if (headEnd(raw) === Infinity)
     return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
-  let mail: ParsedMail
+  const start = readable(raw)
+  let mail: Mime
   try {
-    mail = await read(raw)
+    mail = await takeApart(start)
   } catch (error) {
     return headersOnly(fields, raw, reasonOf(error))
   }
   if (isLost(mail, fields, raw)) {
     mail.text = raw.toString('utf8', headEnd(raw)).replaceAll('\r\n', '\n')
-    return make(fields, mail, false, 'no_parts: None of the parts that the header announces is there.')
+    return make(fields, mail, 'no_parts: None of the parts that the header announces is there.')
   }
-  return make(fields, mail, isBeside(mail, raw), null)
+  return make(fields, mail, start.length < raw.length ? 'too_many_lines: The message is read up to its line 750000.' : null)
 }
 
 /** An attachment and its decoded octets, by its index in `parse()`; undefined when there is none. */
 export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
   if (headEnd(raw) === Infinity) return undefined
-  const mail = await read(raw).catch(() => undefined)
-  const part = mail?.attachments[index]
+  const mail = await takeApart(readable(raw)).catch(() => undefined)
+  const part = mail?.files[index]
   return part === undefined ? undefined : { attachment: describe(part, index), content: part.content }
-}
-
-/** Text with its encoded words decoded (RFC 2047). */
-export function decodeWords(text: string): string {
-  if (!text.includes('=?')) return text
-  // The library decodes words in display names only, so the text travels as one.
-  const quoted = text.replace(/[\\"]/g, String.raw`\$&`).replace(/[\r\n]+/g, ' ')
-  return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
-}
-
-function read(raw: Buffer): Promise<ParsedMail> {
-  return simpleParser(raw, {
-    skipHtmlToText: true,
-    skipTextToHtml: true,
-    skipImageLinks: true,
-    skipTextLinks: true,
-    keepDeliveryStatus: true,
-    keepCidLinks: true,
-    ignoreEmbedded: true,
-    maxHtmlLengthToParse: 1_000_000,
-    maxHeadSize: headerLimit,
-    checksumAlgo: 'sha256',
-  })
 }
 
 // Just the fields we show are given to the library once more: it decodes the subject, there is no body to fail on.
 async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: string): Promise<Parsed> {
   const subject = fields.find(({ name }) => name === 'subject')
   const lines = subject === undefined ? [] : [raw.subarray(subject.start, Math.min(subject.end, subject.start + 32_768))]
-  const mail = await read(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
-  return make(fields, mail ?? { attachments: [], headers: new Map(), headerLines: [] }, false, reason)
+  const mail = await takeApart(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
+  return make(fields, mail, reason)
 }
 
-function make(fields: readonly HeaderField[], mail: ParsedMail, isBesideHtml: boolean, reason: string | null): Parsed {
+function make(fields: readonly HeaderField[], mail: Mime | undefined, reason: string | null): Parsed {
   const subject = subjectOf(fields, mail)
-  const plain = bodyOf(mail.text)
-  const html = bodyOf(mail.html === false ? undefined : mail.html)
+  const plain = bodyOf(mail?.text)
+  const html = bodyOf(mail?.html)
   const [bodyText, bodyHtml] = [capped(plain), capped(html)]
-  const { links, depth } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
-  const written = (markup: string) => (depth > deepest ? strippedOf(markup) : markdownOf(markup))
-  const whole = wholeText(bodyText, bodyHtml, written, isBesideHtml)
+  const { links, depth, tags } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
+  let markdown: string | undefined
+  const written = (markup: string) => (markdown ??= depth > deepest || tags > mostTags ? strippedOf(markup) : markdownOf(markup))
+  const whole = wholeText(bodyText, bodyHtml, written, mail?.beside ?? false)
   const text = newPart(whole, subject)
   const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
   // What an answer quotes are the codes of another message.
   let codes = codesIn(subject, inReplyTo === null ? whole : text)
-  // A text part that only says "see the HTML" has no code in it.
-  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null && bodyText.length < 400) {
+  // A text part may leave the code to the HTML.
+  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null)
     codes = codesIn(subject, written(bodyHtml))
-  }
   return {
     subject,
     from,
@@ -109,7 +87,7 @@ function make(fields: readonly HeaderField[], mail: ParsedMail, isBesideHtml: bo
     automated: isAutomated(fields, from?.address),
     codes,
     links,
-    attachments: mail.attachments.map(describe),
+    attachments: (mail?.files ?? []).map(describe),
     parse_error:
       reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
   }
@@ -123,20 +101,15 @@ function wholeText(text: string | null, html: string | null, written: (markup: s
   return text.startsWith('\n') ? `${written(html)}\n\n${text.trimStart()}` : `${text}\n\n${written(html)}`
 }
 
-// HTML and text that are no alternatives of each other, such as the footer a mailing list adds: both are the message.
-function isBeside(mail: ParsedMail, raw: Buffer): boolean {
-  if (mail.text === undefined || mail.html === undefined || mail.html === false) return false
-  return !['multipart/alternative', 'Multipart/Alternative', 'MULTIPART/ALTERNATIVE'].some((type) => raw.includes(type))
-}
-
 // A boundary that never comes: the words are there, but in no part.
-function isLost(mail: ParsedMail, fields: readonly HeaderField[], raw: Buffer): boolean {
-  if (mail.attachments.length > 0 || bodyOf(mail.text) !== null || bodyOf(mail.html || undefined) !== null) return false
+function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolean {
+  if (mail.files.length > 0 || bodyOf(mail.text) !== null || bodyOf(mail.html) !== null) return false
   return /^multipart\//i.test(firstValue(fields, 'content-type') ?? '') && raw.length > headEnd(raw)
 }
 
-// The HTML parser takes quadratic time in the depth; browsers flatten beyond 512.
-const deepest = 1000
+// The HTML parser takes quadratic time in the depth, and a few microseconds for each element; browsers flatten beyond 512.
+const deepest = 512
+const mostTags = 100_000
 
 function bodyOf(text: string | undefined): string | null {
   if (text === undefined || text.trim() === '') return null
@@ -147,8 +120,8 @@ function capped(text: string | null): string | null {
   return text !== null && text.length > textLimit ? text.slice(0, textLimit).toWellFormed() : text
 }
 
-function subjectOf(fields: readonly HeaderField[], mail: ParsedMail): string {
-  const decoded = mail.subject ?? ''
+function subjectOf(fields: readonly HeaderField[], mail: Mime | undefined): string {
+  const decoded = mail?.subject ?? ''
   const asWritten = firstValue(fields, 'subject') ?? ''
   // Raw octets that are no UTF-8: the library has lost them.
   const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? asWritten : decoded
@@ -176,24 +149,24 @@ function messageIds(values: readonly string[]): string[] {
   return ids.length > 101 ? [...ids.slice(0, 1), ...ids.slice(-100)] : ids
 }
 
-function describe(part: Part, index: number): Attachment {
+function describe(part: File, index: number): Attachment {
   return {
     index,
     filename: servedName(part.filename ?? embeddedName(part), index),
     // The library says false where the part names no type.
     content_type: mediaType(part.contentType),
-    size: part.size,
+    size: part.content.length,
     content_id: part.cid === undefined || part.cid === '' ? null : part.cid.slice(0, 998),
     disposition:
       part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true)
         ? 'inline'
         : 'attachment',
-    sha256: part.checksum,
+    sha256: part.checksum ?? '',
   }
 }
 
 // A forwarded message is called after its subject.
-function embeddedName(part: Part): string | undefined {
+function embeddedName(part: File): string | undefined {
   if (part.contentType !== 'message/rfc822') return undefined
   const subject = decodeWords(firstValue(headersOf(part.content), 'subject') ?? '').trim()
   return subject === '' ? undefined : `${subject.replaceAll('/', '_').slice(0, 190)}.eml`

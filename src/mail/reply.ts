@@ -1,14 +1,22 @@
 /**
  * What the writer wrote: without the quoted message, its attribution (`On … wrote:`, Outlook's header block,
  * `-----Original Message-----`) and the signature (RFC 3676 4.3). A forwarded message is kept, it is the point of the
- * mail; so is everything when nothing else would be left. Linear in the text.
+ * mail; so is everything when nothing else would be left, or nothing is quoted in the first half million characters. Linear in the text.
  */
 export function newPart(text: string, subject = ''): string {
+  if (text.length > longest) {
+    const start = text.slice(0, longest)
+    const part = newPart(start, subject)
+    return part === tidy(start) ? tidy(text) : part
+  }
   if (!mayQuote.test(text)) return tidy(text)
   const lines = text.split('\n')
   const kept = withoutSignature(withoutQuotes(lines, forwarded.test(subject)))
   return tidy(kept.join('\n')) || tidy(text)
 }
+
+// Who writes more than this before the first quote is no person.
+const longest = 512 * 1024
 
 // One cheap look before anything is split: a quote, a dashed line, or the colon that ends an attribution or follows From.
 const mayQuote =

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
 import type { ExamineSettings, Order, Report, Result, Start, Task } from './examine.ts'
-import type { Envelope } from './model.ts'
+import type { Envelope, Verdict } from './model.ts'
 
 /** A message (or, without an envelope, one attachment of it) on its way through a worker. */
 export interface Job {
@@ -10,8 +10,10 @@ export interface Job {
   attachment: number
   /** It was in a worker that died, so it goes alone now. */
   suspect: boolean
+  /** What a worker said of it before it had read it. */
+  verdict: Verdict | null
   done(result: Result, octets: Uint8Array[]): void
-  /** It was the only one in a worker that died. */
+  /** A worker died over it, and it is not tried again. */
   killed(why: End): void
 }
 
@@ -82,7 +84,7 @@ export class Seat {
       this.#jobs.set(id, { job, since: now })
       const start = position
       position += job.raw.length
-      return { id, start, end: position, envelope: job.envelope, attachment: job.attachment }
+      return { id, start, end: position, envelope: job.envelope, attachment: job.attachment, suspect: job.suspect }
     })
     this.#octets += octets.length
     const order: Order = { tasks, octets: octets.buffer }
@@ -120,6 +122,11 @@ export class Seat {
   #hear(report: Report) {
     if (this.#ended) return
     this.#seen = performance.now()
+    if ('verdict' in report) {
+      const entry = this.#jobs.get(report.id)
+      if (entry) entry.job.verdict = report.verdict
+      return
+    }
     if ('results' in report) {
       for (const result of report.results) {
         const entry = this.#jobs.get(result.id)

@@ -1,4 +1,5 @@
 import { mailboxes } from './addresses.ts'
+import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Parsed } from './model.ts'
 
@@ -23,7 +24,10 @@ export function unread(raw: Buffer, why: string): Parsed {
     body_html: null,
     text: '',
     snippet: '',
-    automated: (first('auto-submitted') ?? 'no').toLowerCase() !== 'no',
+    automated: isAutomated(
+      fields.map((field) => ({ ...field, value: field.value.slice(0, longestValue) })),
+      author?.address,
+    ),
     codes: [],
     links: [],
     attachments: [],

@@ -154,15 +154,43 @@ describe('a message the parser cannot read', () => {
       })
       expect(killed.verdict).toMatchObject({
         action: 'keep',
-        reply: null,
-        verified_domain: null,
-        authentication: { spf: { result: 'temperror' }, dmarc: { result: 'temperror' }, arc: { result: 'temperror' } },
+        verified_domain: 'evil.test',
+        authentication: { spf: { result: 'pass' }, dmarc: { result: 'pass' } },
       })
       expect(killed.sha256).toBe(createHash('sha256').update(killer).digest('hex'))
       expect(pool.counters.killed).toBe(1)
       expect((await pool.examine(mail('next'), envelope())).parsed).toMatchObject({ subject: 'next', parse_error: null })
     },
   )
+
+  test.each([
+    ['spin', 2000],
+    ['exit', 25_000],
+  ])('because of "%s" is refused all the same when its sender asks so', { timeout: 60_000 }, async (subject, parseDeadline) => {
+    const pool = open({ workers: 1, workerUrl: hostile, parseDeadline })
+    const { verdict } = await pool.examine(mail(subject), envelope({ remote_address: '203.0.113.9' }))
+    expect(verdict).toMatchObject({
+      action: 'reject',
+      reply: { code: 550 },
+      verified_domain: null,
+      authentication: { spf: { result: 'fail' }, dmarc: { result: 'fail' } },
+    })
+    expect((await pool.examine(mail('next'), envelope())).parsed.parse_error).toBeNull()
+  })
+
+  test('leaves those beside it to other workers', { timeout: 60_000 }, async () => {
+    const pool = open({ workers: 1, workerUrl: hostile, parseDeadline: 3000 })
+    const order: string[] = []
+    const ask = (raw: Buffer, name: string) => pool.examine(raw, envelope()).then(() => order.push(name))
+    await Promise.all([
+      ask(mail('spin'), 'spin'),
+      ask(mail('large', 'large\r\n'.repeat(1000)), 'large'),
+      ask(mail('small', ''), 'small'),
+      ask(mail('larger', 'large\r\n'.repeat(2000)), 'larger'),
+    ])
+    expect(order.at(-1)).toBe('spin')
+    expect(order).toHaveLength(4)
+  })
 
   test('and that never ends without being busy is given up as well', async () => {
     const pool = open({ workers: 1, workerUrl: hostile, parseDeadline: 1500 }, { deadline: 500 })

@@ -52,6 +52,19 @@ test('text gives its addresses when the HTML has none', () => {
   ])
 })
 
+test('addresses that only the words have come after the anchors, each once', () => {
+  const { links } = linksOf(
+    '<p>Shop: <a href="https://a.test">a.test</a>, or https://b.test/x?y=1&amp;z=2 <b>now</b></p><script>"https://no.test/"</script>',
+    'Verify your address: https://c.test/verify\nShop: https://a.test/\nor https://b.test/x?y=1&z=2',
+    undefined,
+  )
+  expect(links).toEqual([
+    { url: 'https://a.test', text: 'a.test', kind: 'other' },
+    { url: 'https://b.test/x?y=1&z=2', text: '', kind: 'other' },
+    { url: 'https://c.test/verify', text: '', kind: 'verify' },
+  ])
+})
+
 test('the end of an address is found in any script', () => {
   expect(linksIn('点击https://a.test/verify?t=1，完成验证').map(({ url }) => url)).toEqual(['https://a.test/verify?t=1'])
   expect(linksIn('<https://a.test/a_(b)>').map(({ url }) => url)).toEqual(['https://a.test/a_(b)'])

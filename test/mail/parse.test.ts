@@ -6,6 +6,7 @@ import { servedName } from '../../src/mail/attachment-names.ts'
 import { isAutomated } from '../../src/mail/automated.ts'
 import { headersOf } from '../../src/mail/headers.ts'
 import { attachment, parse } from '../../src/mail/parse.ts'
+import { unread } from '../../src/mail/unread.ts'
 
 const crlf = '\r\n'
 
@@ -81,15 +82,79 @@ test('a body is kept up to its limit, and the rest is owned up to', async () => 
   expect(parsed.parse_error).toMatch(/^text_too_long: /)
 })
 
-test('HTML that nests too deep still gives its words and links', async () => {
-  const html = `${'<b>'.repeat(5000)}Your code is 482913 <a href="https://a.test/">x</a>`
-  const parsed = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
-  expect(parsed).toMatchObject({
-    text: 'Your code is 482913 x',
-    codes: ['482913'],
-    links: [{ url: 'https://a.test/' }],
-    parse_error: null,
-  })
+test('a message of very many lines is read in part, and the rest is owned up to', { timeout: 60_000 }, async () => {
+  const raw = Buffer.concat([message('From: a@a.test', 'Subject: Re: x', '', ''), Buffer.alloc(3_000_000, 'x\r\n')])
+  const parsed = await parse(raw)
+  expect(parsed).toMatchObject({ from: { address: 'a@a.test' }, parse_error: expect.stringMatching(/^too_many_lines: /) })
+  expect(parsed.body_text).toMatch(/^x\nx\n/)
+})
+
+test.each(['<b>', '<li><p>', '<td><p>', '<dd><li>', '<option><p>', '<tr><li>', '<b></averylongnameofanelement>'])(
+  'HTML that nests too deep still gives its words and links: %s',
+  async (unit) => {
+    const html = `${unit.repeat(5000)}Your code is 482913 <a href="https://a.test/">x</a>`
+    const parsed = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
+    expect(parsed).toMatchObject({
+      text: 'Your code is 482913 x',
+      codes: ['482913'],
+      links: [{ url: 'https://a.test/' }],
+      parse_error: null,
+    })
+  },
+)
+
+test('elements that close each other do not nest', async () => {
+  const html = '<table>'.concat('<tr><td>cell<td>x'.repeat(2000), '</table><ul>', '<li>item'.repeat(2000), '</ul>')
+  const { text } = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
+  expect(text).toMatch(/\n- item\n/)
+})
+
+const parts = (type: string, ...bodies: [string, string][]) =>
+  message(
+    'From: a@a.test',
+    'MIME-Version: 1.0',
+    `Content-Type: ${type}; boundary=b`,
+    '',
+    ...bodies.flatMap(([header, body]) => ['--b', header, '', body]),
+    '--b--',
+    '',
+  )
+
+test('an inline text with a name is a file of its own', async () => {
+  const raw = parts(
+    'multipart/mixed',
+    ['Content-Type: text/plain', 'See the log.'],
+    ['Content-Type: text/plain; name=log.txt\r\nContent-Disposition: inline; filename=log.txt', 'line 1'],
+  )
+  const { text, attachments } = await parse(raw)
+  expect(text).toBe('See the log.')
+  expect(attachments).toMatchObject([{ filename: 'log.txt', content_type: 'text/plain', disposition: 'inline', size: 6 }])
+  expect((await attachment(raw, 0))?.content.toString()).toBe('line 1')
+})
+
+const plainPart: [string, string] = ['Content-Type: text/plain', 'Hello']
+const htmlPart: [string, string] = ['Content-Type: text/html', '<p>World</p>']
+
+test.each(['multipart/alternative', 'Multipart/alternative', 'multipart/ALTERNATIVE'])('%s is read once', async (type) => {
+  expect((await parse(parts(type, plainPart, htmlPart))).text).toBe('Hello')
+})
+
+test('what an attached message is made of does not count', async () => {
+  const attached = 'Subject: x\r\nContent-Type: multipart/alternative; boundary=c\r\n\r\n--c\r\n\r\nother\r\n--c--'
+  const raw = parts('multipart/mixed', plainPart, htmlPart, ['Content-Type: message/rfc822', attached])
+  expect((await parse(raw)).text).toBe('Hello\n\nWorld')
+})
+
+test('a code that only the HTML has is found, however much the text says', async () => {
+  const { codes, body_text } = await parse(
+    parts(
+      'multipart/alternative',
+      ['Content-Type: text/plain', 'This message is best read in a program that shows HTML. '.repeat(20)],
+      ['Content-Type: text/html', '<p>Your login code is <b>55 20 17</b></p>'],
+    ),
+  )
+  expect(body_text?.length).toBeGreaterThan(600)
+  expect(codes).toEqual(['552017'])
 })
 
 test.each([
@@ -149,6 +214,17 @@ test.each([
 })
 
 test.each([
+  ['From: dana@mail.test', false],
+  ['From: no-reply@a.test', true],
+  ['Precedence: bulk', true],
+  ['List-Id: <a.b.test>', true],
+  ['Auto-Submitted: No (comment)', false],
+  ['Auto-Submitted:', false],
+])('%s makes a message that stays unread automated %s', (field, expected) => {
+  expect(unread(message(field, '', ''), 'why').automated).toBe(expected)
+})
+
+test.each([
   'no-reply@a.test',
   'noreply@a.test',
   'do-not-reply@a.test',
@@ -176,6 +252,8 @@ const units = [
   '<a href="http://a.test/">',
   '<b></x>',
   '<table><tr><td>',
+  '<li><p>',
+  '<p>x</p>',
   '<!--',
   '&#',
   '[a](http:',

@@ -68,6 +68,13 @@ test('a text without a quote is left alone', () => {
   expect(newPart(text)).toBe(text)
 })
 
+test('a quote is found in a very long text, and nothing is lost without one', () => {
+  const long = 'word\n'.repeat(300_000)
+  expect(newPart(`Fine.\n\nOn Nov 19, 2026 Robin <r@box.example> wrote:\n\n${long}`)).toBe('Fine.')
+  expect(newPart(`Look: colon\n> one\n${long}`)).toMatch(/^Look: colon\nword/)
+  expect(newPart(long)).toBe(long.trim())
+})
+
 test('nothing but a quote or a signature is kept whole', () => {
   expect(newPart('> only\n> this')).toBe('> only\n> this')
   expect(newPart('-- \nDana')).toBe('-- \nDana')
@@ -79,6 +86,14 @@ test('HTML reads as Markdown', () => {
       '<h1>Title</h1><p>One <b>two</b><br>three</p><ul><li>a</li><li>b</li></ul><p>See <a href="https://a.test/?a=1&amp;b=2">this</a>.</p>',
     ),
   ).toBe('# Title\n\nOne two\nthree\n\n- a\n- b\n\nSee [this](https://a.test/?a=1&b=2).')
+})
+
+test.each([
+  ['<a href="https://a.test/x"><img src="x.png" alt=""></a>', '[link](https://a.test/x)'],
+  ['See <a href="https://a.test/x"><b><img src="x.png"></b></a> now', 'See [link](https://a.test/x) now'],
+  ['<a href="https://a.test/x"></a>shown', 'shown'],
+])('a link without words reads as one when it shows an image: %s', (html, expected) => {
+  expect(markdownOf(html)).toBe(expected)
 })
 
 test.each([

@@ -1,0 +1,112 @@
+import { MailParser, parseAddressHeader } from 'mailparser'
+import type { AttachmentStream } from 'mailparser'
+import { headerLimit } from './headers.ts'
+
+/** A file in a message, its octets decoded. */
+export type File = Omit<AttachmentStream, 'content'> & { content: Buffer }
+
+/** A message taken apart. */
+export interface Mime {
+  subject: string | undefined
+  text: string | undefined
+  html: string | undefined
+  files: File[]
+  /** HTML and text are no alternatives of each other (RFC 2046 5.1.4), such as the footer a mailing list adds: both are the message. */
+  beside: boolean
+}
+
+/** Octets of a message up to the line where it is too many: every line costs, and attachments of 50 MB have less. */
+export function readable(raw: Buffer): Buffer {
+  let at = 0
+  for (let lines = 0; lines < mostLines; lines++) {
+    at = raw.indexOf(0x0a, at) + 1
+    if (at === 0) return raw
+  }
+  return raw.subarray(0, at)
+}
+
+/** Takes a message apart; rejects when that cannot be done. */
+export async function takeApart(raw: Buffer): Promise<Mime> {
+  const parser = new MailParser({
+    skipHtmlToText: true,
+    skipTextToHtml: true,
+    skipImageLinks: true,
+    skipTextLinks: true,
+    keepDeliveryStatus: true,
+    ignoreEmbedded: true,
+    maxHeadSize: headerLimit,
+    checksumAlgo: 'sha256',
+  })
+  const bodies = bodiesOf(parser)
+  const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
+  parser.end(raw)
+  for await (const piece of parser as AsyncIterable<Piece>) {
+    if (piece.type === 'text') {
+      mime.text = piece.text
+      mime.html = piece.html || undefined
+    } else {
+      const chunks: Buffer[] = []
+      for await (const chunk of piece.content) chunks.push(chunk as Buffer)
+      piece.release?.()
+      mime.files.push(Object.assign(piece, { content: Buffer.concat(chunks) }))
+    }
+  }
+  mime.subject = parser.subject
+  mime.beside = mime.text !== undefined && mime.html !== undefined && !areAlternatives(bodies)
+  return mime
+}
+
+/** Text with its encoded words decoded (RFC 2047). */
+export function decodeWords(text: string): string {
+  if (!text.includes('=?')) return text
+  // The library decodes words in display names only, so the text travels as one.
+  const quoted = text.replace(/[\\"]/g, String.raw`\$&`).replace(/[\r\n]+/g, ' ')
+  return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
+}
+
+const mostLines = 750_000
+
+type Piece = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
+
+interface Node {
+  root: boolean
+  parentNode: Node | false
+  contentType: string | false
+  disposition: string | false
+  filename: string | false
+}
+
+// The library glues every inline text to the body, and keeps to itself which part was which: it is told, and asked, where it makes its tree.
+function bodiesOf(parser: MailParser): Node[] {
+  const bodies: Node[] = []
+  const inside = parser as unknown as { createNode(node: Node): unknown }
+  const create = inside.createNode.bind(parser)
+  inside.createNode = (node) => {
+    const { disposition } = node
+    if (isFile(node)) node.disposition = 'attachment'
+    else if (disposition === false || disposition === 'inline') bodies.push(node)
+    const created = create(node)
+    node.disposition = disposition
+    return created
+  }
+  return bodies
+}
+
+// A text that is shown inline, but under a name of its own.
+function isFile({ root, parentNode, contentType, disposition, filename }: Node): boolean {
+  if (disposition !== 'inline' || !filename || root) return false
+  if (contentType !== 'text/plain' && contentType !== 'text/html') return false
+  return parentNode === false || parentNode.contentType !== 'multipart/alternative'
+}
+
+function areAlternatives(bodies: Node[]): boolean {
+  const ofText = new Set(bodies.flatMap((body) => (body.contentType === 'text/plain' ? alternativesAbove(body) : [])))
+  return bodies.some((body) => body.contentType === 'text/html' && alternativesAbove(body).some((above) => ofText.has(above)))
+}
+
+function alternativesAbove(node: Node): Node[] {
+  const found: Node[] = []
+  for (let above = node.parentNode; above; above = above.parentNode)
+    if (above.contentType === 'multipart/alternative') found.push(above)
+  return found
+}
