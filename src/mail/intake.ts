@@ -88,7 +88,7 @@ export class Intake {
   message(visit: Visit, stream: Readable, session: Session, answer: Answer): void {
     const { size } = this.#limits()
     const octets = new MessageOctets(size)
-    visit.phase = 'receiving'
+    visit.receive()
     stream.on('data', (chunk: Buffer) => {
       octets.add(chunk)
       if (octets.size <= size + overrun) return

@@ -1,11 +1,14 @@
 import type { Socket } from 'node:net'
-import { Refusal } from './refusal.ts'
+import { feedMessage } from './data-feed.ts'
+import type { Parser } from './data-feed.ts'
+import type { Refusal } from './refusal.ts'
 
 /** What a visit needs of the library's connection; `send` answers one command and `close` ends the session after it. */
 export interface Connection {
   send(code: number, data?: string | string[] | null, context?: string | false): void
   close(): void
   session: { envelope?: { rcptTo: unknown[] } }
+  _parser: Parser | false
 }
 
 export interface VisitLimits {
@@ -58,6 +61,14 @@ export class Visit {
   secured(socket: Socket, tls: { version: string; cipher: string }): void {
     this.#socket = socket
     this.tls = tls
+  }
+
+  /** A message begins. */
+  receive(): void {
+    this.phase = 'receiving'
+    // oxlint-disable-next-line no-underscore-dangle -- the library's own name
+    const { _parser: parser } = this.#connection
+    if (parser) feedMessage(parser)
   }
 
   /** Runs the callback that makes the library answer a message. After `hang up` the session is over, whatever is pipelined behind. */

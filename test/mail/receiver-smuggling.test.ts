@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { PassThrough } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { longestLine } from '../../src/mail/data.ts'
 import { startReceiver } from '../support/receiver.ts'
 import type { Running } from '../support/receiver.ts'
@@ -91,6 +92,26 @@ test('what is pipelined behind a well formed end is a session like any other', a
   client.send(`Subject: a\r\n\r\nbody\r\n.\r\n${smuggled}QUIT\r\n`)
   await client.end()
   expect(box.mailroom.kept.map(({ envelope }) => envelope.mail_from)).toEqual(['sender@client.test', 'evil@client.test'])
+})
+
+test('a line loses its first dot, whatever follows, and a packet of dots is one piece for whoever reads the message', async () => {
+  const writes = vi.spyOn(PassThrough.prototype, 'write')
+  onTestFinished(() => writes.mockRestore())
+  for (const secure of [false, true]) {
+    const client = await Dialogue.hello(box.port)
+    if (secure) {
+      await client.say('STARTTLS')
+      await client.upgrade()
+      await client.say('EHLO client.test')
+    }
+    await client.begin()
+    client.send(`.foo\r\n.\t\r\n${'..\r\n'.repeat(1000)}.\r\n`)
+    expect(await client.reply()).toMatch(/^250 /)
+    expect(box.mailroom.kept.at(-1)?.raw.toString()).toBe(`foo\r\n\t\r\n${'.\r\n'.repeat(1000)}`)
+    client.destroy()
+  }
+  expect(box.mailroom.kept.length).toBe(2)
+  expect(writes.mock.calls.length).toBeLessThan(20)
 })
 
 describe('a line', () => {
