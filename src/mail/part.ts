@@ -103,7 +103,7 @@ export class MailPart implements Part {
     const { metrics } = this.#needs
     metrics.gauge(
       'pillarbox_smtp',
-      'What the SMTP receiver has counted since the start; connections is how many are open now',
+      'What the SMTP receiver has counted since the start; connections is how many are open now, octets_held how much of messages on their way is in memory',
       (gauge) => {
         for (const [what, value] of Object.entries(this.#receiver?.stats ?? {})) gauge.labels(what).set(value)
       },

@@ -83,6 +83,69 @@ test('a message of nothing but stuffed dots is kept, and others are served meanw
   other.destroy()
 })
 
+describe('memory', () => {
+  const big = `Subject: big\r\n\r\n${`${'y'.repeat(98)}\r\n`.repeat(950)}`
+
+  /** A client in the middle of a message, all but the end of which has arrived. */
+  async function holding(): Promise<Dialogue> {
+    const client = await Dialogue.hello(box.port)
+    await client.begin()
+    const before = box.receiver.stats.octets_held
+    client.send(big)
+    for (let turn = 0; turn < 600 && box.receiver.stats.octets_held < before + big.length - 100; turn++) await wait(5)
+    return client
+  }
+
+  test('has room for so many messages, another time for the others, and is given back', async () => {
+    await start({ size: 100_000, max_memory: 500_000 })
+    const inside: Dialogue[] = []
+    for (let count = 0; count < 5; count++) inside.push(await holding())
+    const late = await Dialogue.hello(box.port)
+    expect(await late.deliver(big)).toMatch(/^452 4\.3\.1 /)
+    expect(await late.deliver(message)).toMatch(/^250 /)
+    inside[0]?.reset()
+    inside[1]?.destroy()
+    for (const client of inside.slice(2)) expect(await client.say('.')).toMatch(/^250 /)
+    expect(await late.deliver(big)).toMatch(/^250 /)
+    for (const client of [...inside, late]) client.destroy()
+    await emptied()
+    expect(box.receiver.stats).toMatchObject({ octets_held: 0, messages: 5, refused_messages: 1 })
+  })
+
+  test('is never too little for four of the largest', async () => {
+    await start({ size: 100_000, max_memory: 0 })
+    const inside: Dialogue[] = []
+    for (let count = 0; count < 4; count++) inside.push(await holding())
+    const late = await Dialogue.hello(box.port)
+    expect(await late.deliver(big)).toMatch(/^452 4\.3\.1 /)
+    for (const client of inside) expect(await client.say('.')).toMatch(/^250 /)
+    for (const client of [...inside, late]) client.destroy()
+  })
+
+  test('is held until the message is kept, also when the client no longer waits', async () => {
+    await start({ data_timeout: 50 })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    box.mailroom.before = () => promise
+    const client = await Dialogue.hello(box.port)
+    expect(await client.deliver(message)).toMatch(/^451 /)
+    expect(box.receiver.stats.octets_held).toBe(message.length)
+    resolve()
+    await wait(1)
+    expect(box.receiver.stats.octets_held).toBe(0)
+    client.destroy()
+  })
+
+  test('is given back for messages that are refused', async () => {
+    await start({ size: 10_000 })
+    const client = await Dialogue.hello(box.port)
+    expect(await client.deliver(`${message}${'x'.repeat(20_000)}\r\n`)).toMatch(/^552/)
+    expect(await client.deliver(`${'received: x\r\n'.repeat(51)}\r\n`)).toMatch(/^554/)
+    expect(await client.deliver('a\nb\r\n')).toMatch(/^550/)
+    expect(box.receiver.stats.octets_held).toBe(0)
+    client.destroy()
+  })
+})
+
 describe('recipients', () => {
   test('beyond the hundredth wait for another time, and the message goes to the hundred', async () => {
     await start()

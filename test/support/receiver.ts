@@ -70,6 +70,7 @@ export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mai
     listen: ['127.0.0.1:0'],
     tls: await shared,
     size: 1_048_576,
+    max_memory: 134_217_728,
     greeting_delay: 0,
     max_recipients: 100,
     max_connections: 500,
