@@ -157,7 +157,11 @@ const mail = Group({
   }),
   quota: Size(0)
     .prefault('1 GiB')
-    .meta({ description: 'Mail kept for one identity; above it mail is put off; 0 means no limit', unit: bytes }),
+    .meta({
+      description:
+        'Mail kept for one identity, and ten times as much for the operator (postmaster, abuse); above it mail is put off (452); 0 means no limit',
+      unit: bytes,
+    }),
   dnsbl: List(MailDomain, 'domains')
     .prefault([])
     .meta({ description: 'DNS block lists asked about each client; who is listed is refused', example: ['zen.spamhaus.org'] }),

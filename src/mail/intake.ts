@@ -85,7 +85,7 @@ export class Intake {
     try {
       checkParameters(path, [])
       const mailbox = recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
-      await within(this.#limits().data_timeout, this.#mailroom.ownerOf(mailbox))
+      await within(this.#limits().data_timeout, this.#mailroom.ownerOf(mailbox, declaredSize(session)))
       path.address = mailbox
       return null
     } catch (error) {
@@ -174,6 +174,11 @@ function envelopeOf(visit: Visit, session: Session): Envelope {
 
 function parameter(path: Path, name: string): string | true | undefined {
   return path.args === false ? undefined : path.args[name]
+}
+
+/** RFC 1870; 0 when MAIL did not say. */
+function declaredSize({ envelope: { mailFrom } }: Session): number {
+  return mailFrom === false ? 0 : Number(parameter(mailFrom, 'SIZE') ?? 0) || 0
 }
 
 function checkParameters(path: Path, known: string[]): void {
