@@ -101,6 +101,7 @@ export class Intake {
     visit.receive()
     stream.on('data', (chunk: Buffer) => {
       octets.add(chunk)
+      visit.received(chunk.length)
       if (octets.size <= size + overrun) return
       stream.removeAllListeners('data')
       octets.drop()
@@ -110,7 +111,7 @@ export class Intake {
     // The client went away in the middle: nobody is left to answer.
     stream.on('error', () => octets.drop())
     stream.on('end', () => {
-      visit.phase = 'keeping'
+      visit.keep()
       this.#settle(visit, session, octets, answer).catch((error: unknown) => {
         this.#log.error({ err: error, session: session.id }, 'An SMTP session broke')
       })

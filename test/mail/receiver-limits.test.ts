@@ -259,7 +259,7 @@ describe('time', () => {
     ['in a command', 'N', ['EHLO client.test']],
     ['in a message', 'N', ['EHLO client.test', 'MAIL FROM:<>', 'RCPT TO:<user@box.test>', 'DATA']],
   ])('runs out for one who trickles %s', async (_, octet, lines) => {
-    await start({ session_timeout: 400 })
+    await start({ session_timeout: 400, pace: { octets: 1000, within: 400 } })
     const client = await Dialogue.connect(box.port)
     await client.reply()
     for (const line of lines) await client.say(line)
@@ -284,6 +284,35 @@ describe('time', () => {
     }
     await emptied()
   }, 20_000)
+
+  test('does not run out for a message that comes steadily, however long it takes', async () => {
+    await start({ session_timeout: 150, pace: { octets: 10, within: 500 } })
+    const client = await Dialogue.connect(box.port)
+    for (const line of ['', 'EHLO client.test\r\n', 'MAIL FROM:<>\r\n', 'RCPT TO:<user@box.test>\r\n', 'DATA\r\n']) {
+      client.send(line)
+      await client.reply()
+    }
+    for (let count = 0; count < 60; count++) {
+      client.send('a line\r\n')
+      await wait(20)
+    }
+    expect(await client.say('.')).toMatch(/^250 /)
+    client.destroy()
+  })
+
+  test('runs out for one who sends much of a message, and then next to nothing', async () => {
+    await start({ pace: { octets: 1000, within: 200 } })
+    const client = await Dialogue.hello(box.port)
+    await client.begin()
+    client.send('a line\r\n'.repeat(50_000))
+    for (let count = 0; count < 300 && !client.closed; count++) {
+      client.send('x')
+      await wait(20)
+    }
+    expect(client.transcript).toMatch(/^421 4\.4\.2 /m)
+    await emptied()
+    expect(box.receiver.stats.octets_held).toBe(0)
+  })
 
   test('starts anew with each message', async () => {
     await start({ session_timeout: 2000 })

@@ -80,6 +80,7 @@ export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mai
     idle_timeout: 60_000,
     session_timeout: 600_000,
     data_timeout: 300_000,
+    pace: { octets: 30_000, within: 60_000 },
     max_received: 50,
     ...changes,
   }
