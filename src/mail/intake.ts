@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
 import { Budget } from './budget.ts'
 import { MessageOctets } from './data.ts'
+import { deliveredBefore } from './loop.ts'
 import { recipientOf, senderOf } from './mailbox.ts'
 import type { Mailroom } from './mailroom.ts'
 import type { Envelope } from './model.ts'
@@ -147,7 +148,10 @@ export class Intake {
     if (receivedHops(raw) > this.#limits().max_received) {
       throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
     }
-    return this.#mailroom.keep(envelopeOf(visit, session), raw)
+    const envelope = envelopeOf(visit, session)
+    if (deliveredBefore(raw, envelope.recipients))
+      throw new Refusal(554, '5.4.6', 'Delivered here before, this looks like a loop')
+    return this.#mailroom.keep(envelope, raw)
   }
 
   #reply(error: unknown, session: string): Error {

@@ -172,4 +172,17 @@ describe('a header', () => {
     expect(box.mailroom.kept.length).toBe(1)
     client.destroy()
   })
+
+  test.each(['user@box.test', '<User@BOX.test>', '\r\n\t user@box.test '])(
+    'that says it was delivered to the recipient, as %j, is a loop',
+    async (address) => {
+      const client = await Dialogue.hello(box.port)
+      const again = `X: y\r\ndelivered-TO: ${address}\r\nSubject: x\r\n\r\nbody\r\n`
+      expect(await client.deliver(again)).toMatch(/^554 5\.4\.6 /)
+      expect(await client.deliver(again, ['user2@box.test', 'user@box.test'])).toMatch(/^554 5\.4\.6 /)
+      expect(await client.deliver(again, ['user2@box.test'])).toMatch(/^250 /)
+      expect(await client.deliver('a: b\r\n\r\nDelivered-To: user@box.test\r\n')).toMatch(/^250 /)
+      client.destroy()
+    },
+  )
 })
