@@ -105,6 +105,11 @@ const smtp = Group({
       restart: true,
     }),
   size: Size(65_536).prefault('25 MiB').meta({ description: 'The largest message taken', unit: bytes }),
+  max_memory: Size(0).prefault('128 MiB').meta({
+    description:
+      'What all messages on their way in may hold of memory together, until each is on disk; above it one is put off (452). There is always room for four of the largest; the process itself needs about twice as much',
+    unit: bytes,
+  }),
   greeting_delay: Duration(0, 30_000).prefault('20 ms').meta({
     description: 'How long a client must wait in silence for the greeting; one that talks first is turned away',
     unit: time,
@@ -125,7 +130,11 @@ const smtp = Group({
     .meta({ description: 'Silence after which a connection is closed', unit: time }),
   session_timeout: Duration(1000, 86_400_000)
     .prefault('10 min')
-    .meta({ description: 'The longest life of a connection', unit: time }),
+    .meta({
+      description:
+        'The longest life of a connection without a delivered message; one being received goes on, if it comes at 500 octets a second',
+      unit: time,
+    }),
   max_received: Whole(1, 1000)
     .prefault(50)
     .meta({ description: 'Received fields of a message above which it is taken to be in a loop', unit: 'fields' }),
@@ -150,9 +159,11 @@ const mail = Group({
   strict_temperror: Switch.prefault(false).meta({
     description: 'Put off a message (451) whose checks met a DNS failure, instead of keeping it with that noted',
   }),
-  quota: Size(0)
-    .prefault('1 GiB')
-    .meta({ description: 'Mail kept for one identity; above it mail is put off; 0 means no limit', unit: bytes }),
+  quota: Size(0).prefault('1 GiB').meta({
+    description:
+      'Mail kept for one identity, and ten times as much for the operator (postmaster, abuse); above it mail is put off (452); 0 means no limit',
+    unit: bytes,
+  }),
   dnsbl: List(MailDomain, 'domains')
     .prefault([])
     .meta({ description: 'DNS block lists asked about each client; who is listed is refused', example: ['zen.spamhaus.org'] }),

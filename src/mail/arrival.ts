@@ -79,7 +79,8 @@ export function emailOf(
     snippet: parsed.snippet,
     read: false,
     spam,
-    automated: parsed.automated,
+    // nobody may answer the null sender (RFC 3834 2)
+    automated: parsed.automated || envelope.mail_from === '',
     labels: [],
     size: raw.length,
     has_attachments: parsed.attachments.length > 0,

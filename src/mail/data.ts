@@ -1,8 +1,13 @@
+import type { Share } from './budget.ts'
+
 /** The longest line we take, in octets without its CRLF; far above the 998 of RFC 5322 2.1.1, which real mail overruns. */
 export const longestLine = 65_536
 
-/** What is wrong with the octets of a message: `bare` is a CR, LF or NUL that RFC 5321 2.3.8 forbids, and the stuff smuggling is made of. */
-export type Flaw = 'bare' | 'line' | 'size'
+/**
+ * Why a message will not be kept: `bare` is a CR, LF or NUL that RFC 5321 2.3.8 forbids, and the stuff smuggling is made of; `memory` is no
+ * fault of its own, there was no room to hold it.
+ */
+export type Flaw = 'bare' | 'line' | 'size' | 'memory'
 
 /** A client that stuffs dots makes chunks of a few octets each; this many are put together, or they would weigh fifty times their octets. */
 const gathered = 512
@@ -10,6 +15,7 @@ const gathered = 512
 /** Collects the octets of one message exactly as they came, and finds its flaws while they come. */
 export class MessageOctets {
   readonly #limit: number
+  readonly #share: Share
   #blocks: Buffer[] = []
   #recent: Buffer[] = []
   #size = 0
@@ -19,9 +25,10 @@ export class MessageOctets {
   /** Octets of the unfinished line so far. */
   #line = 0
 
-  /** `limit` is the size of the largest message, in octets. */
-  constructor(limit: number) {
+  /** `limit` is the size of the largest message, in octets; what is held counts in `share` until that is given back. */
+  constructor(limit: number, share: Share) {
     this.#limit = limit
+    this.#share = share
   }
 
   get size(): number {
@@ -37,15 +44,23 @@ export class MessageOctets {
     this.#size += chunk.length
     if (this.#flaw) return
     this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
-    if (this.#flaw) this.#blocks = this.#recent = []
+    if (!this.#flaw && !this.#share.take(chunk.length)) this.#flaw = 'memory'
+    if (this.#flaw) this.drop()
     else this.#hold(chunk)
   }
 
-  /** The whole message, in memory of its own that can be moved to a worker; only without a flaw. */
+  /** Lets go of all that is held, and gives back its share. */
+  drop(): void {
+    this.#blocks = this.#recent = []
+    this.#share.giveBack()
+  }
+
+  /** The whole message, once, in memory of its own that can be moved to a worker; only without a flaw. */
   whole(): Buffer {
     const whole = Buffer.allocUnsafeSlow(this.#size)
     let at = 0
     for (const part of [...this.#blocks, ...this.#recent]) at += part.copy(whole, at)
+    this.#blocks = this.#recent = []
     return whole
   }
 

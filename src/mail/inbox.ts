@@ -23,7 +23,7 @@ import { traceHeader } from './trace.ts'
 export interface InboxSettings {
   hostname: string
   domain: string
-  /** Octets one identity may keep; 0 is no limit. */
+  /** Octets one identity may keep, the operator's own ten times as many; 0 is no limit. */
   quota: number
   /** Whether a DNS failure in the verdict puts the message off. */
   strict_temperror: boolean
@@ -75,12 +75,15 @@ export class Inbox implements Mailroom {
     if (this.#space.low()) throw storageFull()
     const { local, domain } = mailbox(address, this.#settings.domain)
     if (domain !== this.#settings.domain) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
-    if (operatorMailboxes.has(local)) return
-    const owner = await this.#identities.ownerOf(`${local}@${domain}`)
-    if (!owner || owner.status === 'deleted') throw new Refusal(550, '5.1.1', 'No such mailbox here')
-    if (owner.status === 'suspended') throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
-    const { quota } = this.#settings
-    if (quota > 0 && owner.stored_bytes + size >= quota) throw new Refusal(452, '4.2.2', 'This mailbox is full')
+    const operator = operatorMailboxes.has(local)
+    const owner = await this.#identities.ownerOf(`${operator ? 'postmaster' : local}@${domain}`)
+    const living = owner && owner.status !== 'deleted'
+    // the operator's is made when the first message comes
+    if (operator && !living) return
+    if (!living) throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
+    const limit = this.#limitOf(operator)
+    if (owner.stored_bytes >= limit || owner.stored_bytes + size > limit) throw mailboxFull()
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
@@ -98,13 +101,14 @@ export class Inbox implements Mailroom {
 
   async #store(tx: Transaction, message: Message): Promise<void> {
     const { envelope, raw, examined } = message
-    const owners: { owner: IdentityRow; recipient: string }[] = []
+    const owners: Recipient[] = []
     for (const recipient of envelope.recipients) {
-      const owner = await this.#owner(tx, recipient)
-      if (owner) owners.push({ owner, recipient })
+      const found = await this.#owner(tx, recipient)
+      if (found) owners.push({ ...found, recipient })
     }
     // deleted between RCPT and the end of DATA
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    requireRoom(owners, raw.length)
     const kept = {
       size: raw.length,
       sha256: Buffer.from(examined.sha256, 'hex'),
@@ -160,10 +164,42 @@ export class Inbox implements Mailroom {
     })
   }
 
-  async #owner(tx: Transaction, recipient: string): Promise<IdentityRow | undefined> {
+  async #owner(tx: Transaction, recipient: string): Promise<Omit<Recipient, 'recipient'> | undefined> {
     const { local, domain } = mailbox(recipient, this.#settings.domain)
-    if (operatorMailboxes.has(local)) return this.#identities.operator(tx, this.#operatorAccount)
-    const owner = await this.#identities.ownerOf(`${local}@${domain}`, tx)
-    return owner && owner.status !== 'deleted' ? owner : undefined
+    const operator = operatorMailboxes.has(local)
+    const owner = operator
+      ? await this.#identities.operator(tx, this.#operatorAccount)
+      : await this.#identities.ownerOf(`${local}@${domain}`, tx)
+    return owner && owner.status !== 'deleted' ? { owner, limit: this.#limitOf(operator) } : undefined
   }
+
+  /** Nobody asks strangers to write to the operator, and they must be able to: yet not without end. */
+  #limitOf(operator: boolean): number {
+    const { quota } = this.#settings
+    if (quota === 0) return Infinity
+    return operator ? 10 * quota : quota
+  }
+}
+
+interface Recipient {
+  owner: IdentityRow
+  recipient: string
+  /** Octets the owner may keep. */
+  limit: number
+}
+
+/**
+ * One reply must do for all recipients. A mailbox that is full puts the message off for all: nothing is lost, and when the sender comes
+ * again RCPT refuses that mailbox alone. One with some room, but too little, is overrun by this message if another has room for it: RCPT
+ * may let it pass time and again, as not every sender declares a size, and the others would never have their copy.
+ */
+function requireRoom(owners: Recipient[], size: number): void {
+  const after = new Map<string, number>()
+  for (const { owner } of owners) after.set(owner.id, (after.get(owner.id) ?? owner.stored_bytes) + size)
+  const full = owners.some(({ owner, limit }) => owner.stored_bytes >= limit)
+  if (full || !owners.some(({ owner, limit }) => after.get(owner.id)! <= limit)) throw mailboxFull()
+}
+
+function mailboxFull(): Refusal {
+  return new Refusal(452, '4.2.2', 'This mailbox is full')
 }

@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
+import { Budget } from './budget.ts'
 import { MessageOctets } from './data.ts'
+import { deliveredBefore } from './loop.ts'
 import { recipientOf, senderOf } from './mailbox.ts'
 import type { Mailroom } from './mailroom.ts'
 import type { Envelope } from './model.ts'
@@ -12,6 +14,8 @@ import type { Visit } from './visit.ts'
 export interface IntakeLimits {
   /** The largest message in octets, without its final dot. */
   size: number
+  /** The octets of all messages that are held at once; there is always room for four of `size`. */
+  max_memory: number
   /** How long the mailroom may take for one answer, in milliseconds. */
   data_timeout: number
   /** How many Received fields make a loop. */
@@ -44,15 +48,22 @@ const largestHeader = 262_144
 
 /** Decides on senders, recipients and messages: what is well formed goes to the mailroom, and what it says to the client. */
 export class Intake {
-  readonly stats = { refused_recipients: 0, refused_messages: 0, failed_messages: 0, messages: 0, octets: 0 }
+  readonly #budget: Budget
+  readonly #counts = { refused_recipients: 0, refused_messages: 0, failed_messages: 0, messages: 0, octets: 0 }
   readonly #limits: () => IntakeLimits
   readonly #mailroom: Mailroom
   readonly #log: Log
 
   constructor(limits: () => IntakeLimits, mailroom: Mailroom, log: Log) {
     this.#limits = limits
+    this.#budget = new Budget(() => Math.max(limits().max_memory, 4 * limits().size))
     this.#mailroom = mailroom
     this.#log = log
+  }
+
+  /** Counts since the box started; `octets_held` is how many there are now. */
+  get stats() {
+    return { ...this.#counts, octets_held: this.#budget.used }
   }
 
   /** MAIL: null when the sender is well formed, else the error to reply with. Normalises the path. */
@@ -75,11 +86,11 @@ export class Intake {
     try {
       checkParameters(path, [])
       const mailbox = recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
-      await within(this.#limits().data_timeout, this.#mailroom.ownerOf(mailbox))
+      await within(this.#limits().data_timeout, this.#mailroom.ownerOf(mailbox, declaredSize(session)))
       path.address = mailbox
       return null
     } catch (error) {
-      this.stats.refused_recipients++
+      this.#counts.refused_recipients++
       return this.#reply(error, session.id)
     }
   }
@@ -87,19 +98,21 @@ export class Intake {
   /** DATA: reads the message to its end, has it kept, and only then answers. */
   message(visit: Visit, stream: Readable, session: Session, answer: Answer): void {
     const { size } = this.#limits()
-    const octets = new MessageOctets(size)
-    visit.phase = 'receiving'
+    const octets = new MessageOctets(size, this.#budget.share())
+    visit.receive()
     stream.on('data', (chunk: Buffer) => {
       octets.add(chunk)
+      visit.received(chunk.length)
       if (octets.size <= size + overrun) return
       stream.removeAllListeners('data')
-      this.stats.refused_messages++
+      octets.drop()
+      this.#counts.refused_messages++
       visit.cut(refusalOf('size'))
     })
     // The client went away in the middle: nobody is left to answer.
-    stream.on('error', () => undefined)
+    stream.on('error', () => octets.drop())
     stream.on('end', () => {
-      visit.phase = 'keeping'
+      visit.keep()
       this.#settle(visit, session, octets, answer).catch((error: unknown) => {
         this.#log.error({ err: error, session: session.id }, 'An SMTP session broke')
       })
@@ -109,11 +122,11 @@ export class Intake {
   async #settle(visit: Visit, session: Session, octets: MessageOctets, answer: Answer): Promise<void> {
     try {
       const id = await this.#keep(visit, session, octets)
-      this.stats.messages++
-      this.stats.octets += octets.size
+      this.#counts.messages++
+      this.#counts.octets += octets.size
       visit.settle('message', () => answer(null, `2.0.0 Ok: queued as ${id}`))
     } catch (error) {
-      this.stats[isTrouble(error) ? 'failed_messages' : 'refused_messages']++
+      this.#counts[isTrouble(error) ? 'failed_messages' : 'refused_messages']++
       const reply = this.#reply(error, session.id)
       // Whatever stands behind such a message may be what it was to hide.
       visit.settle(octets.flaw === 'bare' ? 'hang up' : 'message', () => answer(reply))
@@ -121,12 +134,24 @@ export class Intake {
   }
 
   #keep(visit: Visit, session: Session, octets: MessageOctets): Promise<string> {
+    const work = this.#hand(visit, session, octets)
+    // Not when the client is answered: work that is late holds the message still.
+    const end = (): void => octets.drop()
+    work.then(end, end)
+    return within(this.#limits().data_timeout, work)
+  }
+
+  async #hand(visit: Visit, session: Session, octets: MessageOctets): Promise<string> {
     if (octets.flaw) throw refusalOf(octets.flaw)
     const raw = octets.whole()
-    const { data_timeout, max_received } = this.#limits()
     if (headerLength(raw) > largestHeader) throw new Refusal(552, '5.3.4', 'The header of the message is too large')
-    if (receivedHops(raw) > max_received) throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
-    return within(data_timeout, this.#mailroom.keep(envelopeOf(visit, session), raw))
+    if (receivedHops(raw) > this.#limits().max_received) {
+      throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
+    }
+    const envelope = envelopeOf(visit, session)
+    if (deliveredBefore(raw, envelope.recipients))
+      throw new Refusal(554, '5.4.6', 'Delivered here before, this looks like a loop')
+    return this.#mailroom.keep(envelope, raw)
   }
 
   #reply(error: unknown, session: string): Error {
@@ -154,6 +179,11 @@ function envelopeOf(visit: Visit, session: Session): Envelope {
 
 function parameter(path: Path, name: string): string | true | undefined {
   return path.args === false ? undefined : path.args[name]
+}
+
+/** RFC 1870; 0 when MAIL did not say. */
+function declaredSize({ envelope: { mailFrom } }: Session): number {
+  return mailFrom === false ? 0 : Number(parameter(mailFrom, 'SIZE') ?? 0) || 0
 }
 
 function checkParameters(path: Path, known: string[]): void {

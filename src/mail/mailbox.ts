@@ -12,7 +12,7 @@ const longestAddress = 254
 export function recipientOf(path: string, smtputf8: boolean): string {
   if (path.toLowerCase() === 'postmaster') return 'postmaster'
   const { local, domain } = partsOf(path)
-  checkCharset(local, smtputf8)
+  checkCharset(path, smtputf8)
   if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'We do not relay')
   const mailbox = `${unquoted(local)}@${asciiDomain(domain) ?? ''}`
   if (!dotAtomAtDomain.test(mailbox) || unseen.test(mailbox) || tooLong(mailbox)) {
@@ -28,7 +28,7 @@ export function recipientOf(path: string, smtputf8: boolean): string {
 export function senderOf(path: string, smtputf8: boolean): string {
   if (path === '') return ''
   const { local, domain } = partsOf(path)
-  checkCharset(local, smtputf8)
+  checkCharset(path, smtputf8)
   const host = isLiteral(domain) ? domain : asciiDomain(domain)
   const mailbox = `${unquoted(local)}@${host ?? ''}`
   if (host === null || !sendingLocal.test(unquoted(local)) || unseen.test(mailbox) || tooLong(mailbox)) {
@@ -58,8 +58,8 @@ function partsOf(path: string): { local: string; domain: string } {
   return { local: path.slice(0, Math.max(0, at)), domain: path.slice(at + 1) }
 }
 
-function checkCharset(local: string, smtputf8: boolean): void {
-  if (!smtputf8 && nonAscii.test(local)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
+function checkCharset(path: string, smtputf8: boolean): void {
+  if (!smtputf8 && nonAscii.test(path)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
 }
 
 /** `"a.b"` and `a.b` are one mailbox (RFC 5321 4.1.2); quotes that are needed stay. */

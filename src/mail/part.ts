@@ -47,6 +47,9 @@ interface Needs {
 /** Longest time in milliseconds from the end of DATA to our answer. */
 const dataTimeout = 300_000
 
+/** 500 octets a second, averaged over each minute: slower is nobody's line, but a way to hold ours. */
+const pace = { octets: 30_000, within: 60_000 }
+
 /** Mail in: the receiver, the workers that examine, the inbox that keeps, and what callers may ask of it all. */
 export class MailPart implements Part {
   readonly name = 'mail'
@@ -103,7 +106,7 @@ export class MailPart implements Part {
     const { metrics } = this.#needs
     metrics.gauge(
       'pillarbox_smtp',
-      'What the SMTP receiver has counted since the start; connections is how many are open now',
+      'What the SMTP receiver has counted since the start; connections is how many are open now, octets_held how much of messages on their way is in memory',
       (gauge) => {
         for (const [what, value] of Object.entries(this.#receiver?.stats ?? {})) gauge.labels(what).set(value)
       },
@@ -144,7 +147,7 @@ async function receiverSettings({ hostname, smtp, data_dir }: Config): Promise<R
   const tls = smtp.tls
     ? { cert: readFileSync(smtp.tls.cert, 'utf8'), key: readFileSync(smtp.tls.key, 'utf8') }
     : await certificate(join(data_dir, 'tls'), hostname)
-  return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout }
+  return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
 }
 
 function spelled({ host, port }: Endpoint): string {

@@ -48,7 +48,7 @@ export class Receiver {
     this.#intake = new Intake(() => this.#settings, mailroom, log)
   }
 
-  /** Counts since the box started, octets of kept messages among them; `connections` is how many are open now. */
+  /** Counts since the box started, octets of kept messages among them; `connections` is how many are open now, `octets_held` of messages on their way. */
   get stats(): Readonly<Record<keyof Intake['stats'] | 'connections' | 'sessions' | 'refused_connections', number>> {
     return { ...this.#counts, ...this.#intake.stats }
   }

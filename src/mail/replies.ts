@@ -25,6 +25,7 @@ export function replyError(refusal: Refusal): Error {
 /** What we say of a message with this flaw. */
 export function refusalOf(flaw: Flaw): Refusal {
   if (flaw === 'size') return new Refusal(552, '5.3.4', 'The message is larger than we take')
+  if (flaw === 'memory') return new Refusal(452, '4.3.1', 'Too much mail at once, try again later')
   if (flaw === 'line') return new Refusal(554, '5.6.0', 'A line of the message is too long')
   return new Refusal(550, '5.6.0', 'Bare CR, bare LF or NUL in the message')
 }

@@ -1,17 +1,23 @@
 import type { Socket } from 'node:net'
-import { Refusal } from './refusal.ts'
+import { feedMessage } from './data-feed.ts'
+import type { Parser } from './data-feed.ts'
+import type { Refusal } from './refusal.ts'
 
 /** What a visit needs of the library's connection; `send` answers one command and `close` ends the session after it. */
 export interface Connection {
   send(code: number, data?: string | string[] | null, context?: string | false): void
   close(): void
   session: { envelope?: { rcptTo: unknown[] } }
+  _parser: Parser | false
 }
 
 export interface VisitLimits {
   max_errors: number
   max_commands: number
+  /** How long a session may last without a message; a message being received has its own clock. */
   session_timeout: number
+  /** How many octets of a message must come within each such time. */
+  pace: { octets: number; within: number }
 }
 
 /** Recipients beyond the limit that a client may name in one session before each of them counts (Postfix calls it overshoot). */
@@ -30,7 +36,7 @@ export class Visit {
   readonly address: string
   /** Set once the session is under TLS. */
   tls: { version: string; cipher: string } | null = null
-  /** `receiving` a message, or `keeping` it: then no clock but the mailroom's runs. */
+  /** `receiving` a message: then only its pace is watched; or `keeping` it: then no clock but the mailroom's runs. */
   phase: 'talking' | 'receiving' | 'keeping' = 'talking'
   #socket: Socket
   readonly #connection: Connection
@@ -42,6 +48,8 @@ export class Visit {
   #overshoot = 0
   #settling: 'message' | 'hang up' | null = null
   #leaving = false
+  #pace: NodeJS.Timeout | undefined
+  #received = 0
 
   constructor(id: string, address: string, socket: Socket, connection: Connection, limits: () => VisitLimits) {
     this.id = id
@@ -60,6 +68,27 @@ export class Visit {
     this.tls = tls
   }
 
+  /** A message begins. */
+  receive(): void {
+    this.phase = 'receiving'
+    // oxlint-disable-next-line no-underscore-dangle -- the library's own name
+    const { _parser: parser } = this.#connection
+    if (parser) feedMessage(parser)
+    this.#received = 0
+    this.#pace = setInterval(() => this.#keepPace(), this.#limits().pace.within)
+  }
+
+  /** So many octets of the message have come. */
+  received(octets: number): void {
+    this.#received += octets
+  }
+
+  /** The message is whole; now the client waits for us. */
+  keep(): void {
+    this.phase = 'keeping'
+    clearInterval(this.#pace)
+  }
+
   /** Runs the callback that makes the library answer a message. After `hang up` the session is over, whatever is pipelined behind. */
   settle(then: 'message' | 'hang up', answer: () => void): void {
     this.#settling = then
@@ -69,6 +98,7 @@ export class Visit {
   /** A client that goes on sending when it was told the limit: it hears why, and no more of it is read. */
   cut(refusal: Refusal): void {
     this.#say(refusal.code, refusal.enhanced, refusal.text)
+    clearInterval(this.#pace)
     this.#connection.close()
     this.#socket.pause()
     setTimeout(() => this.#socket.destroy(), linger).unref()
@@ -83,6 +113,7 @@ export class Visit {
   /** The connection ended. */
   ended(): void {
     clearTimeout(this.#life)
+    clearInterval(this.#pace)
   }
 
   destroy(): void {
@@ -143,8 +174,17 @@ export class Visit {
     this.#send(code, `${enhanced} ${text}`, false)
   }
 
+  /** Counted anew each time: who sent much at first could hold it for hours if the average of all were asked. */
+  #keepPace(): void {
+    if (this.#received < this.#limits().pace.octets) {
+      clearInterval(this.#pace)
+      this.#say(421, '4.4.2', 'The message comes too slowly')
+    }
+    this.#received = 0
+  }
+
   #expire(): void {
-    if (this.phase === 'keeping') this.#life.refresh()
+    if (this.phase !== 'talking') this.#life.refresh()
     else this.#say(421, '4.4.2', 'This session has lasted too long')
   }
 }

@@ -149,7 +149,7 @@ test('a message sent again after a lost answer is one message, and deleting the 
     turn < 50 && (await send({ Subject: `Filler ${turn}` }, `${'x'.repeat(60)}\n`.repeat(5))).startsWith('250');
     turn += 1
   );
-  expect(await send({ Subject: 'Too much' })).toMatch(/^452 4\.2\.2 /)
+  expect(await send({ Subject: 'Too much' }, `${'x'.repeat(60)}\n`.repeat(5))).toMatch(/^452 4\.2\.2 /)
   const { body: full } = await box.call('GET', `${path}/emails?duplicates=true`)
   for (const { id } of full.data) expect((await box.call('DELETE', `${path}/emails/${id}`)).status).toBe(200)
   expect(await send({ Subject: 'Room again' })).toMatch(/^250 /)

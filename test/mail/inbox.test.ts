@@ -96,6 +96,19 @@ test('an identity deleted while its mail is on the way gets none of it, and a se
   expect(await subjects(box, bob.id)).toEqual(['Late'])
 })
 
+test('mail from the null sender is automated, whatever its header says', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  for (const from of ['sam@sender.test', '']) {
+    expect(await deliver(box.smtp, { from, to: ada.email, raw: message({ Subject: `From <${from}>` }, 'x\n') })).toMatch(/^250 /)
+  }
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
+  expect(body.data).toMatchObject([
+    { subject: 'From <>', automated: true },
+    { subject: 'From <sam@sender.test>', automated: false },
+  ])
+})
+
 async function idsOf(box: Appliance, identity: string): Promise<string[]> {
   const { body } = await box.call('GET', `/v1/identities/${identity}/emails`)
   return body.data.map(({ id }) => id as string)

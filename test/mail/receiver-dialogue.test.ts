@@ -245,6 +245,12 @@ describe('recipients', () => {
     expect(replies.slice(1)).toEqual([expect.stringMatching(/^555 5\.5\.4/), expect.stringMatching(/^553 5\.6\.7/)])
   })
 
+  test('a domain of other letters needs SMTPUTF8 as well', async () => {
+    expect((await transaction('MAIL FROM:<u@ü.test>'))[0]).toMatch(/^553 5\.6\.7 /)
+    expect((await transaction('MAIL FROM:<u@ü.test> SMTPUTF8'))[0]).toMatch(/^250 /)
+    expect((await transaction('MAIL FROM:<u@client.test>', 'RCPT TO:<user@bóx.test>'))[1]).toMatch(/^553 5\.6\.7 /)
+  })
+
   test('what the mailroom says is passed on', async () => {
     const refusals = [
       new Refusal(450, '4.2.1', 'Suspended'),

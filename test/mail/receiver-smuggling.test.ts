@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { PassThrough } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { longestLine } from '../../src/mail/data.ts'
 import { startReceiver } from '../support/receiver.ts'
 import type { Running } from '../support/receiver.ts'
@@ -93,6 +94,26 @@ test('what is pipelined behind a well formed end is a session like any other', a
   expect(box.mailroom.kept.map(({ envelope }) => envelope.mail_from)).toEqual(['sender@client.test', 'evil@client.test'])
 })
 
+test('a line loses its first dot, whatever follows, and a packet of dots is one piece for whoever reads the message', async () => {
+  const writes = vi.spyOn(PassThrough.prototype, 'write')
+  onTestFinished(() => writes.mockRestore())
+  for (const secure of [false, true]) {
+    const client = await Dialogue.hello(box.port)
+    if (secure) {
+      await client.say('STARTTLS')
+      await client.upgrade()
+      await client.say('EHLO client.test')
+    }
+    await client.begin()
+    client.send(`.foo\r\n.\t\r\n${'..\r\n'.repeat(1000)}.\r\n`)
+    expect(await client.reply()).toMatch(/^250 /)
+    expect(box.mailroom.kept.at(-1)?.raw.toString()).toBe(`foo\r\n\t\r\n${'.\r\n'.repeat(1000)}`)
+    client.destroy()
+  }
+  expect(box.mailroom.kept.length).toBe(2)
+  expect(writes.mock.calls.length).toBeLessThan(20)
+})
+
 describe('a line', () => {
   test('of the longest length is kept, of one more refused', async () => {
     for (const [length, reply] of [
@@ -151,4 +172,17 @@ describe('a header', () => {
     expect(box.mailroom.kept.length).toBe(1)
     client.destroy()
   })
+
+  test.each(['user@box.test', '<User@BOX.test>', '\r\n\t user@box.test '])(
+    'that says it was delivered to the recipient, as %j, is a loop',
+    async (address) => {
+      const client = await Dialogue.hello(box.port)
+      const again = `X: y\r\ndelivered-TO: ${address}\r\nSubject: x\r\n\r\nbody\r\n`
+      expect(await client.deliver(again)).toMatch(/^554 5\.4\.6 /)
+      expect(await client.deliver(again, ['user2@box.test', 'user@box.test'])).toMatch(/^554 5\.4\.6 /)
+      expect(await client.deliver(again, ['user2@box.test'])).toMatch(/^250 /)
+      expect(await client.deliver('a: b\r\n\r\nDelivered-To: user@box.test\r\n')).toMatch(/^250 /)
+      client.destroy()
+    },
+  )
 })

@@ -70,6 +70,7 @@ export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mai
     listen: ['127.0.0.1:0'],
     tls: await shared,
     size: 1_048_576,
+    max_memory: 134_217_728,
     greeting_delay: 0,
     max_recipients: 100,
     max_connections: 500,
@@ -79,6 +80,7 @@ export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mai
     idle_timeout: 60_000,
     session_timeout: 600_000,
     data_timeout: 300_000,
+    pace: { octets: 30_000, within: 60_000 },
     max_received: 50,
     ...changes,
   }

@@ -107,7 +107,7 @@ test('a message that comes again because its 250 was lost is marked, and is no s
 })
 
 test('a mailbox over its quota puts mail off', async () => {
-  const box = await appliance({ PILLARBOX_MAIL__QUOTA: '2 KiB' })
+  const box = await appliance({ PILLARBOX_MAIL__QUOTA: '4 KiB' })
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const raw = message({ Subject: 'Big' }, `${'x'.repeat(70)}\n`.repeat(40))
   expect(await deliver(box.smtp, { to: ada.email, raw })).toMatch(/^250 /)

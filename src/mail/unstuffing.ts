@@ -1,0 +1,49 @@
+const cr = 13
+const lf = 10
+const dot = 46
+const stuffed = Buffer.from('\r\n.')
+
+/** Where in a line the octets so far have ended; `dot` and `dot cr` stand at its start and are held back. */
+type Place = 'within' | 'cr' | 'start' | 'dot' | 'dot cr'
+
+/** Takes the transparency of DATA off one message (RFC 5321 4.5.2): a line's first dot goes, CRLF.CRLF ends it and nothing else does. */
+export class Unstuffing {
+  #place: Place = 'start'
+
+  /** The octets of the message in this packet, and what stood behind its end: null while there is none. */
+  take(chunk: Buffer): { content: Buffer; rest: Buffer | null } {
+    if (this.#place !== 'within' || chunk.includes(stuffed)) return this.#step(chunk)
+    const last = chunk.at(-1)
+    if (last === cr) this.#place = 'cr'
+    else if (last === lf && chunk.at(-2) === cr) this.#place = 'start'
+    return { content: chunk, rest: null }
+  }
+
+  #step(chunk: Buffer): { content: Buffer; rest: Buffer | null } {
+    // One more, for a CR held back.
+    const content = Buffer.allocUnsafe(chunk.length + 1)
+    let place = this.#place
+    let length = 0
+    // Octet by octet: a search for each dot costs more where there is nothing but dots.
+    for (let at = 0; at < chunk.length; at++) {
+      const octet = chunk[at]!
+      if (place === 'start' && octet === dot) {
+        place = 'dot'
+        continue
+      }
+      if (place === 'dot' && octet === cr) {
+        place = 'dot cr'
+        continue
+      }
+      if (place === 'dot cr') {
+        if (octet === lf) return { content: content.subarray(0, length), rest: chunk.subarray(at + 1) }
+        content[length++] = cr
+      }
+      content[length++] = octet
+      if (octet === cr) place = 'cr'
+      else place = octet === lf && place === 'cr' ? 'start' : 'within'
+    }
+    this.#place = place
+    return { content: content.subarray(0, length), rest: null }
+  }
+}
