@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accountPart } from './account/part.ts'
-import { everyScope, Keys } from './account/keys.ts'
+import { Keys } from './account/keys.ts'
 import type { Config, Endpoint } from './config.ts'
 import { changed } from './config.ts'
 import { iso, systemClock } from './core/clock.ts'
@@ -56,6 +56,7 @@ export class App {
   readonly #mail: MailPart
   readonly #http: HttpServer
   readonly #account: string
+  readonly #state: StateFile
   readonly #types = new EventTypes()
   #config: Config
   #started = false
@@ -98,6 +99,7 @@ export class App {
     this.#lock = lock
     this.#database = database
     this.#space = space
+    this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
     const events = new EventLog(database, clock)
@@ -164,19 +166,27 @@ export class App {
     return this.#http.addresses
   }
 
-  /** Starts every part; answers the first API key when this start made it. */
+  /** Starts every part; answers the first API key until `firstKeyShown` was told that somebody has it. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#space.start()
-    const firstKey = await this.#firstKey()
     for (const part of this.#parts) {
       await part.start?.()
       for (const job of part.jobs ?? []) this.#schedule.add(job)
     }
     await this.#http.start()
     this.#schedule.add({ name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) })
+    // only now, with every port bound: a key that is never printed would be lost
+    const firstKey = await this.#firstKey()
     this.#started = true
     this.#log.info({ version, api: this.publicUrl, smtp: this.smtpAddresses, data: this.#config.data_dir }, 'started')
     return { firstKey }
+  }
+
+  /** Whoever started the box has seen the first key: no later start makes another. */
+  async firstKeyShown(): Promise<void> {
+    await this.#state.update((document) => {
+      document.first_key_shown = true
+    })
   }
 
   /** Takes over what can change while running; answers the settings that need a restart. */
@@ -212,14 +222,9 @@ export class App {
   }
 
   async #firstKey(): Promise<string | null> {
-    if (await this.#keys.any()) return null
-    const { key } = await this.#keys.insert(this.#account, {
-      label: 'first key',
-      scopes: everyScope,
-      identity_id: null,
-      expires_at: null,
-      key: this.#config.bootstrap_key,
-    })
+    if (this.#state.data.first_key_shown) return null
+    const key = await this.#keys.first(this.#account, this.#config.bootstrap_key)
+    if (key === null || this.#config.bootstrap_key !== undefined) await this.firstKeyShown()
     return key
   }
 
@@ -246,7 +251,14 @@ function freshState(config: Config, clock: Clock, database: string): State {
   }
   const created_at = iso(clock.now())
   const account = { id: newId('acct'), name: config.account.name, created_at }
-  return { version: 1, box_id: newId('acct').slice(5), created_at, database_created: false, accounts: [account] }
+  return {
+    version: 1,
+    box_id: newId('acct').slice(5),
+    created_at,
+    database_created: false,
+    first_key_shown: false,
+    accounts: [account],
+  }
 }
 
 function httpSettings(config: Config): HttpSettings {

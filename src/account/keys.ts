@@ -8,7 +8,7 @@ import type { Caller, Scope } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { ApiKey, NewApiKey } from './model.ts'
 import { keyHash, newKey } from './secret.ts'
@@ -21,6 +21,8 @@ interface KeyRow extends Omit<ApiKey, 'scopes'> {
   previous_hash: string | null
   previous_expires_at: string | null
 }
+
+type Made = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit?: number }
 
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
@@ -78,35 +80,22 @@ export class Keys {
     }
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const rate = wish.rate_limit ?? this.#defaultRate
-    return this.insert(caller.account_id, {
-      label: wish.label,
-      scopes,
-      identity_id: identityId,
-      rate_limit: rate,
-      expires_at: wish.expires_at ?? null,
+    const key = newKey()
+    const made = { label: wish.label, scopes, identity_id: identityId, rate_limit: rate, expires_at: wish.expires_at ?? null }
+    const row = await this.#database.transaction((tx) => this.#insert(tx, caller.account_id, made, key))
+    return { ...shown(row), key }
+  }
+
+  /** The box's first key with every scope, in place of one that nobody ever used; null when there are others, or it is in use. */
+  async first(accountId: string, given: string | undefined): Promise<string | null> {
+    const key = given ?? newKey()
+    return this.#database.transaction(async (tx) => {
+      const others = await tx.all<Pick<KeyRow, 'last_used_at'>>(sql`SELECT last_used_at FROM api_keys LIMIT 2`)
+      if (others.length > 1 || others.some(({ last_used_at }) => last_used_at !== null)) return null
+      await tx.run(sql`DELETE FROM api_keys`)
+      await this.#insert(tx, accountId, { label: 'first key', scopes: everyScope, identity_id: null, expires_at: null }, key)
+      return key
     })
-  }
-
-  /** Makes a key without asking who wants it: for the first start and the command line. `key` is given or made. */
-  async insert(
-    accountId: string,
-    wish: Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit?: number; key?: string | undefined },
-  ): Promise<ApiKey & { key: string }> {
-    const key = wish.key ?? newKey()
-    const rate = wish.rate_limit ?? this.#defaultRate
-    const row = await this.#database.transaction((tx) =>
-      tx.get<KeyRow>(
-        sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
-          VALUES (${newId('key')}, ${accountId}, ${wish.label}, ${JSON.stringify(wish.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
-          ${wish.identity_id}, ${rate}, ${iso(this.#clock.now())}, ${wish.expires_at}) RETURNING *`,
-      ),
-    )
-    return { ...shown(row!), key }
-  }
-
-  /** Whether any key was ever made. */
-  async any(): Promise<boolean> {
-    return (await this.#database.get(sql`SELECT 1 FROM api_keys LIMIT 1`)) !== undefined
   }
 
   list(caller: Caller, paging: Paging): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
@@ -181,6 +170,16 @@ export class Keys {
     return known
   }
 
+  async #insert(tx: Transaction, accountId: string, made: Made, key: string): Promise<KeyRow> {
+    const rate = made.rate_limit ?? this.#defaultRate
+    const row = await tx.get<KeyRow>(
+      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
+        VALUES (${newId('key')}, ${accountId}, ${made.label}, ${JSON.stringify(made.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
+        ${made.identity_id}, ${rate}, ${iso(this.#clock.now())}, ${made.expires_at}) RETURNING *`,
+    )
+    return row!
+  }
+
   async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
     const row = await reader.get<KeyRow>(
       sql`SELECT * FROM api_keys WHERE id = ${id} AND account_id = ${caller.account_id} AND revoked_at IS NULL`,
@@ -197,8 +196,8 @@ export class Keys {
   }
 }
 
-/** Every scope: what the box's first key holds. */
-export const everyScope: Scope[] = [...allScopes]
+/** What the box's first key holds. */
+const everyScope: Scope[] = [...allScopes]
 
 function requireScopes(caller: Caller, wanted: Scope[]): void {
   const missing = wanted.filter((scope) => !holds(caller, scope))
