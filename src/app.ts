@@ -272,6 +272,7 @@ function httpSettings(config: Config): HttpSettings {
     public_rate_limit: http.public_rate_limit,
     document_rate_limit: http.document_rate_limit,
     max_connections: http.max_connections,
+    max_connections_per_address: http.max_connections_per_address,
     metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
   }
 }

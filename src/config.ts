@@ -78,6 +78,11 @@ const http = Group({
   max_connections: Whole(1, 1_000_000)
     .prefault(1000)
     .meta({ description: 'Connections open at once; more are closed as they come', unit: 'connections' }),
+  max_connections_per_address: Whole(1, 1_000_000).prefault(100).meta({
+    description:
+      'Connections open at once from one address (IPv6: one /64), so that none can take all; those in trusted_proxies are not counted',
+    unit: 'connections',
+  }),
 })
 
 const metrics = Group({

@@ -5,6 +5,7 @@ import { createServer as createSecure } from 'node:https'
 import type { Server as SecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Crowd } from './crowd.ts'
 
 /** PEM texts. */
 export interface Certificate {
@@ -35,7 +36,7 @@ export class Listener {
   constructor(
     handler: RequestListener,
     complain: Complain,
-    options: { certificate?: Certificate; patience?: Partial<Patience> } = {},
+    options: { certificate?: Certificate | undefined; patience?: Partial<Patience>; crowd?: Crowd } = {},
   ) {
     const bounds = { ...patience, ...options.patience }
     const settings = {
@@ -57,6 +58,9 @@ export class Listener {
     this.#server.maxRequestsPerSocket = 1000
     this.#server.timeout = bounds.idle
     this.#complain = complain
+    const { crowd } = options
+    // before TLS, whose handshake is the dear part of a connection
+    if (crowd) this.#server.prependListener('connection', (socket: Socket) => crowd.enter(socket))
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
     // Node would answer 417, which is none of the API's statuses; an unknown expectation is simply not met.
     this.#server.on('checkExpectation', serve)

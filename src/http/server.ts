@@ -4,9 +4,12 @@ import { systemClock } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { Networks } from '../core/networks.ts'
 import { Api } from './api.ts'
 import type { ApiParts, ApiSettings } from './api.ts'
 import type { RateLimits } from './admission.ts'
+import { Crowd } from './crowd.ts'
+import type { CrowdLimit } from './crowd.ts'
 import { metricsHandler } from './inspection.ts'
 import type { MetricsSettings } from './inspection.ts'
 import { Listener } from './listener.ts'
@@ -24,6 +27,8 @@ export interface HttpSettings extends RateLimits {
   /** Exact origins whose pages may read answers. */
   cors_origins: readonly string[]
   max_connections: number
+  /** Open at once from one IPv4 address or IPv6 /64; trusted proxies are not counted. */
+  max_connections_per_address: number
   metrics?: MetricsSettings | undefined
 }
 
@@ -48,6 +53,7 @@ export class HttpServer {
   readonly #parts: HttpParts
   readonly #api: Api
   readonly #listeners: Listener[] = []
+  readonly #crowd: Crowd
   #addresses: Addresses = {}
   #settings: HttpSettings
   #secure: Listener | undefined
@@ -56,6 +62,7 @@ export class HttpServer {
     const { settings, clock = systemClock, roomy = () => true } = parts
     this.#parts = parts
     this.#settings = settings
+    this.#crowd = new Crowd(crowdLimit(settings))
     this.#api = new Api({ ...parts, clock, roomy, public_url: settings.public_url }, apiSettings(settings))
   }
 
@@ -89,6 +96,7 @@ export class HttpServer {
   async reload(settings: HttpSettings): Promise<void> {
     this.#api.reload(apiSettings(settings))
     this.#settings = settings
+    this.#crowd.limit(crowdLimit(settings))
     if (settings.tls) this.#secure?.renew(settings.tls)
     for (const listener of this.#listeners) listener.limit(settings.max_connections)
   }
@@ -117,7 +125,7 @@ export class HttpServer {
       this.#parts.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
       return { body: errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId), requestId }
     }
-    return new Listener(handler, complain, certificate ? { certificate } : {})
+    return new Listener(handler, complain, { certificate, crowd: this.#crowd })
   }
 
   async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {
@@ -125,6 +133,10 @@ export class HttpServer {
     this.#listeners.push(listener)
     return bound
   }
+}
+
+function crowdLimit(settings: HttpSettings): CrowdLimit {
+  return { perAddress: settings.max_connections_per_address, trusted: new Networks(settings.trusted_proxies) }
 }
 
 function apiSettings(settings: HttpSettings): ApiSettings {

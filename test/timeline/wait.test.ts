@@ -104,7 +104,7 @@ test('a key that is revoked or dies with its identity hears nothing of what come
 })
 
 test('five hundred wait at once and each is told; those who leave are forgotten', async () => {
-  const box = await appliance()
+  const box = await appliance({ PILLARBOX_HTTP__MAX_CONNECTIONS_PER_ADDRESS: '1000' })
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const leaving = new AbortController()
   const gone = Array.from({ length: 20 }, () =>
