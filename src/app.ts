@@ -25,6 +25,7 @@ import { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
+import { Probe } from './store/probe.ts'
 import { Space } from './store/space.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
@@ -50,6 +51,7 @@ export class App {
   readonly #lock: Lock
   readonly #database: SqliteDatabase
   readonly #space: Space
+  readonly #probe: Probe
   readonly #schedule: Schedule
   readonly #keys: Keys
   readonly #parts: Part[]
@@ -99,6 +101,7 @@ export class App {
     this.#lock = lock
     this.#database = database
     this.#space = space
+    this.#probe = new Probe(database, clock)
     this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
@@ -233,14 +236,7 @@ export class App {
     if (!this.#started || this.#http.addresses.plain === undefined) failing.push('http')
     if (this.#mail.addresses.length === 0) failing.push('smtp')
     if (this.#space.low()) failing.push('space')
-    const stored = await Promise.race([
-      this.#database.probe().then(
-        () => true,
-        () => false,
-      ),
-      new Promise<boolean>((resolve) => setTimeout(resolve, 2000, false).unref()),
-    ])
-    if (!stored) failing.push('store')
+    if (!(await this.#probe.sound())) failing.push('store')
     return failing
   }
 }
