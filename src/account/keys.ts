@@ -13,16 +13,18 @@ import { page } from '../store/page.ts'
 import type { ApiKey, NewApiKey } from './model.ts'
 import { keyHash, newKey } from './secret.ts'
 
-interface KeyRow extends Omit<ApiKey, 'scopes'> {
+interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
   seq: number
   account_id: string
   scopes: string
+  /** Null for what the settings say. */
+  rate_limit: number | null
   hash: string
   previous_hash: string | null
   previous_expires_at: string | null
 }
 
-type Made = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit?: number }
+type Made = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit: number | null }
 
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
@@ -37,7 +39,7 @@ export class Keys {
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
-  readonly #defaultRate: number
+  #defaultRate: number
   readonly #known = new Map<string, Known>()
   readonly #used = new Map<string, string>()
 
@@ -50,6 +52,12 @@ export class Keys {
       // a key bound to an identity dies with it
       if (event.type === 'identity.deleted') this.#known.clear()
     })
+  }
+
+  /** Calls a minute of keys that have no limit of their own, from now on; 0 means no limit. */
+  reload(rateLimit: number): void {
+    this.#defaultRate = rateLimit
+    this.#known.clear()
   }
 
   /** Who holds this key; undefined when nobody does (unknown, revoked, expired, or bound to a deleted identity). */
@@ -79,11 +87,16 @@ export class Keys {
       throw invalid('expires_at', 'expires_at must lie in the future.')
     }
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
-    const rate = wish.rate_limit ?? this.#defaultRate
     const key = newKey()
-    const made = { label: wish.label, scopes, identity_id: identityId, rate_limit: rate, expires_at: wish.expires_at ?? null }
+    const made = {
+      label: wish.label,
+      scopes,
+      identity_id: identityId,
+      rate_limit: wish.rate_limit ?? null,
+      expires_at: wish.expires_at ?? null,
+    }
     const row = await this.#database.transaction((tx) => this.#insert(tx, caller.account_id, made, key))
-    return { ...shown(row), key }
+    return { ...this.#shown(row), key }
   }
 
   /** The box's first key with every scope, in place of one that nobody ever used; null when there are others, or it is in use. */
@@ -93,7 +106,12 @@ export class Keys {
       const others = await tx.all<Pick<KeyRow, 'last_used_at'>>(sql`SELECT last_used_at FROM api_keys LIMIT 2`)
       if (others.length > 1 || others.some(({ last_used_at }) => last_used_at !== null)) return null
       await tx.run(sql`DELETE FROM api_keys`)
-      await this.#insert(tx, accountId, { label: 'first key', scopes: everyScope, identity_id: null, expires_at: null }, key)
+      await this.#insert(
+        tx,
+        accountId,
+        { label: 'first key', scopes: everyScope, identity_id: null, rate_limit: null, expires_at: null },
+        key,
+      )
       return key
     })
   }
@@ -105,7 +123,7 @@ export class Keys {
       select: sql`SELECT * FROM api_keys`,
       where: sql`account_id = ${caller.account_id} AND revoked_at IS NULL${own}`,
       order: 'seq',
-      present: shown,
+      present: this.#shown,
     })
   }
 
@@ -122,7 +140,7 @@ export class Keys {
       )
     })
     this.#known.clear()
-    return { ...shown(row!), key }
+    return { ...this.#shown(row!), key }
   }
 
   /** The next call with the key is 401. */
@@ -162,7 +180,7 @@ export class Keys {
         key_id: row.id,
         scopes: new Set(JSON.parse(row.scopes) as Scope[]),
         identity_id: row.identity_id,
-        rate_limit: row.rate_limit,
+        rate_limit: row.rate_limit ?? this.#defaultRate,
       },
     }
     if (this.#known.size >= 10_000) this.#known.clear()
@@ -171,13 +189,19 @@ export class Keys {
   }
 
   async #insert(tx: Transaction, accountId: string, made: Made, key: string): Promise<KeyRow> {
-    const rate = made.rate_limit ?? this.#defaultRate
     const row = await tx.get<KeyRow>(
       sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
         VALUES (${newId('key')}, ${accountId}, ${made.label}, ${JSON.stringify(made.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
-        ${made.identity_id}, ${rate}, ${iso(this.#clock.now())}, ${made.expires_at}) RETURNING *`,
+        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}) RETURNING *`,
     )
     return row!
+  }
+
+  readonly #shown = (row: KeyRow): ApiKey => {
+    const { id, label, key_prefix, identity_id, created_at, last_used_at, expires_at, revoked_at } = row
+    const scopes = JSON.parse(row.scopes) as Scope[]
+    const rate_limit = row.rate_limit ?? this.#defaultRate
+    return { id, label, scopes, key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at }
   }
 
   async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
@@ -211,22 +235,6 @@ function requireScopes(caller: Caller, wanted: Scope[]): void {
 function holds(caller: Caller, scope: Scope): boolean {
   const wider = scope.replace(/^(?:emails|sms):/, 'messages:') as Scope
   return caller.scopes.has(scope) || caller.scopes.has(wider)
-}
-
-function shown(row: KeyRow): ApiKey {
-  const { id, label, key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at } = row
-  return {
-    id,
-    label,
-    scopes: JSON.parse(row.scopes) as Scope[],
-    key_prefix,
-    identity_id,
-    rate_limit,
-    created_at,
-    last_used_at,
-    expires_at,
-    revoked_at,
-  }
 }
 
 function prefixOf(key: string): string {

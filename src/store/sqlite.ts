@@ -223,10 +223,7 @@ export class SqliteDatabase implements Database {
 
 function marked(mark: Mark, { work, resolve, reject }: Waiting): Waiting {
   return {
-    work: async (tx) => {
-      await mark.write(tx)
-      return work(tx)
-    },
+    work: (tx) => mark.write(tx).then(() => work(tx)),
     resolve: (value) => {
       mark.kept = true
       resolve(value)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import { appliance } from '../support/appliance.ts'
 
@@ -172,4 +173,20 @@ test('the store keeps a key’s hash and its first characters, never the key', a
   for (const label of ['', '   ', 'x'.repeat(129), 'a\nb', 'a\u001bb', 5, null]) {
     expect((await box.call('POST', '/v1/api-keys', { label })).body.error).toMatchObject({ status: 400, param: 'label' })
   }
+})
+
+test('a key without a rate of its own takes the one of the settings, also when they are read again', async () => {
+  const box = await appliance({ PILLARBOX_HTTP__RATE_LIMIT: '100' })
+  const { body: few } = await box.call('POST', '/v1/api-keys', { rate_limit: 5 })
+  const { body: usual } = await box.call('POST', '/v1/api-keys', {})
+  const policy = async (key: string): Promise<string | null> =>
+    (await box.call('GET', '/v1/identities', undefined, { key })).headers.get('ratelimit-policy')
+  expect([await policy(usual.key), await policy(few.key)]).toEqual(['"key";q=100;w=60', '"key";q=5;w=60'])
+  const { restart } = await box.app.reload(
+    await loadConfig({ env: { ...box.env, PILLARBOX_HTTP__RATE_LIMIT: '70' }, cwd: box.directory }),
+  )
+  expect(restart).toEqual([])
+  expect([await policy(usual.key), await policy(few.key)]).toEqual(['"key";q=70;w=60', '"key";q=5;w=60'])
+  const { body } = await box.call('GET', '/v1/api-keys')
+  expect(body.data.map(({ rate_limit }) => rate_limit as number)).toEqual([70, 5, 70])
 })
