@@ -114,6 +114,11 @@ export class Api {
     for (const hand of this.#hands) hand.abort('stopping')
   }
 
+  /** Counts what never became a call against the address it came from. */
+  count(address: string): Standing | undefined {
+    return this.#admission.count(address)
+  }
+
   /** Forgets idempotent answers older than 24 h; answers how many. */
   sweep(): Promise<number> {
     return this.#idempotency.sweep()

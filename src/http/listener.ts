@@ -23,8 +23,12 @@ export interface Patience {
 
 const patience: Patience = { headers: 10_000, request: 30_000, keepAlive: 15_000, idle: 150_000 }
 
-/** Says, in the API's words, that what came is no HTTP: answers the body and the request id. */
-export type Complain = (code: string, message: string, socket: Duplex) => { body: string; requestId: string }
+/** Says, in the API's words, that what came is no HTTP: answers the body, the request id, and what headers belong to them. */
+export type Complain = (
+  code: string,
+  message: string,
+  socket: Duplex,
+) => { body: string; requestId: string; headers?: Record<string, string> }
 
 /** One port that speaks HTTP, with or without TLS, patient within bounds, and polite to what is no HTTP. */
 export class Listener {
@@ -106,12 +110,13 @@ export class Listener {
       return
     }
     const [code, message] = complaints[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.']
-    const { body, requestId } = this.#complain(code, message, socket)
+    const { body, requestId, headers = {} } = this.#complain(code, message, socket)
     const head = [
       'HTTP/1.1 400 Bad Request',
       'Content-Type: application/json; charset=utf-8',
       `Content-Length: ${Buffer.byteLength(body)}`,
       `X-Request-Id: ${requestId}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       'X-Content-Type-Options: nosniff',
       'Cache-Control: no-store',
       `Date: ${new Date().toUTCString()}`,

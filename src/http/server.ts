@@ -4,7 +4,7 @@ import { systemClock } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { Networks } from '../core/networks.ts'
+import { canonicalAddress, Networks } from '../core/networks.ts'
 import { Api } from './api.ts'
 import type { ApiParts, ApiSettings } from './api.ts'
 import type { RateLimits } from './admission.ts'
@@ -13,8 +13,9 @@ import type { CrowdLimit } from './crowd.ts'
 import { metricsHandler } from './inspection.ts'
 import type { MetricsSettings } from './inspection.ts'
 import { Listener } from './listener.ts'
-import type { Certificate } from './listener.ts'
+import type { Certificate, Complain } from './listener.ts'
 import { errorBody, problemOf } from './problem.ts'
+import { rateHeaders } from './rate.ts'
 import { securityHeaders } from './security-headers.ts'
 
 export interface HttpSettings extends RateLimits {
@@ -120,10 +121,13 @@ export class HttpServer {
   }
 
   #listener(handler: RequestListener, certificate?: Certificate): Listener {
-    const complain = (code: string, message: string): { body: string; requestId: string } => {
+    const complain: Complain = (code, message, socket) => {
       const requestId = newId('req')
+      const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
+      const standing = this.#api.count(canonicalAddress(peer) ?? '')
       this.#parts.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
-      return { body: errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId), requestId }
+      const body = errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId)
+      return { body, requestId, headers: standing ? rateHeaders(standing) : {} }
     }
     return new Listener(handler, complain, { certificate, crowd: this.#crowd })
   }
