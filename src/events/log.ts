@@ -48,14 +48,14 @@ export class EventLog {
     return () => this.#tails.delete(listener)
   }
 
-  /** Events that the condition selects: oldest first after `seq`, at most `limit`. */
-  after(seq: number, limit: number, condition: Sql): Promise<Event[]> {
-    return this.#select(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`)
+  /** Events that the condition selects: oldest first after `seq`, at most `limit`, leaving out the first `offset`. */
+  after(seq: number, limit: number, condition: Sql, offset = 0): Promise<Event[]> {
+    return this.#select(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit} OFFSET ${offset}`)
   }
 
-  /** Events that the condition selects: newest first before `seq`, at most `limit`. */
-  before(seq: number, limit: number, condition: Sql): Promise<Event[]> {
-    return this.#select(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit}`)
+  /** Events that the condition selects: newest first before `seq`, at most `limit`, leaving out the first `offset`. */
+  before(seq: number, limit: number, condition: Sql, offset = 0): Promise<Event[]> {
+    return this.#select(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`)
   }
 
   /** The place of an event in the order; undefined when it is not (or no longer) in the log of this account. */
