@@ -1,7 +1,7 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
-import { Fault, invalid, notFound } from '../core/fault.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { scopes as allScopes } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
@@ -25,6 +25,10 @@ interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
 }
 
 type Made = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit: number | null }
+
+interface Bounds extends Pick<ApiKey, 'rate_limit' | 'expires_at'> {
+  usualRate: number | null
+}
 
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
@@ -88,14 +92,14 @@ export class Keys {
     }
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const key = newKey()
-    const made = {
-      label: wish.label,
-      scopes,
-      identity_id: identityId,
-      rate_limit: wish.rate_limit ?? null,
-      expires_at: wish.expires_at ?? null,
-    }
-    const row = await this.#database.transaction((tx) => this.#insert(tx, caller.account_id, made, key))
+    const row = await this.#database.transaction(async (tx) => {
+      const bounds = await this.#bounds(tx, caller)
+      const rate_limit = wish.rate_limit ?? bounds.usualRate
+      const expires_at = wish.expires_at ?? bounds.expires_at
+      requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
+      const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at }
+      return this.#insert(tx, caller.account_id, made, key)
+    })
     return { ...this.#shown(row), key }
   }
 
@@ -133,6 +137,7 @@ export class Keys {
     const row = await this.#database.transaction(async (tx) => {
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
+      requireWithin(await this.#bounds(tx, caller), this.#shown(before))
       const until = grace > 0 ? iso(this.#clock.now() + grace * 1000) : null
       return tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${until && before.hash},
@@ -143,10 +148,12 @@ export class Keys {
     return { ...this.#shown(row!), key }
   }
 
-  /** The next call with the key is 401. */
+  /** The next call with the key is 401. Throws Fault 409, code `last_key`, for the last one that can make others and never expires. */
   async revoke(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     await this.#database.transaction(async (tx) => {
-      await this.#row(tx, caller, id)
+      const row = await this.#row(tx, caller, id)
+      requireScopes(caller, JSON.parse(row.scopes) as Scope[])
+      if (makesOthers(row)) await this.#requireAnother(tx, row)
       await tx.run(sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
     })
     this.#known.clear()
@@ -188,6 +195,28 @@ export class Keys {
     return known
   }
 
+  /** What a key that this caller makes may have at most, and has when nothing is said. */
+  async #bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
+    const maker = await tx.get<Pick<KeyRow, 'rate_limit' | 'expires_at'>>(
+      sql`SELECT rate_limit, expires_at FROM api_keys WHERE id = ${caller.key_id}`,
+    )
+    const own = maker?.rate_limit ?? null
+    const usual = this.#defaultRate === 0 ? Infinity : this.#defaultRate
+    const usualRate = own === null || own === 0 ? null : Math.min(own, usual)
+    return { rate_limit: own ?? this.#defaultRate, expires_at: maker?.expires_at ?? null, usualRate }
+  }
+
+  async #requireAnother(tx: Transaction, row: KeyRow): Promise<void> {
+    const others = await tx.all<KeyRow>(
+      sql`SELECT * FROM api_keys WHERE account_id = ${row.account_id} AND id <> ${row.id} AND revoked_at IS NULL
+        AND identity_id IS NULL AND expires_at IS NULL`,
+    )
+    if (others.some((other) => makesOthers(other))) return
+    throw conflict('This is the last lasting key with account:write: without it nobody could make another. Make one first.', {
+      code: 'last_key',
+    })
+  }
+
   async #insert(tx: Transaction, accountId: string, made: Made, key: string): Promise<KeyRow> {
     const row = await tx.get<KeyRow>(
       sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
@@ -218,6 +247,22 @@ export class Keys {
     )
     if (!row) throw notFound('identity')
   }
+}
+
+/** Nobody gets by another key what their own does not have: more calls (0 is no limit), or a longer life. */
+function requireWithin(bounds: Bounds, wanted: Pick<ApiKey, 'rate_limit' | 'expires_at'>): void {
+  const { rate_limit: most, expires_at: end } = bounds
+  if (most !== 0 && (wanted.rate_limit === 0 || wanted.rate_limit > most)) throw beyond('rate_limit', `is limited to ${most}`)
+  if (end !== null && (wanted.expires_at === null || wanted.expires_at > end)) throw beyond('expires_at', `expires at ${end}`)
+}
+
+function beyond(param: string, why: string): Fault {
+  return new Fault('forbidden', `A key can only give what it has; this one ${why}.`, { code: 'beyond_own', param })
+}
+
+/** Whether it lasts, and can make keys for the whole account. */
+function makesOthers(row: KeyRow): boolean {
+  return row.identity_id === null && row.expires_at === null && (JSON.parse(row.scopes) as Scope[]).includes('account:write')
 }
 
 /** What the box's first key holds. */
