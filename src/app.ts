@@ -1,14 +1,13 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accountPart } from './account/part.ts'
-import { everyScope, Keys } from './account/keys.ts'
-import type { Config, Endpoint } from './config.ts'
+import { Keys } from './account/keys.ts'
+import type { Config } from './config.ts'
 import { changed } from './config.ts'
-import { iso, systemClock } from './core/clock.ts'
+import { systemClock } from './core/clock.ts'
 import type { Clock } from './core/clock.ts'
 import { Schedule } from './core/cron.ts'
 import { Cursors } from './core/cursor.ts'
-import { newId } from './core/ids.ts'
 import type { Log } from './core/log.ts'
 import { Metrics } from './core/metrics.ts'
 import type { Caller } from './core/scopes.ts'
@@ -17,20 +16,21 @@ import { Queue } from './delivery/queue.ts'
 import { EventLog } from './events/log.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
+import { httpSettings } from './http-settings.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
-import type { HttpSettings } from './http/server.ts'
 import { Identities } from './identities/identities.ts'
+import { freshState } from './first-start.ts'
 import { identitiesPart } from './identities/part.ts'
 import { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
+import { Probe } from './store/probe.ts'
 import { Space } from './store/space.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
-import type { State } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
@@ -53,6 +53,7 @@ export class App {
   readonly #lock: Lock
   readonly #database: SqliteDatabase
   readonly #space: Space
+  readonly #probe: Probe
   readonly #schedule: Schedule
   readonly #keys: Keys
   readonly #parts: Part[]
@@ -60,6 +61,7 @@ export class App {
   readonly #mail: MailPart
   readonly #http: HttpServer
   readonly #account: string
+  readonly #state: StateFile
   readonly #types = new EventTypes()
   /** The settings of the start; what of them cannot change while running stays so. */
   readonly #begun: Config
@@ -106,6 +108,8 @@ export class App {
     this.#lock = lock
     this.#database = database
     this.#space = space
+    this.#probe = new Probe(database, clock)
+    this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
     const events = new EventLog(database, clock)
@@ -205,10 +209,9 @@ export class App {
     return this.#http.addresses
   }
 
-  /** Starts every part; answers the first API key when this start made it. */
+  /** Starts every part; answers the first API key until `firstKeyShown` was told that somebody has it. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#space.start()
-    const firstKey = await this.#firstKey()
     for (const part of this.#parts) {
       await part.start?.()
       for (const job of part.jobs ?? []) this.#schedule.add(job)
@@ -217,9 +220,18 @@ export class App {
     for (const job of this.#queue.jobs) this.#schedule.add(job)
     await this.#http.start()
     this.#schedule.add({ name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) })
+    // only now, with every port bound: a key that is never printed would be lost
+    const firstKey = await this.#firstKey()
     this.#started = true
     this.#log.info({ version, api: this.publicUrl, smtp: this.smtpAddresses, data: this.#config.data_dir }, 'started')
     return { firstKey }
+  }
+
+  /** Whoever started the box has seen the first key: no later start makes another. */
+  async firstKeyShown(): Promise<void> {
+    await this.#state.update((document) => {
+      document.first_key_shown = true
+    })
   }
 
   /** Takes over what can change while running; answers the settings that need a restart. */
@@ -261,14 +273,9 @@ export class App {
   }
 
   async #firstKey(): Promise<string | null> {
-    if (await this.#keys.any()) return null
-    const { key } = await this.#keys.insert(this.#account, {
-      label: 'first key',
-      scopes: everyScope,
-      identity_id: null,
-      expires_at: null,
-      key: this.#config.bootstrap_key,
-    })
+    if (this.#state.data.first_key_shown) return null
+    const key = await this.#keys.first(this.#account, this.#config.bootstrap_key)
+    if (key === null || this.#config.bootstrap_key !== undefined) await this.firstKeyShown()
     return key
   }
 
@@ -277,46 +284,7 @@ export class App {
     if (!this.#started || this.#http.addresses.plain === undefined) failing.push('http')
     if (this.#mail.addresses.length === 0) failing.push('smtp')
     if (this.#space.low()) failing.push('space')
-    const stored = await Promise.race([
-      this.#database.probe().then(
-        () => true,
-        () => false,
-      ),
-      new Promise<boolean>((resolve) => setTimeout(resolve, 2000, false).unref()),
-    ])
-    if (!stored) failing.push('store')
+    if (!(await this.#probe.sound())) failing.push('store')
     return failing
   }
-}
-
-function freshState(config: Config, clock: Clock, database: string): State {
-  if (existsSync(database)) {
-    throw new Error(`state.json is missing, although ${database} is there. Restore it from a backup: it names the accounts.`)
-  }
-  const created_at = iso(clock.now())
-  const account = { id: newId('acct'), name: config.account.name, created_at }
-  return { version: 1, box_id: newId('acct').slice(5), created_at, database_created: false, accounts: [account] }
-}
-
-function httpSettings(config: Config): HttpSettings {
-  const { http, metrics } = config
-  return {
-    listen: spelled(http.listen),
-    tls: http.tls && { ...readPair(http.tls), listen: spelled(http.tls.listen) },
-    public_url: config.public_url,
-    trusted_proxies: http.trusted_proxies,
-    cors_origins: http.cors_origins,
-    public_rate_limit: http.public_rate_limit,
-    document_rate_limit: http.document_rate_limit,
-    max_connections: http.max_connections,
-    metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
-  }
-}
-
-function readPair({ cert, key }: { cert: string; key: string }): { cert: string; key: string } {
-  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
-}
-
-function spelled({ host, port }: Endpoint): string {
-  return host === undefined ? `:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

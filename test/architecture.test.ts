@@ -20,15 +20,31 @@ const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8'
 const texts = new Map(files.map((file) => [file, readFileSync(join(root, 'src', file), 'utf8')]))
 const imports = files.flatMap((file) => importsOf(file, texts.get(file)!))
 
-const layers = new Set(['main', 'runtime', 'app', 'part', 'config', 'commands', 'core', 'store', 'events', 'delivery', 'http'])
+const layers = new Set([
+  'main',
+  'runtime',
+  'app',
+  'part',
+  'config',
+  'http-settings',
+  'first-start',
+  'commands',
+  'core',
+  'store',
+  'events',
+  'delivery',
+  'http',
+])
 
 /** What each layer may import of the others; a capability is any other folder. */
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
   commands: ['app', 'config', 'core', 'http'],
-  app: ['part', 'config', 'core', 'store', 'events', 'delivery', 'http', 'capability'],
-  part: ['config', 'core', 'events', 'http'],
+  app: ['part', 'config', 'http-settings', 'first-start', 'core', 'store', 'events', 'delivery', 'http', 'capability'],
+  'http-settings': ['config', 'http'],
+  'first-start': ['config', 'core', 'store'],
+  part: ['config', 'core', 'events', 'delivery', 'http'],
   config: ['core'],
   http: ['core', 'store'],
   delivery: ['store', 'core'],

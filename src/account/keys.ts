@@ -1,26 +1,32 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
-import { Fault, invalid, notFound } from '../core/fault.ts'
+import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { scopes as allScopes } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader, Sql } from '../store/database.ts'
+import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import { requireScopes, requireWithin } from './granting.ts'
+import type { Bounds } from './granting.ts'
 import type { ApiKey, NewApiKey } from './model.ts'
 import { keyHash, newKey } from './secret.ts'
 
-interface KeyRow extends Omit<ApiKey, 'scopes'> {
+interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
   seq: number
   account_id: string
   scopes: string
+  /** Null for what the settings say. */
+  rate_limit: number | null
   hash: string
   previous_hash: string | null
   previous_expires_at: string | null
 }
+
+type Made = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit: number | null }
 
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
@@ -45,7 +51,7 @@ export class Keys {
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
-  readonly #defaultRate: number
+  #defaultRate: number
   readonly #known = new Map<string, Known>()
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
@@ -59,6 +65,12 @@ export class Keys {
       // a key bound to an identity dies with it
       if (event.type === 'identity.deleted') this.#known.clear()
     })
+  }
+
+  /** Calls a minute of keys that have no limit of their own, from now on; 0 means no limit. */
+  reload(rateLimit: number): void {
+    this.#defaultRate = rateLimit
+    this.#known.clear()
   }
 
   /** Who holds this key; undefined when nobody does (unknown, revoked, expired, or bound to a deleted identity). */
@@ -75,7 +87,7 @@ export class Keys {
     const row = await this.#living(sql`api_keys.id = ${id}`)
     const until = row?.expires_at ? Date.parse(row.expires_at) : Infinity
     if (!row || until <= this.#clock.now()) return undefined
-    return { ...identified(row), until, rotated: row.previous_expires_at ? Date.parse(row.previous_expires_at) : 0 }
+    return { ...this.#identified(row), until, rotated: row.previous_expires_at ? Date.parse(row.previous_expires_at) : 0 }
   }
 
   /** Hears the id of each key that was revoked or rotated, once that is on disk. */
@@ -101,36 +113,33 @@ export class Keys {
       throw invalid('expires_at', 'expires_at must lie in the future.')
     }
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
-    const rate = wish.rate_limit ?? this.#defaultRate
-    return this.insert(caller.account_id, {
-      label: wish.label,
-      scopes,
-      identity_id: identityId,
-      rate_limit: rate,
-      expires_at: wish.expires_at ?? null,
+    const key = newKey()
+    const row = await this.#database.transaction(async (tx) => {
+      const bounds = await this.#bounds(tx, caller)
+      const rate_limit = wish.rate_limit ?? bounds.usualRate
+      const expires_at = wish.expires_at ?? bounds.expires_at
+      requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
+      const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at }
+      return this.#insert(tx, caller.account_id, made, key)
     })
+    return { ...this.#shown(row), key }
   }
 
-  /** Makes a key without asking who wants it: for the first start and the command line. `key` is given or made. */
-  async insert(
-    accountId: string,
-    wish: Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit?: number; key?: string | undefined },
-  ): Promise<ApiKey & { key: string }> {
-    const key = wish.key ?? newKey()
-    const rate = wish.rate_limit ?? this.#defaultRate
-    const row = await this.#database.transaction((tx) =>
-      tx.get<KeyRow>(
-        sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
-          VALUES (${newId('key')}, ${accountId}, ${wish.label}, ${JSON.stringify(wish.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
-          ${wish.identity_id}, ${rate}, ${iso(this.#clock.now())}, ${wish.expires_at}) RETURNING *`,
-      ),
-    )
-    return { ...shown(row!), key }
-  }
-
-  /** Whether any key was ever made. */
-  async any(): Promise<boolean> {
-    return (await this.#database.get(sql`SELECT 1 FROM api_keys LIMIT 1`)) !== undefined
+  /** The box's first key with every scope, in place of one that nobody ever used; null when there are others, or it is in use. */
+  async first(accountId: string, given: string | undefined): Promise<string | null> {
+    const key = given ?? newKey()
+    return this.#database.transaction(async (tx) => {
+      const others = await tx.all<Pick<KeyRow, 'last_used_at'>>(sql`SELECT last_used_at FROM api_keys LIMIT 2`)
+      if (others.length > 1 || others.some(({ last_used_at }) => last_used_at !== null)) return null
+      await tx.run(sql`DELETE FROM api_keys`)
+      await this.#insert(
+        tx,
+        accountId,
+        { label: 'first key', scopes: everyScope, identity_id: null, rate_limit: null, expires_at: null },
+        key,
+      )
+      return key
+    })
   }
 
   list(caller: Caller, paging: Paging): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
@@ -140,7 +149,7 @@ export class Keys {
       select: sql`SELECT * FROM api_keys`,
       where: sql`account_id = ${caller.account_id} AND revoked_at IS NULL${own}`,
       order: 'seq',
-      present: shown,
+      present: this.#shown,
     })
   }
 
@@ -150,6 +159,7 @@ export class Keys {
     const row = await this.#database.transaction(async (tx) => {
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
+      requireWithin(await this.#bounds(tx, caller), this.#shown(before))
       const until = iso(this.#clock.now() + grace * 1000)
       return tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
@@ -157,13 +167,15 @@ export class Keys {
       )
     })
     this.#forget(id)
-    return { ...shown(row!), key }
+    return { ...this.#shown(row!), key }
   }
 
-  /** The next call with the key is 401. */
+  /** The next call with the key is 401. Throws Fault 409, code `last_key`, for the last one that can make others and never expires. */
   async revoke(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     await this.#database.transaction(async (tx) => {
-      await this.#row(tx, caller, id)
+      const row = await this.#row(tx, caller, id)
+      requireScopes(caller, JSON.parse(row.scopes) as Scope[])
+      if (makesOthers(row)) await this.#requireAnother(tx, row)
       await tx.run(sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
     })
     this.#forget(id)
@@ -189,7 +201,7 @@ export class Keys {
     const known: Known = {
       id: row.id,
       until: Math.min(Infinity, ...ends),
-      admits: identified(row),
+      admits: this.#identified(row),
     }
     if (this.#known.size >= 10_000) this.#known.clear()
     this.#known.set(hash, known)
@@ -209,6 +221,50 @@ export class Keys {
     for (const listener of this.#changed) listener(id)
   }
 
+  #identified(row: KeyRow): Identified {
+    const { account_id, id, identity_id } = row
+    const scopes = new Set(JSON.parse(row.scopes) as Scope[])
+    return { account_id, key_id: id, scopes, identity_id, rate_limit: row.rate_limit ?? this.#defaultRate }
+  }
+
+  /** What a key that this caller makes may have at most, and has when nothing is said. */
+  async #bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
+    const maker = await tx.get<Pick<KeyRow, 'rate_limit' | 'expires_at'>>(
+      sql`SELECT rate_limit, expires_at FROM api_keys WHERE id = ${caller.key_id}`,
+    )
+    const own = maker?.rate_limit ?? null
+    const usual = this.#defaultRate === 0 ? Infinity : this.#defaultRate
+    const usualRate = own === null || own === 0 ? null : Math.min(own, usual)
+    return { rate_limit: own ?? this.#defaultRate, expires_at: maker?.expires_at ?? null, usualRate }
+  }
+
+  async #requireAnother(tx: Transaction, row: KeyRow): Promise<void> {
+    const others = await tx.all<KeyRow>(
+      sql`SELECT * FROM api_keys WHERE account_id = ${row.account_id} AND id <> ${row.id} AND revoked_at IS NULL
+        AND identity_id IS NULL AND expires_at IS NULL`,
+    )
+    if (others.some((other) => makesOthers(other))) return
+    throw conflict('This is the last lasting key with account:write: without it nobody could make another. Make one first.', {
+      code: 'last_key',
+    })
+  }
+
+  async #insert(tx: Transaction, accountId: string, made: Made, key: string): Promise<KeyRow> {
+    const row = await tx.get<KeyRow>(
+      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
+        VALUES (${newId('key')}, ${accountId}, ${made.label}, ${JSON.stringify(made.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
+        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}) RETURNING *`,
+    )
+    return row!
+  }
+
+  readonly #shown = (row: KeyRow): ApiKey => {
+    const { id, label, key_prefix, identity_id, created_at, last_used_at, expires_at, revoked_at } = row
+    const scopes = JSON.parse(row.scopes) as Scope[]
+    const rate_limit = row.rate_limit ?? this.#defaultRate
+    return { id, label, scopes, key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at }
+  }
+
   async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
     const row = await reader.get<KeyRow>(
       sql`SELECT * FROM api_keys WHERE id = ${id} AND account_id = ${caller.account_id} AND revoked_at IS NULL`,
@@ -225,44 +281,14 @@ export class Keys {
   }
 }
 
-/** Every scope: what the box's first key holds. */
-export const everyScope: Scope[] = [...allScopes]
-
-function requireScopes(caller: Caller, wanted: Scope[]): void {
-  const missing = wanted.filter((scope) => !holds(caller, scope))
-  if (missing.length === 0) return
-  throw new Fault('forbidden', `A key can only give what it holds; this one lacks ${missing.join(', ')}.`, {
-    code: 'missing_scope',
-    param: 'scopes',
-  })
-}
-
-function holds(caller: Caller, scope: Scope): boolean {
-  const wider = scope.replace(/^(?:emails|sms):/, 'messages:') as Scope
-  return caller.scopes.has(scope) || caller.scopes.has(wider)
-}
-
-function identified(row: KeyRow): Identified {
-  const { account_id, id, identity_id, rate_limit } = row
-  return { account_id, key_id: id, scopes: new Set(JSON.parse(row.scopes) as Scope[]), identity_id, rate_limit }
-}
-
-function shown(row: KeyRow): ApiKey {
-  const { id, label, key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at } = row
-  return {
-    id,
-    label,
-    scopes: JSON.parse(row.scopes) as Scope[],
-    key_prefix,
-    identity_id,
-    rate_limit,
-    created_at,
-    last_used_at,
-    expires_at,
-    revoked_at,
-  }
-}
-
 function prefixOf(key: string): string {
   return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
 }
+
+/** Whether it lasts, and can make keys for the whole account. */
+function makesOthers(row: KeyRow): boolean {
+  return row.identity_id === null && row.expires_at === null && (JSON.parse(row.scopes) as Scope[]).includes('account:write')
+}
+
+/** What the box's first key holds. */
+const everyScope: Scope[] = [...allScopes]

@@ -7,6 +7,7 @@ export function accountPart(keys: Keys): Part {
     name: 'account',
     routes: routes(keys),
     jobs: [{ name: 'note-key-use', schedule: '*/20 * * * * *', run: () => keys.noteUse() }],
+    reload: (config) => keys.reload(config.http.rate_limit),
     stop: () => keys.noteUse(),
   }
 }

@@ -15,7 +15,7 @@ export function routes(keys: Keys): AnyRoute[] {
       tag,
       summary: 'Create an API key',
       description:
-        'The key is in this answer and never again. A key gives only scopes it holds, and a bound key only keys bound alike.',
+        'The key is in this answer and never again. A key gives only scopes it holds, no more calls and no longer life than its own, and a bound key only keys bound alike.',
       body: NewApiKey,
       reply: ApiKeyWithSecret,
       status: 201,
@@ -51,7 +51,7 @@ export function routes(keys: Keys): AnyRoute[] {
       scope: 'account:write',
       tag,
       summary: 'Revoke an API key',
-      description: 'The next call with it is 401.',
+      description: 'The next call with it is 401. The last lasting key with account:write stays: a conflict, code last_key.',
       reply: Deleted,
       handle: ({ caller, params }) => keys.revoke(caller, params.id),
     }),

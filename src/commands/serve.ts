@@ -25,7 +25,9 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   const app = await App.open(config, log).catch(refuse)
   onSignals(app, log, load)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
-  if (firstKey !== null) process.stdout.write(welcome(app, config, firstKey))
+  if (firstKey === null) return
+  await say(welcome(app, config, firstKey))
+  await app.firstKeyShown()
 }
 
 function onSignals(app: App, log: Log, load: () => Promise<Config>): void {
@@ -57,6 +59,12 @@ function onSignals(app: App, log: Log, load: () => Promise<Config>): void {
   }
   process.on('uncaughtException', crash)
   process.on('unhandledRejection', crash)
+}
+
+function say(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+  })
 }
 
 async function reload(app: App, log: Log, load: () => Promise<Config>): Promise<void> {

@@ -1,7 +1,10 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 
-/** What the first start says: the key, once, and three commands that work when pasted as they are. */
+/**
+ * What the first start says: the key, once, and three commands that work when pasted as they are. A key that the operator gave is a
+ * secret of theirs, and is not written where logs are kept.
+ */
 export function welcome(app: App, config: Config, key: string): string {
   const url = app.publicUrl
   const { host, port } = app.smtpAddresses[0]!
@@ -14,9 +17,9 @@ Pillarbox is running.
   API   ${url}  (reference at ${url}/docs)
   SMTP  ${smtp}  for ${config.mail.domain}
 
-Your API key, shown this once. Keep it:
+${config.bootstrap_key === undefined ? 'Your API key, shown this once. Keep it:' : 'Your API key is the bootstrap key you set:'}
 
-export KEY='${key}'
+export KEY=${config.bootstrap_key === undefined ? `'${key}'` : '"$PILLARBOX_BOOTSTRAP_KEY"'}
 
 Then try these three:
 

@@ -81,14 +81,14 @@ export class EventLog {
     return (await this.#select(sql`events.id = ${id}`))[0]
   }
 
-  /** Events that the condition selects: oldest first after `seq`, at most `limit`. */
-  after(seq: number, limit: number, condition: Sql): Promise<Event[]> {
-    return this.#select(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`)
+  /** Events that the condition selects: oldest first after `seq`, at most `limit`, leaving out the first `offset`. */
+  after(seq: number, limit: number, condition: Sql, offset = 0): Promise<Event[]> {
+    return this.#select(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit} OFFSET ${offset}`)
   }
 
-  /** Events that the condition selects: newest first before `seq`, at most `limit`. */
-  before(seq: number, limit: number, condition: Sql): Promise<Event[]> {
-    return this.#select(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit}`)
+  /** Events that the condition selects: newest first before `seq`, at most `limit`, leaving out the first `offset`. */
+  before(seq: number, limit: number, condition: Sql, offset = 0): Promise<Event[]> {
+    return this.#select(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`)
   }
 
   /** As `after`, but without the long fields: for looking through many. */

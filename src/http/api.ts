@@ -29,7 +29,7 @@ import { inspect } from './inspection.ts'
 import type { Ready } from './inspection.ts'
 import { Journal } from './journal.ts'
 import { openapiRoute } from './openapi-route.ts'
-import { errorBody, problemOf } from './problem.ts'
+import { errorBody, problemHeaders, problemOf } from './problem.ts'
 import { rateHeaders } from './rate.ts'
 import type { Standing } from './rate.ts'
 import { spellings, stores } from './route.ts'
@@ -127,6 +127,11 @@ export class Api {
     this.#closing = true
     this.upgrades.close()
     for (const hand of this.#hands) hand.abort('stopping')
+  }
+
+  /** Counts what never became a call against the address it came from. */
+  count(address: string): Standing | undefined {
+    return this.#admission.count(address)
   }
 
   /** Forgets idempotent answers older than 24 h; answers how many. */
@@ -274,10 +279,7 @@ export class Api {
     if (problem.status >= 500 && state.hand.cut !== 'gone') {
       this.#parts.log.error({ request_id: state.requestId, route: state.route, err: error }, 'a request failed on our side')
     }
-    const headers: Record<string, string> = {}
-    if (error instanceof Fault && error.retryAfter !== undefined) headers['Retry-After'] = String(Math.ceil(error.retryAfter))
-    if (problem.status === 401) headers['WWW-Authenticate'] = 'Bearer realm="pillarbox"'
-    send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), headers))
+    send(context, jsonAnswer(problem.status, errorBody(problem, state.requestId), problemHeaders(error, problem.status)))
   }
 }
 

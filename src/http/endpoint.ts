@@ -80,7 +80,7 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
     }
   }
   try {
-    const answer = present(route, await run())
+    const answer = present(route, await attempt.run(run))
     await keep(() =>
       attempt.keep({ status: answer.status, location: answer.headers.Location ?? null, body: answer.body as string }),
     )

@@ -31,8 +31,9 @@ export interface KeptAnswer {
   body: string
 }
 
-/** The first call with its key: exactly one of the two must follow once the handler has settled. */
+/** The first call with its key: `run` the handler; once it has settled, exactly one of the other two must follow. */
 export interface Attempt {
+  run<T>(work: () => Promise<T>): Promise<T>
   keep(answer: KeptAnswer): Promise<void>
   release(): Promise<void>
 }
@@ -40,6 +41,7 @@ export interface Attempt {
 interface Row extends KeptAnswer {
   fingerprint: string
   run_id: string
+  /** That of the answer; before there is one, 0 while nothing was changed, and 1 from the handler's first commit on. */
   status: number
   sealed: number
   created_at: string
@@ -48,8 +50,8 @@ interface Row extends KeptAnswer {
 const day = 24 * 60 * 60 * 1000
 
 /**
- * Answers to calls with an `Idempotency-Key`, kept 24 h: the claim is on disk before the handler runs, so that a crash
- * between the two is known for what it is.
+ * Answers to calls with an `Idempotency-Key`, kept 24 h. The claim is on disk before the handler runs, and is marked as begun in the
+ * handler's first transaction: of a call that a crash cut off it is known whether it changed anything.
  */
 export class Idempotency {
   readonly #database: Database
@@ -69,17 +71,21 @@ export class Idempotency {
     const fingerprint = fingerprintOf(claim)
     const place = sql`holder = ${holder} AND method = ${claim.method} AND path = ${claim.path} AND idempotency_key = ${claim.key}`
     const now = this.#clock.now()
-    const row = await this.#database.transaction(async (tx) => {
-      await tx.run(sql`DELETE FROM idempotency_keys WHERE ${place} AND created_at < ${iso(now - day)}`)
-      const { changes } = await tx.run(
+    const { claimed, row } = await this.#database.transaction(async (tx) => {
+      // what an earlier run of the box claimed and never began did not happen
+      await tx.run(
+        sql`DELETE FROM idempotency_keys WHERE ${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND run_id <> ${this.#run}))`,
+      )
+      const taken = await tx.get<{ rowid: number }>(
         sql`INSERT INTO idempotency_keys (holder, method, path, idempotency_key, fingerprint, run_id, status, created_at)
           VALUES (${holder}, ${claim.method}, ${claim.path}, ${claim.key}, ${fingerprint}, ${this.#run}, 0, ${iso(now)})
-          ON CONFLICT DO NOTHING`,
+          ON CONFLICT DO NOTHING RETURNING rowid`,
       )
-      return changes === 1 ? undefined : await tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`)
+      if (taken) return { claimed: taken.rowid, row: undefined }
+      return { claimed: undefined, row: await tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`) }
     })
     const context = `idempotency:${holder}:${claim.path}:${claim.key}`
-    return row ? this.#replay(row, fingerprint, context) : this.#attempt(place, claim.secret, context)
+    return row ? this.#replay(row, fingerprint, context) : this.#attempt(place, claimed!, claim.secret, context)
   }
 
   /** Forgets what is older than 24 h; answers how many. */
@@ -98,16 +104,17 @@ export class Idempotency {
         param: 'Idempotency-Key',
       })
     }
-    if (row.status === 0 && row.run_id === this.#run) {
+    const answered = row.status > 1
+    if (!answered && row.run_id === this.#run) {
       throw conflict('The first request with this Idempotency-Key is still being answered. Try again shortly.', {
         code: 'idempotency_in_flight',
         param: 'Idempotency-Key',
         retryAfter: 1,
       })
     }
-    if (row.status === 0) {
+    if (!answered) {
       throw conflict(
-        'The first request with this Idempotency-Key was cut off by a restart, and whether it took effect is unknown. ' +
+        'The first request with this Idempotency-Key was cut off by a restart after it had begun to take effect. ' +
           'Check, then use a new key if it must be done again.',
         { code: 'idempotency_interrupted', param: 'Idempotency-Key' },
       )
@@ -116,11 +123,16 @@ export class Idempotency {
     return { status: row.status, location: row.location, body }
   }
 
-  #attempt(place: Sql, secret: boolean, context: string): Attempt {
+  #attempt(place: Sql, rowid: number, secret: boolean, context: string): Attempt {
     const write = async (query: Sql): Promise<void> => {
       await this.#database.transaction((tx) => tx.run(query))
     }
     return {
+      run: (work) =>
+        this.#database.marking(
+          (tx) => tx.run(sql`UPDATE idempotency_keys SET status = 1 WHERE rowid = ${rowid} AND status = 0`),
+          work,
+        ),
       keep: (answer) => {
         const body = secret ? this.#seal.seal(Buffer.from(answer.body), context).toString('base64') : answer.body
         return write(

@@ -5,6 +5,7 @@ import { createServer as createSecure } from 'node:https'
 import type { Server as SecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Crowd } from './crowd.ts'
 
 /** PEM texts. */
 export interface Certificate {
@@ -22,8 +23,12 @@ export interface Patience {
 
 const patience: Patience = { headers: 10_000, request: 30_000, keepAlive: 15_000, idle: 150_000 }
 
-/** Says, in the API's words, that what came is no HTTP: answers the body and the request id. */
-export type Complain = (code: string, message: string, socket: Duplex) => { body: string; requestId: string }
+/** Says, in the API's words, that what came is no HTTP: answers the body, the request id, and what headers belong to them. */
+export type Complain = (
+  code: string,
+  message: string,
+  socket: Duplex,
+) => { body: string; requestId: string; headers?: Record<string, string> }
 
 /** Takes over connections that stop being HTTP. */
 export interface Upgrader {
@@ -44,7 +49,7 @@ export class Listener {
   constructor(
     handler: RequestListener,
     complain: Complain,
-    options: { certificate?: Certificate; patience?: Partial<Patience>; upgrader?: Upgrader } = {},
+    options: { certificate?: Certificate | undefined; patience?: Partial<Patience>; upgrader?: Upgrader; crowd?: Crowd } = {},
   ) {
     const bounds = { ...patience, ...options.patience }
     const settings = {
@@ -67,6 +72,9 @@ export class Listener {
     this.#server.maxRequestsPerSocket = 1000
     this.#server.timeout = bounds.idle
     this.#complain = complain
+    const { crowd } = options
+    // before TLS, whose handshake is the dear part of a connection
+    if (crowd) this.#server.prependListener('connection', (socket: Socket) => crowd.enter(socket))
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
     // Node would answer 417, which is none of the API's statuses; an unknown expectation is simply not met.
     this.#server.on('checkExpectation', serve)
@@ -130,12 +138,13 @@ export class Listener {
       return
     }
     const [code, message] = complaints[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.']
-    const { body, requestId } = this.#complain(code, message, socket)
+    const { body, requestId, headers = {} } = this.#complain(code, message, socket)
     const head = [
       'HTTP/1.1 400 Bad Request',
       'Content-Type: application/json; charset=utf-8',
       `Content-Length: ${Buffer.byteLength(body)}`,
       `X-Request-Id: ${requestId}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       'X-Content-Type-Options: nosniff',
       'Cache-Control: no-store',
       `Date: ${new Date().toUTCString()}`,

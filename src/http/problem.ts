@@ -43,3 +43,11 @@ export function problemOf(error: unknown): Problem {
 export function errorBody(problem: Problem, requestId: string): string {
   return JSON.stringify({ error: { ...problem, request_id: requestId } })
 }
+
+/** The headers that belong to an error: when to come again, and how to say who one is (RFC 9110 11.6.1). */
+export function problemHeaders(error: unknown, status: number): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (error instanceof Fault && error.retryAfter !== undefined) headers['Retry-After'] = String(Math.ceil(error.retryAfter))
+  if (status === 401) headers['WWW-Authenticate'] = 'Bearer realm="pillarbox"'
+  return headers
+}

@@ -4,14 +4,18 @@ import { systemClock } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { canonicalAddress, Networks } from '../core/networks.ts'
 import { Api } from './api.ts'
 import type { ApiParts, ApiSettings } from './api.ts'
 import type { RateLimits } from './admission.ts'
+import { Crowd } from './crowd.ts'
+import type { CrowdLimit } from './crowd.ts'
 import { metricsHandler } from './inspection.ts'
 import type { MetricsSettings } from './inspection.ts'
 import { Listener } from './listener.ts'
-import type { Certificate, Upgrader } from './listener.ts'
+import type { Certificate, Complain, Upgrader } from './listener.ts'
 import { errorBody, problemOf } from './problem.ts'
+import { rateHeaders } from './rate.ts'
 import { securityHeaders } from './security-headers.ts'
 
 export interface HttpSettings extends RateLimits {
@@ -24,6 +28,8 @@ export interface HttpSettings extends RateLimits {
   /** Exact origins whose pages may read answers. */
   cors_origins: readonly string[]
   max_connections: number
+  /** Open at once from one IPv4 address or IPv6 /64; trusted proxies are not counted. */
+  max_connections_per_address: number
   metrics?: MetricsSettings | undefined
 }
 
@@ -50,6 +56,7 @@ export class HttpServer {
   readonly #parts: HttpParts
   readonly #api: Api
   readonly #listeners: Listener[] = []
+  readonly #crowd: Crowd
   #addresses: Addresses = {}
   #settings: HttpSettings
   #secure: Listener | undefined
@@ -58,6 +65,7 @@ export class HttpServer {
     const { settings, clock = systemClock, roomy = () => true, origin = () => settings.public_url } = parts
     this.#parts = parts
     this.#settings = settings
+    this.#crowd = new Crowd(crowdLimit(settings))
     this.#api = new Api({ ...parts, clock, roomy, origin, public_url: settings.public_url }, apiSettings(settings))
   }
 
@@ -91,6 +99,7 @@ export class HttpServer {
   async reload(settings: HttpSettings): Promise<void> {
     this.#api.reload(apiSettings(settings))
     this.#settings = settings
+    this.#crowd.limit(crowdLimit(settings))
     if (settings.tls) this.#secure?.renew(settings.tls)
     for (const listener of this.#listeners) listener.limit(settings.max_connections)
   }
@@ -115,12 +124,15 @@ export class HttpServer {
   }
 
   #listener(handler: RequestListener, options: { certificate?: Certificate; upgrader?: Upgrader }): Listener {
-    const complain = (code: string, message: string): { body: string; requestId: string } => {
+    const complain: Complain = (code, message, socket) => {
       const requestId = newId('req')
+      const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
+      const standing = this.#api.count(canonicalAddress(peer) ?? '')
       this.#parts.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
-      return { body: errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId), requestId }
+      const body = errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId)
+      return { body, requestId, headers: standing ? rateHeaders(standing) : {} }
     }
-    return new Listener(handler, complain, options)
+    return new Listener(handler, complain, { ...options, crowd: this.#crowd })
   }
 
   async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {
@@ -128,6 +140,10 @@ export class HttpServer {
     this.#listeners.push(listener)
     return bound
   }
+}
+
+function crowdLimit(settings: HttpSettings): CrowdLimit {
+  return { perAddress: settings.max_connections_per_address, trusted: new Networks(settings.trusted_proxies) }
 }
 
 function apiSettings(settings: HttpSettings): ApiSettings {

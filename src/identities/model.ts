@@ -16,7 +16,8 @@ const Name = z
   .string()
   .trim()
   .min(1)
-  .max(128)
+  // people count characters, not the units of UTF-16
+  .refine((text) => Array.from(text).length <= 128, { error: 'must have at most 128 characters' })
   .refine((text) => !unprintable.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
     error: 'must be text that can be seen, on one line',
   })

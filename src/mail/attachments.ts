@@ -1,5 +1,7 @@
+import type { Cursors } from '../core/cursor.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
 import type { EmailDetail } from './email-rows.ts'
 import type { Emails } from './emails.ts'
@@ -16,20 +18,29 @@ export class Attachments {
   readonly #emails: Emails
   readonly #examiner: Examiner
   readonly #urls: SignedUrls
+  readonly #cursors: Cursors
 
-  constructor(parts: { emails: Emails; examiner: Examiner; urls: SignedUrls }) {
+  constructor(parts: { emails: Emails; examiner: Examiner; urls: SignedUrls; cursors: Cursors }) {
     this.#emails = parts.emails
     this.#examiner = parts.examiner
     this.#urls = parts.urls
+    this.#cursors = parts.cursors
   }
 
   async list(
     caller: Caller,
     identityId: string,
     emailId: string,
-  ): Promise<{ data: Attachment[]; has_more: false; next_cursor: null }> {
+    { limit, cursor, offset }: Paging,
+  ): Promise<{ data: Attachment[]; has_more: boolean; next_cursor: string | null }> {
     const row = await this.#emails.row(caller, identityId, emailId)
-    return { data: recordsOf(row.detail), has_more: false, next_cursor: null }
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    const name = `attachments ${emailId}`
+    const start = cursor === undefined ? offset : this.#cursors.read(name, cursor)
+    const all = recordsOf(row.detail)
+    const end = start + limit
+    const has_more = end < all.length
+    return { data: all.slice(start, end), has_more, next_cursor: has_more ? this.#cursors.write(name, end) : null }
   }
 
   async get(caller: Caller, identityId: string, emailId: string, index: string): Promise<AttachmentWithUrl> {

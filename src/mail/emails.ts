@@ -69,10 +69,10 @@ export class Emails {
   }
 
   /** All of one identity's messages in the order they came, for the timeline. */
-  async chronological(identityId: string, after: number, limit: number): Promise<{ seq: number; email: Email }[]> {
+  async chronological(identityId: string, after: number, limit: number, offset = 0): Promise<{ seq: number; email: Email }[]> {
     const rows = await this.#database.all<WithBody>(
       withBodies(sql`identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
-        ORDER BY seq LIMIT ${limit}`),
+        ORDER BY seq LIMIT ${limit} OFFSET ${offset}`),
     )
     return rows.map((row) => ({ seq: row.seq, email: whole(row) }))
   }

@@ -74,7 +74,7 @@ export class MailPart implements Part {
       emails: this.emails,
       search: new Search(needs),
       threads: new Threads({ ...needs, emails: this.emails }),
-      attachments: new Attachments({ emails: this.emails, examiner: this.#examiner, urls }),
+      attachments: new Attachments({ emails: this.emails, examiner: this.#examiner, urls, cursors: needs.cursors }),
     })
     this.#measure()
   }

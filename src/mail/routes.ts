@@ -124,8 +124,9 @@ function attachmentRoutes(attachments: Attachments): AnyRoute[] {
       scope: read,
       tag,
       summary: 'List attachments',
+      query: Paging,
       reply: Page(Attachment),
-      handle: ({ caller, params }) => attachments.list(caller, params.id, params.email_id),
+      handle: ({ caller, params, query }) => attachments.list(caller, params.id, params.email_id, query),
     }),
     route({
       method: 'GET',

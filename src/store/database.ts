@@ -29,6 +29,8 @@ export interface Database extends Reader {
    * Throws Fault `storage_full` when the disk is full, `storage_failed` when the disk lost its word, `stopping` after `close`.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** Runs the work; `mark` is written in the first of its transactions that commits, so that the one is on disk exactly when the other is. */
+  marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
   /** A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. */
   slow<Row>(query: Sql, deadline: number): Promise<Row[]>
   /** Writes and syncs one probe row: throws when the store cannot take mail now. */

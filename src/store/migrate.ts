@@ -20,7 +20,7 @@ const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
  */
 export function prepare(file: string, expected: boolean, folder: string = ownMigrations): void {
   const migrations = readMigrations(folder)
-  const version = checkFiles(file, expected) ? checkContent(file, expected, migrations.length) : create(file)
+  const version = checkFiles(file, expected) ? checkContent(file, expected, migrations) : create(file)
   const database = new DatabaseSync(file, { timeout: 5000 })
   try {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
@@ -40,7 +40,8 @@ export function quickCheck(database: DatabaseSync): string | null {
 }
 
 /** Answers the version of the content. Opened for reading only: closing any other connection could rewrite the file. */
-function checkContent(file: string, expected: boolean, known: number): number {
+function checkContent(file: string, expected: boolean, migrations: string[]): number {
+  const known = migrations.length
   const restore = 'Restore a backup; the file was left as it is.'
   let database: DatabaseSync | undefined
   try {
@@ -60,6 +61,8 @@ function checkContent(file: string, expected: boolean, known: number): number {
       )
     }
     if (!fresh && (version < 1 || tables === 0)) throw new Refused(`${file} is damaged: its tables are missing. ${restore}`)
+    const missing = fresh ? undefined : firstMissing(database, migrations.slice(0, version))
+    if (missing !== undefined) throw new Refused(`${file} is damaged: the ${missing} is missing. ${restore}`)
     const trouble = statSync(file).size <= quickCheckLimit ? quickCheck(database) : null
     if (trouble) throw new Refused(`${file} is damaged: ${trouble}. ${restore}`)
     return version
@@ -69,6 +72,23 @@ function checkContent(file: string, expected: boolean, known: number): number {
   } finally {
     database?.close()
   }
+}
+
+/** What these migrations make of nothing, and the database lacks: the first table or index, or undefined. */
+function firstMissing(database: DatabaseSync, migrations: string[]): string | undefined {
+  const model = new DatabaseSync(':memory:')
+  try {
+    for (const path of migrations) model.exec(readFileSync(path, 'utf8'))
+    const present = new Set(namesIn(database))
+    return namesIn(model).find((name) => !present.has(name))
+  } finally {
+    model.close()
+  }
+}
+
+function namesIn(database: DatabaseSync): string[] {
+  const rows = database.prepare(`SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'index') ORDER BY rowid`).all()
+  return rows.map(({ type, name }) => `${String(type)} ${String(name)}`)
 }
 
 class Refused extends Error {}

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -23,6 +24,11 @@ export interface SqliteOptions {
   longLog?: number
 }
 
+interface Mark {
+  write: (tx: Transaction) => Promise<unknown>
+  kept: boolean
+}
+
 /**
  * The embedded engine: one file, one writer, group commit.
  *
@@ -46,6 +52,7 @@ export class SqliteDatabase implements Database {
   readonly #dataFile: FileHandle
   readonly #walFile: FileHandle
   readonly #sync: (file: FileHandle) => Promise<void>
+  readonly #marks = new AsyncLocalStorage<Mark>()
   #queue: Waiting[] = []
   #pumping: Promise<void> | undefined
   #group: Promise<void> | undefined
@@ -104,10 +111,17 @@ export class SqliteDatabase implements Database {
     if (this.#broken) return Promise.reject(this.#broken)
     if (this.#writer.inside)
       return Promise.reject(new Error('transaction() was called inside the work of another: it would wait for itself.'))
+    const mark = this.#marks.getStore()
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
-      this.#pumping ??= this.#pump()
+      const waiting: Waiting = { work, resolve: resolve as (value: unknown) => void, reject }
+      this.#queue.push(mark === undefined || mark.kept ? waiting : marked(mark, waiting))
+      // the pump serves everybody: nothing that follows from it may carry this caller's mark
+      this.#pumping ??= this.#marks.exit(() => this.#pump())
     })
+  }
+
+  marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
+    return this.#marks.run({ write: mark, kept: false }, work)
   }
 
   async probe(): Promise<void> {
@@ -204,5 +218,16 @@ export class SqliteDatabase implements Database {
     } catch (error) {
       this.#log.error({ err: error }, 'a listener failed after a commit')
     }
+  }
+}
+
+function marked(mark: Mark, { work, resolve, reject }: Waiting): Waiting {
+  return {
+    work: (tx) => mark.write(tx).then(() => work(tx)),
+    resolve: (value) => {
+      mark.kept = true
+      resolve(value)
+    },
+    reject,
   }
 }

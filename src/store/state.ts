@@ -13,6 +13,8 @@ export const State = z.strictObject({
   created_at: z.iso.datetime(),
   /** Once true, a missing database is a loss to be told, never an empty box to be started. */
   database_created: z.boolean(),
+  /** While false, the only key may be one that nobody has seen: the next start then makes another in its place. */
+  first_key_shown: z.boolean().default(true),
   accounts: z.array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime() })).min(1),
 })
 export type State = z.output<typeof State>

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { isId } from '../core/ids.ts'
 import { Count, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import type { Event } from '../events/model.ts'
 import { Email, Link } from '../mail/model.ts'
@@ -23,7 +24,14 @@ export function envelopeOf(event: Event): EventEnvelope {
 }
 
 const since = z
-  .union([Id('evt'), TimestampInput], { error: 'must be an evt_ id or an ISO 8601 time' })
+  .string()
+  .transform((text, context) => {
+    const time = isId('evt', text) ? { data: text } : TimestampInput.safeParse(text)
+    if (time.data !== undefined) return time.data
+    const message = 'must be an evt_ id, or an ISO 8601 time such as 2026-11-20T10:05:00Z'
+    context.issues.push({ code: 'custom', message, input: text })
+    return z.NEVER
+  })
   .optional()
   .meta({ description: 'an evt_ id or a time; from there, oldest first', override: { type: 'string' } })
 

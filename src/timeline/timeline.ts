@@ -41,7 +41,7 @@ export class Timeline {
   async events(caller: Caller, identityId: string, filter: EventFilter): Promise<Listed<EventEnvelope>> {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset } = filter
-    if (offset > 0) throw invalid('offset', 'Events are paged by cursor or since.')
+    requireOneWay(cursor, offset)
     const visible = this.#types.visibleTo(caller)
     const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
     const condition = sql`identity_id = ${identityId} AND ${ofTypes(names)}`
@@ -49,8 +49,8 @@ export class Timeline {
     const position = cursor === undefined ? undefined : this.#cursors.read(list, cursor)
     const rows =
       filter.since === undefined
-        ? await this.#events.before(position ?? Number.MAX_SAFE_INTEGER, limit + 1, condition)
-        : await this.#events.after(position ?? (await this.start(caller, identityId, filter.since)), limit + 1, condition)
+        ? await this.#events.before(position ?? Number.MAX_SAFE_INTEGER, limit + 1, condition, offset)
+        : await this.#events.after(position ?? (await this.start(caller, identityId, filter.since)), limit + 1, condition, offset)
     const has_more = rows.length > limit
     if (has_more) rows.pop()
     return { data: rows.map(envelopeOf), has_more, next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null }
@@ -79,10 +79,10 @@ export class Timeline {
   async messages(caller: Caller, identityId: string, paging: Paging): Promise<Listed<Message>> {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset } = paging
-    if (offset > 0) throw invalid('offset', 'Messages are paged by cursor.')
+    requireOneWay(cursor, offset)
     const list = `messages ${identityId}`
     const position = cursor === undefined ? 0 : this.#cursors.read(list, cursor)
-    const rows = await this.#emails.chronological(identityId, position, limit + 1)
+    const rows = await this.#emails.chronological(identityId, position, limit + 1, offset)
     const has_more = rows.length > limit
     if (has_more) rows.pop()
     return {
@@ -91,4 +91,8 @@ export class Timeline {
       next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null,
     }
   }
+}
+
+function requireOneWay(cursor: string | undefined, offset: number): void {
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
 }

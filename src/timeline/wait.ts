@@ -73,7 +73,7 @@ export class Waiting {
       // read before the last look: what is committed by now is either given, or comes after the place we name
       const last = await this.#events.last(sql`identity_id = ${identityId}`)
       const missed = await this.#stored(identityId, search)
-      return missed ? this.#answer(key, missed) : nothing(last?.id ?? filter.since ?? null)
+      return missed ? this.#answer(key, missed) : nothing(goOn(filter.since, start, last))
     } finally {
       stop()
     }
@@ -126,6 +126,13 @@ export class Waiting {
       if (listeners.size === 0 && this.#heard.get(identityId) === listeners) this.#heard.delete(identityId)
     }
   }
+}
+
+/** Where the next wait begins: after the newest event, unless what was asked for lies later. */
+function goOn(since: string | undefined, start: number, last: Event | undefined): string | null {
+  if (since === undefined || !last) return since ?? last?.id ?? null
+  const later = last.seq > start && (since.startsWith('evt_') || last.created_at >= since)
+  return later ? last.id : since
 }
 
 function nothing(since: string | null): WaitAnswer {

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
-import { isSecret } from './secret.ts'
 
 const Url = z
   .string()
@@ -157,3 +156,11 @@ export const webhookTest = eventType(
   'Somebody asked for a test; only the webhook in question hears it.',
   z.object({ webhook_id: Id('whk') }),
 )
+
+/** Whether a given secret can be used: what bears our prefix must be base64 of 16 to 192 bytes, as receivers decode it. */
+function isSecret(text: string): boolean {
+  if (!/^[\x20-\x7e]{16,256}$/.test(text)) return false
+  if (!text.startsWith('whsec_')) return true
+  const bytes = Buffer.from(text.slice(6), 'base64')
+  return bytes.length >= 16 && bytes.toString('base64') === text.slice(6)
+}

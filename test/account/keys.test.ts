@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import { appliance } from '../support/appliance.ts'
 
@@ -172,4 +173,72 @@ test('the store keeps a key’s hash and its first characters, never the key', a
   for (const label of ['', '   ', 'x'.repeat(129), 'a\nb', 'a\u001bb', 5, null]) {
     expect((await box.call('POST', '/v1/api-keys', { label })).body.error).toMatchObject({ status: 400, param: 'label' })
   }
+})
+
+test('a key without a rate of its own takes the one of the settings, also when they are read again', async () => {
+  const box = await appliance({ PILLARBOX_HTTP__RATE_LIMIT: '100' })
+  const { body: few } = await box.call('POST', '/v1/api-keys', { rate_limit: 5 })
+  const { body: usual } = await box.call('POST', '/v1/api-keys', {})
+  const policy = async (key: string): Promise<string | null> =>
+    (await box.call('GET', '/v1/identities', undefined, { key })).headers.get('ratelimit-policy')
+  expect([await policy(usual.key), await policy(few.key)]).toEqual(['"key";q=100;w=60', '"key";q=5;w=60'])
+  const { restart } = await box.app.reload(
+    await loadConfig({ env: { ...box.env, PILLARBOX_HTTP__RATE_LIMIT: '70' }, cwd: box.directory }),
+  )
+  expect(restart).toEqual([])
+  expect([await policy(usual.key), await policy(few.key)]).toEqual(['"key";q=70;w=60', '"key";q=5;w=60'])
+  const { body } = await box.call('GET', '/v1/api-keys')
+  expect(body.data.map(({ rate_limit }) => rate_limit as number)).toEqual([70, 5, 70])
+})
+
+test('a limited key gives no more calls and no longer life than its own, by no way', async () => {
+  const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }
+  const box = await appliance({ PILLARBOX_HTTP__RATE_LIMIT: '600' }, clock)
+  const end = '2026-11-21T10:00:00.000Z'
+  const { body: maker } = await box.call('POST', '/v1/api-keys', { rate_limit: 50, expires_at: end })
+  const as = { key: maker.key as string }
+  for (const [wish, param] of [
+    [{ rate_limit: 51 }, 'rate_limit'],
+    [{ rate_limit: 0 }, 'rate_limit'],
+    [{ expires_at: '2026-11-21T10:00:00.001Z' }, 'expires_at'],
+  ] as const) {
+    const told = await box.call('POST', '/v1/api-keys', wish, as)
+    expect(told.body.error).toMatchObject({ status: 403, code: 'beyond_own', param })
+  }
+  expect((await box.call('POST', '/v1/api-keys', {}, as)).body).toMatchObject({ rate_limit: 50, expires_at: end })
+  const smaller = { rate_limit: 7, expires_at: '2026-11-20T11:00:00.000Z' }
+  expect((await box.call('POST', '/v1/api-keys', smaller, as)).body).toMatchObject(smaller)
+
+  const { body: lasting } = await box.call('POST', '/v1/api-keys', {})
+  const rotated = await box.call('POST', `/v1/api-keys/${lasting.id}/rotate`, {}, as)
+  expect(rotated.body.error).toMatchObject({ status: 403, code: 'beyond_own' })
+  expect((await box.call('POST', `/v1/api-keys/${maker.id}/rotate`, {}, as)).status).toBe(200)
+})
+
+test('revoking a key needs the scopes it holds', async () => {
+  const box = await appliance()
+  const { body: wide } = await box.call('POST', '/v1/api-keys', {})
+  const { body: narrow } = await box.call('POST', '/v1/api-keys', { scopes: ['account:write', 'emails:read'] })
+  const { body: reader } = await box.call('POST', '/v1/api-keys', { scopes: ['emails:read'] })
+  const as = { key: narrow.key as string }
+  const refused = await box.call('DELETE', `/v1/api-keys/${wide.id}`, undefined, as)
+  expect(refused.body.error).toMatchObject({ status: 403, code: 'missing_scope' })
+  expect((await box.call('GET', '/v1/identities', undefined, { key: wide.key })).status).toBe(200)
+  expect((await box.call('DELETE', `/v1/api-keys/${reader.id}`, undefined, as)).status).toBe(200)
+})
+
+test('nobody locks the box: the last key that can make others stays', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: keys } = await box.call('GET', '/v1/api-keys')
+  const first = `/v1/api-keys/${keys.data[0].id}`
+  for (const wish of [{ scopes: ['emails:read'] }, { identity_id: ada.id }, { expires_at: '2999-01-01T00:00:00Z' }]) {
+    expect((await box.call('POST', '/v1/api-keys', wish)).status).toBe(201)
+    expect((await box.call('DELETE', first)).body.error).toMatchObject({ status: 409, type: 'conflict', code: 'last_key' })
+  }
+  const { body: second } = await box.call('POST', '/v1/api-keys', {})
+  expect((await box.call('DELETE', first)).status).toBe(200)
+  const as = { key: second.key as string }
+  expect((await box.call('DELETE', `/v1/api-keys/${second.id}`, undefined, as)).body.error).toMatchObject({ code: 'last_key' })
+  expect((await box.call('GET', '/v1/identities', undefined, as)).status).toBe(200)
 })

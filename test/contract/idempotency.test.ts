@@ -127,7 +127,7 @@ test('killed in the middle, a call took effect once or never, and its key says s
     const { status, body } = await create(api as string, number)
     const took = before.get(number)
     if (status === 201) expect(took === undefined || took[0] === body.id).toBe(true)
-    else expect([status, body.error?.code]).toEqual([409, 'idempotency_interrupted'])
+    else expect([number, took?.length, status, body.error?.code]).toEqual([number, 1, 409, 'idempotency_interrupted'])
   }
   for (const [number, ids] of await made(api as string)) expect([number, ids.length]).toEqual([number, 1])
   await box.end('SIGTERM')

@@ -194,6 +194,27 @@ function storeContract(name: string, open: () => Promise<Database>): void {
       await expect(database.slow(sql`SELECT 1`, 1000)).rejects.toMatchObject({ code: 'stopping' })
     })
 
+    it('writes a mark with the first commit of the work it belongs to, once, and with nothing else', async () => {
+      const work = async (): Promise<void> => {
+        await expect(
+          database.transaction(async (tx) => {
+            await add('lost')(tx)
+            throw new RangeError('changed my mind')
+          }),
+        ).rejects.toThrow('changed my mind')
+        expect(await kept()).toEqual(['before'])
+        await database.transaction(add('first'))
+        await new Promise((resolve) => setImmediate(resolve))
+        await database.transaction(add('second'))
+      }
+      await database.transaction(add('before'))
+      await database.marking(add('mark'), work)
+      await database.transaction(add('after'))
+      expect(await kept()).toEqual(['before', 'mark', 'first', 'second', 'after'])
+      expect(await database.marking(add('unused'), async () => 7)).toBe(7)
+      expect(await kept()).toHaveLength(5)
+    })
+
     it('probes', async () => {
       await database.probe()
       expect(await database.get(sql`SELECT probed FROM box`)).toMatchObject({ probed: 1 })

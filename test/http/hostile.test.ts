@@ -101,6 +101,19 @@ test('what is no HTTP at all gets an answer in the shape of every error', async 
   }
 })
 
+test('what is no HTTP counts against the address it came from, and is told how that stands', async () => {
+  const limited = await openToybox({ public_rate_limit: 3 })
+  const left: string[] = []
+  for (let turn = 0; turn < 3; turn++) {
+    const answer = await limited.raw('EHLO mail.test\r\n')
+    expect(answer).toContain('RateLimit-Policy: "address";q=3;w=60\r\n')
+    left.push(/^RateLimit: "address";r=(\d+);/m.exec(answer)![1]!)
+  }
+  expect(left).toEqual(['2', '1', '0'])
+  expect((await limited.call('POST', '/v1/open', { key: null })).status).toBe(429)
+  await limited.server.stop()
+})
+
 test('a client that vanishes in the middle of its body harms nobody', async () => {
   for (let round = 0; round < 20; round++) {
     await new Promise<void>((resolve) => {

@@ -2,7 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import * as z from 'zod'
+import { route } from '../../src/http/route.ts'
+import type { AnyRoute } from '../../src/http/route.ts'
 import { sql } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/database.ts'
 import { openDatabase } from './memory-database.ts'
 import { errorOf, openToybox, toyId } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
@@ -107,7 +111,7 @@ test('an answer that carries a secret lies sealed, and only the same API key get
 const post = async (target: Toybox, name: string) =>
   await target.call('POST', '/v1/toys', { body: { name }, headers: { 'Idempotency-Key': name } })
 
-test('answers outlive the process; a call cut off by its end says that its outcome is unknown', async () => {
+test('answers outlive the process; a call cut off by its end before it changed anything is done now', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
   const file = join(folder, 'box.sqlite')
   await box.server.stop()
@@ -123,8 +127,48 @@ test('answers outlive the process; a call cut off by its end says that its outco
   await started
   box = await openToybox({}, { database: openDatabase(file) })
   expect(await (await post(box, 'Bear')).text()).toBe(answered)
-  expect(await errorOf(await post(box, 'held'))).toMatchObject({ type: 'conflict', code: 'idempotency_interrupted' })
-  expect(box.played.made).toBe(0)
+  expect((await post(box, 'held')).status).toBe(201)
+  expect((await post(box, 'held')).headers.get('idempotency-replayed')).toBe('true')
+  expect(box.played.made).toBe(1)
+  await before.server.stop()
+  rmSync(folder, { recursive: true })
+})
+
+test('a call cut off after it changed something says so, and is not done again', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
+  const file = join(folder, 'box.sqlite')
+  await box.server.stop()
+  const { promise: changed, resolve: tell } = Promise.withResolvers<void>()
+  let runs = 0
+  const routesOver = (kept: Database): AnyRoute[] => [
+    route({
+      method: 'POST',
+      path: '/steps',
+      scope: 'identities:write',
+      tag: 'Steps',
+      summary: 'Change something, then think',
+      reply: z.object({}),
+      handle: async () => {
+        runs += 1
+        await kept.transaction((tx) => tx.run(sql`DELETE FROM idempotency_keys WHERE holder = 'nobody'`))
+        tell()
+        return await new Promise<never>(() => undefined)
+      },
+    }),
+  ]
+  const open = async (): Promise<Toybox> => {
+    const kept = openDatabase(file)
+    return await openToybox({}, { database: kept, routes: routesOver(kept) })
+  }
+  const before = await open()
+  void ask(before).catch(() => undefined)
+  await changed
+  expect(await errorOf(await ask(before))).toMatchObject({ code: 'idempotency_in_flight' })
+  box = await open()
+  for (let turn = 0; turn < 2; turn++) {
+    expect(await errorOf(await ask(box))).toMatchObject({ type: 'conflict', code: 'idempotency_interrupted' })
+  }
+  expect(runs).toBe(1)
   await before.server.stop()
   rmSync(folder, { recursive: true })
 })
@@ -140,3 +184,7 @@ test('on other calls the header means nothing', async () => {
   expect((await box.call('POST', '/v1/open', { key: null, headers })).headers.get('idempotency-replayed')).toBeNull()
   expect(await database.all(sql`SELECT * FROM idempotency_keys`)).toHaveLength(0)
 })
+
+async function ask(target: Toybox) {
+  return target.call('POST', '/v1/steps', { headers: { 'Idempotency-Key': 'one' } })
+}

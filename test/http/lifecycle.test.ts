@@ -65,6 +65,7 @@ test('limits and origins can be changed while it runs', async () => {
     public_rate_limit: 60,
     document_rate_limit: 600,
     max_connections: 100,
+    max_connections_per_address: 100,
   }
   box = await openToybox(settings)
   await box.server.reload({
@@ -107,6 +108,7 @@ test('TLS is served, and a new certificate is taken without a restart', async ()
     public_rate_limit: 60,
     document_rate_limit: 600,
     max_connections: 100,
+    max_connections_per_address: 100,
   })
   expect(await subject()).toBe('new.test')
 })

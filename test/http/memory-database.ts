@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from '../../src/store/database.ts'
 import type { Database, Transaction, Value } from '../../src/store/database.ts'
@@ -27,20 +28,24 @@ export function openDatabase(file = ':memory:'): Database {
     get: async <Row>(query: Sql) =>
       sqlite.prepare(query.sql).get(...(query.values as Exclude<Value, bigint>[])) as Row | undefined,
   }
+  const marks = new AsyncLocalStorage<(tx: Transaction) => Promise<unknown>>()
   let last: Promise<unknown> = Promise.resolve()
   return {
     ...reader,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
+      const mark = marks.getStore()
       const next = last.then(async () => {
         sqlite.exec('BEGIN IMMEDIATE')
         try {
-          const result = await work({
+          const tx: Transaction = {
             ...reader,
             run: async (query) => ({
               changes: Number(sqlite.prepare(query.sql).run(...(query.values as Exclude<Value, bigint>[])).changes),
             }),
             afterCommit: () => undefined,
-          })
+          }
+          await mark?.(tx)
+          const result = await work(tx)
           sqlite.exec('COMMIT')
           return result
         } catch (error) {
@@ -51,6 +56,7 @@ export function openDatabase(file = ':memory:'): Database {
       last = next.catch(() => undefined)
       return next
     },
+    marking: (mark, work) => marks.run(mark, work),
     slow: (query) => reader.all(query),
     probe: async () => undefined,
     close: async () => sqlite.close(),

@@ -258,6 +258,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       public_rate_limit: 60,
       document_rate_limit: 600,
       max_connections: 1000,
+      max_connections_per_address: 1000,
       ...settings,
     },
     routes: toyRoutes(played),

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -71,6 +71,24 @@ describe('migrations', () => {
     writeFileSync(join(`${file}.before-1`, 'in the way'), '')
     expect(() => prepare(file, true, migrations(first, 'DELETE FROM notes'))).toThrow(/was not migrated: its copy .*before-1/)
     expect(look(file)).toMatchObject({ version: 1, notes: 1 })
+  })
+
+  it('find out a database that lost a table or an index, and leave it as it is', () => {
+    const steps = migrations(first, 'CREATE TABLE extra (x); CREATE INDEX extra_by_x ON extra (x)')
+    for (const [lost, told] of [
+      ['DROP TABLE notes', 'the table notes is missing'],
+      ['DROP INDEX extra_by_x', 'the index extra_by_x is missing'],
+      ['DROP TABLE extra', 'the table extra is missing'],
+    ] as const) {
+      const file = join(folder(), 'box.db')
+      prepare(file, false, steps)
+      const database = new DatabaseSync(file)
+      database.exec(lost)
+      database.close()
+      const before = readFileSync(file)
+      expect(() => prepare(file, true, steps)).toThrow(`${file} is damaged: ${told}. Restore a backup`)
+      expect(readFileSync(file).equals(before)).toBe(true)
+    }
   })
 
   it('must be numbered without a gap', () => {

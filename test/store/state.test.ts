@@ -13,6 +13,7 @@ const fresh = (): State => ({
   box_id: 'box 0',
   created_at,
   database_created: false,
+  first_key_shown: false,
   accounts: [{ id: 'acct_1', name: 'Operator', created_at }],
 })
 

@@ -112,6 +112,49 @@ test('an event list cannot be entered by another list’s cursor', async () => {
   expect((await box.call('GET', `/v1/identities/${ada.id}/events?limit=1&cursor=${cursor}`)).status).toBe(200)
 })
 
+test('since says what it may be', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', {})
+  for (const path of ['events', 'wait']) {
+    const { body } = await box.call('GET', `/v1/identities/${ada.id}/${path}?since=2026`)
+    expect(body.error).toMatchObject({ status: 400, param: 'since', code: 'invalid_value' })
+    expect(body.error['message']).toMatch(/^since must be an evt_ id, or an ISO 8601 time such as 2026-/)
+  }
+})
+
+test('events, messages and attachments are paged by offset as well as by cursor, not by both', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const names = ['a.txt', 'b.txt', 'c.txt']
+  for (const Subject of ['one', 'two', 'three']) {
+    const head = { Subject, 'MIME-Version': '1.0', 'Content-Type': 'multipart/mixed; boundary=b' }
+    const raw = message(head, `--b\nContent-Type: text/plain\n\n${Subject}\n${names.map(part).join('')}--b--\n`)
+    expect(await deliver(box.smtp, { to: ada.email, raw })).toMatch(/^250/)
+  }
+  const own = `/v1/identities/${ada.id}`
+  const { body: emails } = await box.call('GET', `${own}/emails`)
+  const lists = [
+    `${own}/events?`,
+    `${own}/events?since=2000-01-01T00:00:00Z&`,
+    `${own}/messages?`,
+    `${own}/emails/${emails.data[0].id}/attachments?`,
+  ]
+  for (const list of lists) {
+    const page = async (query: string): Promise<{ data: unknown[]; has_more: boolean; next_cursor: string | null }> =>
+      (await box.call('GET', `${list}${query}`)).body as never
+    const { data: all } = await page('')
+    expect(all.length).toBeGreaterThanOrEqual(3)
+    const first = await page('limit=1')
+    expect(first).toMatchObject({ data: [all[0]], has_more: true })
+    expect((await page(`limit=1&cursor=${first.next_cursor}`)).data).toEqual([all[1]])
+    expect((await page('limit=1&offset=1')).data).toEqual([all[1]])
+    expect(await page('offset=1')).toEqual({ data: all.slice(1), has_more: false, next_cursor: null })
+    expect((await page('offset=1000')).data).toEqual([])
+    const both = await box.call('GET', `${list}limit=1&offset=1&cursor=${first.next_cursor}`)
+    expect(both).toMatchObject({ status: 400, body: { error: { param: 'offset' } } })
+  }
+})
+
 async function walk(box: Appliance, path: string): Promise<string[]> {
   const ids: string[] = []
   for (let cursor = ''; ids.length < 1000;) {
@@ -121,4 +164,8 @@ async function walk(box: Appliance, path: string): Promise<string[]> {
     cursor = `&cursor=${body['next_cursor']}`
   }
   return ids
+}
+
+function part(name: string): string {
+  return `--b\nContent-Type: text/plain; name="${name}"\nContent-Disposition: attachment; filename="${name}"\n\n${name}\n`
 }

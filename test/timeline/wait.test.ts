@@ -104,7 +104,7 @@ test('a key that is revoked or dies with its identity hears nothing of what come
 })
 
 test('five hundred wait at once and each is told; those who leave are forgotten', async () => {
-  const box = await appliance()
+  const box = await appliance({ PILLARBOX_HTTP__MAX_CONNECTIONS_PER_ADDRESS: '1000' })
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const leaving = new AbortController()
   const gone = Array.from({ length: 20 }, () =>
@@ -181,3 +181,15 @@ async function waits(box: Appliance, count: number): Promise<void> {
   }
   throw new Error(`There were never ${count} calls waiting`)
 }
+
+test('a wait that found nothing never sends its caller back before what was asked for', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const path = `/v1/identities/${ada.id}/wait?timeout=0`
+  const since = async (query: string): Promise<string> => (await box.call('GET', `${path}${query}`)).body['since'] as string
+  expect(await since('&since=2999-01-01T00:00:00Z')).toBe('2999-01-01T00:00:00.000Z')
+  const newest = await since('&since=2000-01-01T00:00:00Z')
+  expect(newest).toMatch(/^evt_/)
+  expect(await since(`&since=${newest}`)).toBe(newest)
+  expect(await since('')).toBe(newest)
+})

@@ -51,6 +51,7 @@ CREATE TABLE addresses (
   identity_id TEXT NOT NULL
 ) WITHOUT ROWID;
 
+-- A `rate_limit` of NULL is whatever the settings say.
 CREATE TABLE api_keys (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -62,7 +63,7 @@ CREATE TABLE api_keys (
   previous_hash TEXT UNIQUE,
   previous_expires_at TEXT,
   identity_id TEXT,
-  rate_limit INTEGER NOT NULL,
+  rate_limit INTEGER,
   created_at TEXT NOT NULL,
   last_used_at TEXT,
   expires_at TEXT,

@@ -1,0 +1,34 @@
+import { Fault } from '../core/fault.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
+import type { ApiKey } from './model.ts'
+
+/** What a key that a caller makes may have at most; `usualRate` is what it has when nothing is said, null for what the settings say. */
+export interface Bounds extends Pick<ApiKey, 'rate_limit' | 'expires_at'> {
+  usualRate: number | null
+}
+
+/** Nobody gets by another key what their own does not have: more calls (0 is no limit), or a longer life. */
+export function requireWithin(bounds: Bounds, wanted: Pick<ApiKey, 'rate_limit' | 'expires_at'>): void {
+  const { rate_limit: most, expires_at: end } = bounds
+  if (most !== 0 && (wanted.rate_limit === 0 || wanted.rate_limit > most)) throw beyond('rate_limit', `is limited to ${most}`)
+  if (end !== null && (wanted.expires_at === null || wanted.expires_at > end)) throw beyond('expires_at', `expires at ${end}`)
+}
+
+function beyond(param: string, why: string): Fault {
+  return new Fault('forbidden', `A key can only give what it has; this one ${why}.`, { code: 'beyond_own', param })
+}
+
+/** Throws Fault 403 when the caller lacks one of these scopes. */
+export function requireScopes(caller: Caller, wanted: Scope[]): void {
+  const missing = wanted.filter((scope) => !holds(caller, scope))
+  if (missing.length === 0) return
+  throw new Fault('forbidden', `A key can only give what it holds; this one lacks ${missing.join(', ')}.`, {
+    code: 'missing_scope',
+    param: 'scopes',
+  })
+}
+
+function holds(caller: Caller, scope: Scope): boolean {
+  const wider = scope.replace(/^(?:emails|sms):/, 'messages:') as Scope
+  return caller.scopes.has(scope) || caller.scopes.has(wider)
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import type { Config, Endpoint } from './config.ts'
+import type { HttpSettings } from './http/server.ts'
+
+/** What the API's ports take of the settings. Certificates are read anew each time. */
+export function httpSettings(config: Config): HttpSettings {
+  const { http, metrics } = config
+  return {
+    listen: spelled(http.listen),
+    tls: http.tls && { ...readPair(http.tls), listen: spelled(http.tls.listen) },
+    public_url: config.public_url,
+    trusted_proxies: http.trusted_proxies,
+    cors_origins: http.cors_origins,
+    public_rate_limit: http.public_rate_limit,
+    document_rate_limit: http.document_rate_limit,
+    max_connections: http.max_connections,
+    max_connections_per_address: http.max_connections_per_address,
+    metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
+  }
+}
+
+function readPair({ cert, key }: { cert: string; key: string }): { cert: string; key: string } {
+  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
+}
+
+function spelled({ host, port }: Endpoint): string {
+  return host === undefined ? `:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
