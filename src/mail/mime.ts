@@ -64,7 +64,7 @@ export function decodeWords(text: string): string {
   return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
 }
 
-const mostLines = 750_000
+const mostLines = 1_200_000
 
 type Piece = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
 

@@ -35,7 +35,7 @@ export async function parse(raw: Buffer): Promise<Parsed> {
     mail.text = raw.toString('utf8', headEnd(raw)).replaceAll('\r\n', '\n')
     return make(fields, mail, 'no_parts: None of the parts that the header announces is there.')
   }
-  return make(fields, mail, start.length < raw.length ? 'too_many_lines: The message is read up to its line 750000.' : null)
+  return make(fields, mail, start.length < raw.length ? 'too_many_lines: The message is read up to its line 1200000.' : null)
 }
 
 /** An attachment and its decoded octets, by its index in `parse()`; undefined when there is none. */
