@@ -128,13 +128,11 @@ const smtp = Group({
   idle_timeout: Duration(1000, 3_600_000)
     .prefault('60 s')
     .meta({ description: 'Silence after which a connection is closed', unit: time }),
-  session_timeout: Duration(1000, 86_400_000)
-    .prefault('10 min')
-    .meta({
-      description:
-        'The longest life of a connection without a delivered message; one being received goes on, if it comes at 500 octets a second',
-      unit: time,
-    }),
+  session_timeout: Duration(1000, 86_400_000).prefault('10 min').meta({
+    description:
+      'The longest life of a connection without a delivered message; one being received goes on, if it comes at 500 octets a second',
+    unit: time,
+  }),
   max_received: Whole(1, 1000)
     .prefault(50)
     .meta({ description: 'Received fields of a message above which it is taken to be in a loop', unit: 'fields' }),
