@@ -12,8 +12,8 @@ import { mailbox, operatorMailboxes } from './address.ts'
 import { duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
 import type { Copy, Message } from './arrival.ts'
 import type { Examiner } from './examiner.ts'
-import type { Mailroom } from './mailroom.ts'
-import type { Envelope } from './model.ts'
+import type { CheckResults, Mailroom } from './mailroom.ts'
+import type { Authentication, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
 import { Refusal } from './refusal.ts'
 import type { Screening } from './screening.ts'
@@ -87,14 +87,15 @@ export class Inbox implements Mailroom {
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
-  async keep(envelope: Envelope, raw: Buffer): Promise<string> {
+  async keep(envelope: Envelope, raw: Buffer, note: (results: CheckResults) => void): Promise<string> {
     const [examined, unwanted] = await Promise.all([this.#examiner.examine(raw, envelope), this.#screening.isSpam(envelope, raw)])
     const { action, reply, authentication } = examined.verdict
+    const spam = unwanted || action === 'spam'
+    note(resultsOf(authentication, spam))
     if (action === 'reject' && reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
       throw new Refusal(451, '4.4.3', 'The DNS gave no answer about the sender; try again later')
     }
-    const spam = unwanted || action === 'spam'
     await this.#database.transaction((tx) => this.#store(tx, { envelope, raw, examined, spam }))
     return envelope.session
   }
@@ -198,6 +199,16 @@ function requireRoom(owners: Recipient[], size: number): void {
   for (const { owner } of owners) after.set(owner.id, (after.get(owner.id) ?? owner.stored_bytes) + size)
   const full = owners.some(({ owner, limit }) => owner.stored_bytes >= limit)
   if (full || !owners.some(({ owner, limit }) => after.get(owner.id)! <= limit)) throw mailboxFull()
+}
+
+function resultsOf({ spf, dkim, dmarc, arc }: Authentication, spam: boolean): CheckResults {
+  return {
+    spf: spf.result,
+    dkim: dkim.map(({ result, domain }) => `${result} ${domain}`),
+    dmarc: dmarc.result,
+    arc: arc.result,
+    spam,
+  }
 }
 
 function mailboxFull(): Refusal {

@@ -2,12 +2,14 @@ import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
 import { Budget } from './budget.ts'
 import { MessageOctets } from './data.ts'
+import { Journal } from './journal.ts'
 import { deliveredBefore } from './loop.ts'
 import { recipientOf, senderOf } from './mailbox.ts'
-import type { Mailroom } from './mailroom.ts'
+import type { CheckResults, Mailroom } from './mailroom.ts'
 import type { Envelope } from './model.ts'
 import { Refusal } from './refusal.ts'
 import { isTrouble, refusalFor, refusalOf, replyError, within } from './replies.ts'
+import type { ReplyError } from './replies.ts'
 import { headerLength, receivedHops } from './trace.ts'
 import type { Visit } from './visit.ts'
 
@@ -53,12 +55,14 @@ export class Intake {
   readonly #limits: () => IntakeLimits
   readonly #mailroom: Mailroom
   readonly #log: Log
+  readonly #journal: Journal
 
   constructor(limits: () => IntakeLimits, mailroom: Mailroom, log: Log) {
     this.#limits = limits
     this.#budget = new Budget(() => Math.max(limits().max_memory, 4 * limits().size))
     this.#mailroom = mailroom
     this.#log = log
+    this.#journal = new Journal(log)
   }
 
   /** Counts since the box started; `octets_held` is how many there are now. */
@@ -77,12 +81,14 @@ export class Intake {
       path.address = senderOf(path.address, envelope.smtpUtf8)
       return null
     } catch (error) {
-      return this.#reply(error, session.id)
+      const refused = this.#reply(error, session.id)
+      this.#log.debug({ session: session.id, reply: spoken(refused) }, 'Sender refused')
+      return refused
     }
   }
 
   /** RCPT: null when the mailroom takes mail for the recipient, else the error to reply with; never rejects. Normalises the path. */
-  async recipient(path: Path, session: Session): Promise<Error | null> {
+  async recipient(visit: Visit | undefined, path: Path, session: Session): Promise<Error | null> {
     try {
       checkParameters(path, [])
       const mailbox = recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
@@ -91,7 +97,9 @@ export class Intake {
       return null
     } catch (error) {
       this.#counts.refused_recipients++
-      return this.#reply(error, session.id)
+      const refused = this.#reply(error, session.id)
+      this.#journal.recipient(envelopeOf(visit, session), path.address, spoken(refused))
+      return refused
     }
   }
 
@@ -107,7 +115,10 @@ export class Intake {
       stream.removeAllListeners('data')
       octets.drop()
       this.#counts.refused_messages++
-      visit.cut(refusalOf('size'))
+      const refusal = refusalOf('size')
+      const cut = { id: null, octets: octets.size, results: null, reply: refusal.message, milliseconds: 0 }
+      this.#journal.message(envelopeOf(visit, session), cut)
+      visit.cut(refusal)
     })
     // The client went away in the middle: nobody is left to answer.
     stream.on('error', () => octets.drop())
@@ -120,49 +131,58 @@ export class Intake {
   }
 
   async #settle(visit: Visit, session: Session, octets: MessageOctets, answer: Answer): Promise<void> {
+    // The library forgets its transaction with the answer.
+    const envelope = envelopeOf(visit, session)
+    const began = performance.now()
+    let results: CheckResults | null = null
+    const end = (id: string | null, reply: string): void => {
+      this.#journal.message(envelope, { id, octets: octets.size, results, reply, milliseconds: performance.now() - began })
+    }
     try {
-      const id = await this.#keep(visit, session, octets)
+      const id = await this.#keep(envelope, octets, (found) => (results = found))
       this.#counts.messages++
       this.#counts.octets += octets.size
-      visit.settle('message', () => answer(null, `2.0.0 Ok: queued as ${id}`))
+      const text = `2.0.0 Ok: queued as ${id}`
+      end(id, `250 ${text}`)
+      visit.settle('message', () => answer(null, text))
     } catch (error) {
       this.#counts[isTrouble(error) ? 'failed_messages' : 'refused_messages']++
       const reply = this.#reply(error, session.id)
+      end(null, spoken(reply))
       // Whatever stands behind such a message may be what it was to hide.
       visit.settle(octets.flaw === 'bare' ? 'hang up' : 'message', () => answer(reply))
     }
   }
 
-  #keep(visit: Visit, session: Session, octets: MessageOctets): Promise<string> {
-    const work = this.#hand(visit, session, octets)
+  #keep(envelope: Envelope, octets: MessageOctets, note: (results: CheckResults) => void): Promise<string> {
+    const work = this.#hand(envelope, octets, note)
     // Not when the client is answered: work that is late holds the message still.
     const end = (): void => octets.drop()
     work.then(end, end)
     return within(this.#limits().data_timeout, work)
   }
 
-  async #hand(visit: Visit, session: Session, octets: MessageOctets): Promise<string> {
+  async #hand(envelope: Envelope, octets: MessageOctets, note: (results: CheckResults) => void): Promise<string> {
     if (octets.flaw) throw refusalOf(octets.flaw)
     const raw = octets.whole()
+    const { max_received } = this.#limits()
     if (headerLength(raw) > largestHeader) throw new Refusal(552, '5.3.4', 'The header of the message is too large')
-    if (receivedHops(raw) > this.#limits().max_received) {
-      throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
-    }
-    const envelope = envelopeOf(visit, session)
-    if (deliveredBefore(raw, envelope.recipients))
-      throw new Refusal(554, '5.4.6', 'Delivered here before, this looks like a loop')
-    return this.#mailroom.keep(envelope, raw)
+    if (receivedHops(raw) > max_received) throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
+    if (deliveredBefore(raw, envelope.recipients)) throw new Refusal(554, '5.4.6', 'This came here before, it looks like a loop')
+    return this.#mailroom.keep(envelope, raw, note)
   }
 
-  #reply(error: unknown, session: string): Error {
-    const refusal = refusalFor(error)
+  #reply(error: unknown, session: string): ReplyError {
     if (isTrouble(error)) this.#log.error({ err: error, session }, 'Mail could not be taken')
-    else this.#log.debug({ session, reply: refusal.message }, 'Mail refused')
-    return replyError(refusal)
+    return replyError(refusalFor(error))
   }
 }
 
-function envelopeOf(visit: Visit, session: Session): Envelope {
+function spoken({ responseCode, message }: ReplyError): string {
+  return `${responseCode} ${message}`
+}
+
+function envelopeOf(visit: Visit | undefined, session: Session): Envelope {
   const { mailFrom, rcptTo, smtpUtf8, bodyType } = session.envelope
   return {
     remote_address: session.remoteAddress,
@@ -172,7 +192,7 @@ function envelopeOf(visit: Visit, session: Session): Envelope {
     smtputf8: smtpUtf8 ?? false,
     eight_bit: bodyType === '8bitmime',
     esmtp: session.openingCommand === 'EHLO',
-    tls: visit.tls,
+    tls: visit?.tls ?? null,
     session: `${session.id}.${session.transaction}`,
   }
 }

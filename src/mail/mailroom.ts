@@ -1,5 +1,14 @@
 import type { Envelope } from './model.ts'
 
+/** What the checks said of a message, in a word each (RFC 8601), for the log; `dkim` has a result and domain for each signature. */
+export interface CheckResults {
+  spf: string
+  dkim: string[]
+  dmarc: string
+  arc: string
+  spam: boolean
+}
+
 /** Where the receiver asks whether a recipient is ours, and hands over what it took. */
 export interface Mailroom {
   /**
@@ -10,7 +19,7 @@ export interface Mailroom {
   ownerOf(address: string, size: number): Promise<void>
   /**
    * Resolves with the queue id once the message is on disk: only then the client hears 250. A `Refusal` is passed on to the client, a full
-   * disk reads 452 4.3.1, anything else 451 4.3.0.
+   * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what the checks said, whatever becomes of the message, if they came so far.
    */
-  keep(envelope: Envelope, raw: Buffer): Promise<string>
+  keep(envelope: Envelope, raw: Buffer, note: (results: CheckResults) => void): Promise<string>
 }

@@ -115,7 +115,7 @@ export class Receiver {
       onMailFrom: (path, session, answer) => setImmediate(answer, this.#intake.sender(path, session)),
       onRcptTo: (path, session, answer) => {
         this.#intake
-          .recipient(path, session)
+          .recipient(this.#visits.get(session.id), path, session)
           .then((error) => setImmediate(answer, error))
           .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
       },

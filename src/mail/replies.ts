@@ -16,8 +16,11 @@ export function isTrouble(error: unknown): boolean {
   return refusalFor(error) === trouble
 }
 
-/** A refusal in the form smtp-server passes on: one line of printable ASCII. */
-export function replyError(refusal: Refusal): Error {
+/** A refusal in the form smtp-server passes on. */
+export type ReplyError = Error & { responseCode: number }
+
+/** One line of printable ASCII, whatever the refusal says. */
+export function replyError(refusal: Refusal): ReplyError {
   const text = refusal.text.replaceAll(/[^ -~]/g, '?').slice(0, 400)
   return Object.assign(new Error(`${refusal.enhanced} ${text}`), { responseCode: refusal.code })
 }
