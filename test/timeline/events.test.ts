@@ -125,8 +125,6 @@ test('since says what it may be', async () => {
 test('events, messages and attachments are paged by offset as well as by cursor, not by both', async () => {
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  const part = (name: string): string =>
-    `--b\nContent-Type: text/plain; name="${name}"\nContent-Disposition: attachment; filename="${name}"\n\n${name}\n`
   const names = ['a.txt', 'b.txt', 'c.txt']
   for (const Subject of ['one', 'two', 'three']) {
     const head = { Subject, 'MIME-Version': '1.0', 'Content-Type': 'multipart/mixed; boundary=b' }
@@ -156,6 +154,10 @@ test('events, messages and attachments are paged by offset as well as by cursor,
     expect(both).toMatchObject({ status: 400, body: { error: { param: 'offset' } } })
   }
 })
+
+function part(name: string): string {
+  return `--b\nContent-Type: text/plain; name="${name}"\nContent-Disposition: attachment; filename="${name}"\n\n${name}\n`
+}
 
 async function walk(box: Appliance, path: string): Promise<string[]> {
   const ids: string[] = []
