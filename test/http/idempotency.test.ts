@@ -134,6 +134,8 @@ test('answers outlive the process; a call cut off by its end before it changed a
   rmSync(folder, { recursive: true })
 })
 
+const step = async (target: Toybox) => await target.call('POST', '/v1/steps', { headers: { 'Idempotency-Key': 'one' } })
+
 test('a call cut off after it changed something says so, and is not done again', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
   const file = join(folder, 'box.sqlite')
@@ -161,12 +163,12 @@ test('a call cut off after it changed something says so, and is not done again',
     return await openToybox({}, { database: kept, routes: routesOver(kept) })
   }
   const before = await open()
-  void ask(before).catch(() => undefined)
+  void step(before).catch(() => undefined)
   await changed
-  expect(await errorOf(await ask(before))).toMatchObject({ code: 'idempotency_in_flight' })
+  expect(await errorOf(await step(before))).toMatchObject({ code: 'idempotency_in_flight' })
   box = await open()
   for (let turn = 0; turn < 2; turn++) {
-    expect(await errorOf(await ask(box))).toMatchObject({ type: 'conflict', code: 'idempotency_interrupted' })
+    expect(await errorOf(await step(box))).toMatchObject({ type: 'conflict', code: 'idempotency_interrupted' })
   }
   expect(runs).toBe(1)
   await before.server.stop()

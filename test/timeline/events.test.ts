@@ -155,6 +155,10 @@ test('events, messages and attachments are paged by offset as well as by cursor,
   }
 })
 
+function part(name: string): string {
+  return `--b\nContent-Type: text/plain; name="${name}"\nContent-Disposition: attachment; filename="${name}"\n\n${name}\n`
+}
+
 async function walk(box: Appliance, path: string): Promise<string[]> {
   const ids: string[] = []
   for (let cursor = ''; ids.length < 1000;) {
