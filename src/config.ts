@@ -22,6 +22,7 @@ import {
   WebAddress,
   Whole,
 } from './config/values.ts'
+import { realtime, webhooks } from './config/live.ts'
 import type { Endpoint } from './config/values.ts'
 
 export { ConfigError } from './config/problems.ts'
@@ -181,30 +182,11 @@ const mail = Group({
     .meta({ description: 'Ask Rspamd about each message' }),
 })
 
-const webhooks = Group({
-  allow_http: Switch.prefault(false).meta({ description: 'Let webhooks go to plain http URLs of the open internet too' }),
-  allow_networks: List(AddressBlock, 'address blocks')
-    .prefault([])
-    .meta({
-      description: 'Networks that webhooks may reach although they are private, over http or https, on any port',
-      example: ['127.0.0.0/8', '192.168.1.0/24'],
-    }),
-})
-
 const dns = Group({
   servers: List(NameServer, 'addresses')
     .prefault([])
     .meta({ description: "Name servers to ask; without any, the system's", example: ['127.0.0.1:53', '[::1]:53'] }),
   timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'How long to wait for one answer', unit: time }),
-})
-
-const realtime = Group({
-  max_sockets: Whole(1, 1_000_000)
-    .prefault(5000)
-    .meta({ description: 'WebSockets open at once; they do not count among http.max_connections', unit: 'sockets' }),
-  max_sockets_per_key: Whole(1, 1_000_000)
-    .prefault(20)
-    .meta({ description: 'WebSockets open at once with tokens of one API key', unit: 'sockets' }),
 })
 
 const account = Group({

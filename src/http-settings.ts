@@ -14,6 +14,8 @@ export function httpSettings(config: Config): HttpSettings {
     public_rate_limit: http.public_rate_limit,
     document_rate_limit: http.document_rate_limit,
     max_connections: http.max_connections,
+    // a local proxy, and programs beside the box, may hold as many as they like
+    uncounted: [...http.trusted_proxies, '127.0.0.0/8', '::1/128'],
     max_connections_per_address: http.max_connections_per_address,
     metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
   }

@@ -29,6 +29,8 @@ export interface HttpSettings extends RateLimits {
   cors_origins: readonly string[]
   max_connections: number
   /** Open at once from one IPv4 address or IPv6 /64; trusted proxies are not counted. */
+  /** Networks whose connections are not counted by address: proxies, and the machine itself. */
+  uncounted: readonly string[]
   max_connections_per_address: number
   metrics?: MetricsSettings | undefined
 }
@@ -143,7 +145,7 @@ export class HttpServer {
 }
 
 function crowdLimit(settings: HttpSettings): CrowdLimit {
-  return { perAddress: settings.max_connections_per_address, trusted: new Networks(settings.trusted_proxies) }
+  return { perAddress: settings.max_connections_per_address, trusted: new Networks(settings.uncounted) }
 }
 
 function apiSettings(settings: HttpSettings): ApiSettings {

@@ -291,7 +291,9 @@ describe('what is answered', () => {
     const location = told.headers.get('location')
     expect(location !== null).toBe(spelling.route.location !== undefined)
     if (location === null) return
-    expect((await world.box.call('GET', location)).body).toEqual(told.json)
+    // a secret is told once
+    const { secret: _, ...shown } = told.json
+    expect((await world.box.call('GET', location)).body).toEqual(shown)
     await world.box.call('DELETE', location)
   })
 

@@ -51,6 +51,7 @@ test('the ports of the box are counted together, before TLS', async () => {
   const pair = await generate([{ name: 'commonName', value: 'box.test' }], { keySize: 2048 })
   box = await openToybox({
     max_connections_per_address: 2,
+    uncounted: [],
     tls: { cert: pair.cert, key: pair.private, listen: '127.0.0.1:0' },
   })
   const port = box.server.addresses.tls!.port
@@ -75,6 +76,7 @@ test('a trusted proxy, which speaks for many, is not counted; the number can be 
     document_rate_limit: 600,
     max_connections: 100,
     max_connections_per_address: 1,
+    uncounted: [],
   }
   box = await openToybox(settings)
   for (let count = 0; count < 5; count++) await hold(box.port, '127.0.0.9')

@@ -186,7 +186,3 @@ test('on other calls the header means nothing', async () => {
   expect((await box.call('POST', '/v1/open', { key: null, headers })).headers.get('idempotency-replayed')).toBeNull()
   expect(await database.all(sql`SELECT * FROM idempotency_keys`)).toHaveLength(0)
 })
-
-async function ask(target: Toybox) {
-  return target.call('POST', '/v1/steps', { headers: { 'Idempotency-Key': 'one' } })
-}

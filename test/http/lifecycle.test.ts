@@ -66,6 +66,7 @@ test('limits and origins can be changed while it runs', async () => {
     document_rate_limit: 600,
     max_connections: 100,
     max_connections_per_address: 100,
+    uncounted: [],
   }
   box = await openToybox(settings)
   await box.server.reload({
@@ -109,6 +110,7 @@ test('TLS is served, and a new certificate is taken without a restart', async ()
     document_rate_limit: 600,
     max_connections: 100,
     max_connections_per_address: 100,
+    uncounted: [],
   })
   expect(await subject()).toBe('new.test')
 })

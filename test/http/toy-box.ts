@@ -259,6 +259,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       document_rate_limit: 600,
       max_connections: 1000,
       max_connections_per_address: 1000,
+      uncounted: [],
       ...settings,
     },
     routes: toyRoutes(played),

@@ -169,7 +169,3 @@ async function walk(box: Appliance, path: string): Promise<string[]> {
   }
   return ids
 }
-
-function part(name: string): string {
-  return `--b\nContent-Type: text/plain; name="${name}"\nContent-Disposition: attachment; filename="${name}"\n\n${name}\n`
-}
