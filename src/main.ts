@@ -4,10 +4,13 @@ import { Command } from 'commander'
 import { version } from './app.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
+import { refuse } from './commands/refuse.ts'
 import { addServeCommand } from './commands/serve.ts'
 
-const program = new Command('pillarbox').description('One box that gives software agents a life of their own').version(version)
+const program = new Command('pillarbox')
+  .description('One box that gives software agents an identity of their own')
+  .version(version)
 addServeCommand(program)
 addConfigCommand(program)
 addDocsCommand(program)
-await program.parseAsync()
+await program.parseAsync().catch(refuse)

@@ -8,11 +8,9 @@ export function addConfigCommand(program: Command): void {
   config
     .command('check')
     .description('read the configuration as serve would, and name every fault with file, line and column')
-    .option('--config <file>', 'the file to read; else PILLARBOX_CONFIG, else ./pillarbox.yaml')
+    .option('-c, --config <file>', 'the file to read; else PILLARBOX_CONFIG, else ./pillarbox.yaml')
     .action(async (options: { config?: string }) => {
-      // `--config` may stand before the command too, where the program itself takes it.
-      const file = options.config ?? program.opts<{ config?: string }>().config
-      await loadConfig({ file, env: process.env, cwd: process.cwd() })
+      await loadConfig({ file: options.config, env: process.env, cwd: process.cwd() })
       process.stdout.write('The configuration is good.\n')
     })
   config

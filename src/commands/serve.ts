@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import { App } from '../app.ts'
-import { ConfigError, loadConfig } from '../config.ts'
+import { loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
+import { refuse } from './refuse.ts'
 import { welcome } from './welcome.ts'
-
-/** Exit status of a start that the configuration or the data directory forbids (EX_CONFIG of sysexits). */
-const badConfig = 78
 
 export function addServeCommand(program: Command): void {
   program
@@ -74,11 +72,4 @@ async function reload(app: App, log: Log, load: () => Promise<Config>): Promise<
   } catch (error) {
     log.error({ problem: (error as Error).message }, 'the settings were not taken over; the box goes on with the old ones')
   }
-}
-
-/** Says why the box does not start, in sentences, and ends. */
-function refuse(error: unknown, status?: number): never {
-  const told = error instanceof Error ? error.message : String(error)
-  process.stderr.write(`${told}\n`)
-  process.exit(status ?? (error instanceof ConfigError || error instanceof Error ? badConfig : 1))
 }

@@ -6,7 +6,9 @@ import type { Config } from '../config.ts'
  * secret of theirs, and is not written where logs are kept.
  */
 export function welcome(app: App, config: Config, key: string): string {
-  const url = app.publicUrl
+  const { address: ip, port: apiPort } = app.httpAddresses.plain!
+  // the plain port on this machine: its answers need no certificate that anybody trusts
+  const url = `http://${ip === '::' || ip === '0.0.0.0' ? '127.0.0.1' : ip.includes(':') ? `[${ip}]` : ip}:${apiPort}`
   const { host, port } = app.smtpAddresses[0]!
   const smtp = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const address = `ada@${config.mail.domain}`
@@ -14,7 +16,7 @@ export function welcome(app: App, config: Config, key: string): string {
   return `
 Pillarbox is running.
 
-  API   ${url}  (reference at ${url}/docs)
+  API   ${app.publicUrl}  (reference at ${app.publicUrl}/docs)
   SMTP  ${smtp}  for ${config.mail.domain}
 
 ${config.bootstrap_key === undefined ? 'Your API key, shown this once. Keep it:' : 'Your API key is the bootstrap key you set:'}
@@ -24,13 +26,13 @@ export KEY=${config.bootstrap_key === undefined ? `'${key}'` : '"$PILLARBOX_BOOT
 Then try these three:
 
 # 1. create an identity
-ID=$(curl -s ${url}/v1/identities -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '{"name":"Ada"}' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/'); echo "$ID"
+ID=$(curl -sS ${url}/v1/identities -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '{"name":"Ada"}' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/'); echo "$ID"
 
 # 2. send it a message
-printf '${mail}' | curl -s smtp://${smtp} --mail-from you@sender.test --mail-rcpt ${address} -T - && echo sent
+printf '${mail}' | curl -sS smtp://${smtp} --mail-from you@sender.test --mail-rcpt ${address} -T - && echo sent
 
 # 3. read it
-curl -s "${url}/v1/identities/$ID/emails" -H "Authorization: Bearer $KEY"; echo
+curl -sS "${url}/v1/identities/$ID/emails" -H "Authorization: Bearer $KEY"; echo
 
 `
 }
