@@ -76,7 +76,7 @@ test('a trusted proxy, which speaks for many, is not counted; the number can be 
     document_rate_limit: 600,
     max_connections: 100,
     max_connections_per_address: 1,
-    uncounted: [],
+    uncounted: ['127.0.0.9'],
   }
   box = await openToybox(settings)
   for (let count = 0; count < 5; count++) await hold(box.port, '127.0.0.9')
