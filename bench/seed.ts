@@ -34,7 +34,7 @@ export async function openStore(directory: string): Promise<Store> {
     box_id: newId('acct').slice(5),
     created_at,
     database_created: true,
-    first_key_shown: true,
+    first_key_shown: false,
     accounts: [{ id: newId('acct'), name: 'bench', created_at }],
   }))
   const file = join(directory, 'pillarbox.db')
