@@ -13,9 +13,11 @@ export interface Answer {
 
 const json = 'application/json; charset=utf-8'
 
+const longText = 8192
+
 export function jsonAnswer(status: number, body: string, headers: Record<string, string> = {}): Answer {
-  // as octets: Koa would measure a text, and the socket encode it once more
-  return { status, type: json, body: Buffer.from(body), headers }
+  // a short text leaves in one write with its headers; a long one is better encoded once, not measured and encoded again
+  return { status, type: json, body: body.length < longText ? body : Buffer.from(body), headers }
 }
 
 /** The handler's result through the reply schema: a field it does not name stays here; one that does not fit is a bug. */
