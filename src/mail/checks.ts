@@ -105,7 +105,7 @@ async function checkArc(verified: Awaited<ReturnType<typeof dkimVerify>>, inquir
   if (!verified.arc) return noArc
   // Read beforehand, as the library rewrites what it parsed.
   const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results']?.parsed?.['dmarc']?.value : undefined
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- one object under two names in the library's types
+  // one object under two names in the library's types
   const data = verified.arc as Parameters<typeof verifyArc>[0]
   const answer = await verifyArc(data, { ...strictly, resolver: resolverOf(inquiry) })
   const { status } = answer
@@ -142,7 +142,7 @@ function signatureOf(row: Awaited<ReturnType<typeof dkimVerify>>['results'][numb
 }
 
 function resolverOf(inquiry: Inquiry): Resolver {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library's type forgets that MX answers are objects
+  // the library's type forgets that MX answers are objects
   return inquiry.lookup as Resolver
 }
 
