@@ -35,6 +35,8 @@ export async function fill(store: Store, messages: number, identities: number, t
     examiner: { examine: async () => next } as unknown as Examiner,
     screening: { isSpam: async () => false } as unknown as Screening,
     space: { low: () => false } as unknown as Space,
+    hosted: { receives: () => true },
+    desks: [],
     operatorAccount: store.caller.account_id,
     settings: { hostname: boxDomain, domain: boxDomain, quota: 0, strict_temperror: false },
   })

@@ -1,40 +1,30 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { accountPart } from './account/part.ts'
-import { Keys } from './account/keys.ts'
+import type { Keys } from './account/keys.ts'
+import { assemble } from './assembly.ts'
 import type { Config } from './config.ts'
 import { changed } from './config.ts'
 import { systemClock } from './core/clock.ts'
 import type { Clock } from './core/clock.ts'
 import { Schedule } from './core/cron.ts'
-import { Cursors } from './core/cursor.ts'
 import type { Log } from './core/log.ts'
 import { Metrics } from './core/metrics.ts'
-import type { Caller } from './core/scopes.ts'
 import { masterKey, Seal } from './core/seal.ts'
-import { Queue } from './delivery/queue.ts'
-import { EventLog } from './events/log.ts'
+import type { Queue } from './delivery/queue.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import { httpSettings } from './http-settings.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
-import { Identities } from './identities/identities.ts'
 import { freshState } from './first-start.ts'
-import { identitiesPart } from './identities/part.ts'
-import { MailPart } from './mail/part.ts'
+import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
-import { RealtimePart } from './realtime/part.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
 import { Probe } from './store/probe.ts'
 import { Space } from './store/space.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
-import { timelinePart } from './timeline/part.ts'
-import { Timeline } from './timeline/timeline.ts'
-import { Waiting } from './timeline/wait.ts'
-import { WebhooksPart } from './webhooks/part.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -112,54 +102,23 @@ export class App {
     this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const events = new EventLog(database, clock)
-    const cursors = new Cursors(seal.key('cursors'))
-    const common = { database, events, clock, cursors }
-    const identities = new Identities({ ...common, domain: config.mail.domain })
-    this.#keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
-    this.#mail = new MailPart({
-      ...common,
-      identities,
-      space,
+    const { keys, queue, mail, parts } = assemble({
       config,
-      log: log.child({ part: 'smtp' }),
-      metrics: this.metrics,
-      operatorAccount: this.#account,
-      urlKey: seal.key('signed urls'),
-      publicUrl: () => this.publicUrl,
-    })
-    const timeline = new Timeline({ cursors, events, types: this.#types, identities, emails: this.#mail.emails })
-    const admitted = (caller: Caller): Promise<boolean> => this.#keys.stillAdmits(caller)
-    const waiting = new Waiting({ clock, events, identities, emails: this.#mail.emails, timeline, admitted })
-    const realtime = new RealtimePart({
-      ...common,
-      keys: this.#keys,
-      identities,
-      types: this.#types,
-      config,
-      log: log.child({ part: 'realtime' }),
-      metrics: this.metrics,
-      tokenKey: seal.key('realtime'),
-      publicUrl: () => this.publicUrl,
-    })
-    this.#queue = new Queue({ database, clock, log: log.child({ part: 'delivery' }), metrics: this.metrics })
-    const webhooks = new WebhooksPart({
-      ...common,
-      types: this.#types,
-      queue: this.#queue,
+      log,
+      clock,
       seal,
-      log: log.child({ part: 'webhooks' }),
-      config,
+      database,
+      space,
       version,
+      metrics: this.metrics,
+      types: this.#types,
+      account: this.#account,
+      publicUrl: () => this.publicUrl,
     })
-    this.#parts = [
-      accountPart(this.#keys),
-      identitiesPart(identities),
-      this.#mail,
-      timelinePart(timeline, waiting),
-      webhooks,
-      realtime,
-    ]
+    this.#keys = keys
+    this.#queue = queue
+    this.#mail = mail
+    this.#parts = parts
     for (const part of this.#parts) {
       this.#types.add(part.events ?? [])
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
@@ -180,7 +139,6 @@ export class App {
       clock,
     })
     this.metrics.collectProcess()
-    this.metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   }
 
   /** Every endpoint, as declared. */

@@ -12,34 +12,23 @@ import {
   HostName,
   List,
   Listen,
-  MailDomain,
   NameServer,
   Origin,
   Secret,
   Size,
-  Switch,
   Text,
-  WebAddress,
   Whole,
 } from './config/values.ts'
 import { realtime, webhooks } from './config/live.ts'
+import { mail, smtp } from './config/mail.ts'
+import { outbound, submission } from './config/sending.ts'
+import { certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
 
 export { ConfigError } from './config/problems.ts'
 export type { Endpoint } from './config/values.ts'
 
-const File = Text('the path of a file')
 const Directory = Text('the path of a directory')
-const certificateFile = File.meta({
-  description: 'PEM file with the certificate, then those that lead to its root',
-  file: true,
-  example: 'tls/cert.pem',
-})
-const keyFile = File.meta({ description: 'PEM file with the private key of the certificate', file: true, example: 'tls/key.pem' })
-
-const bytes = 'bytes, or with a unit such as kB, MiB or GiB'
-const time = 'milliseconds, or with a unit: ms, s, min, h or d'
-
 const log = Group({
   level: Choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .prefault('info')
@@ -98,90 +87,6 @@ const metrics = Group({
   }),
 })
 
-const listeners = 'must be host:port such as 127.0.0.1:2525, or a list of them'
-
-const smtp = Group({
-  listen: z
-    .union([z.string(), z.array(z.string()).min(1, { error: listeners })], { error: listeners })
-    .transform((given) => (typeof given === 'string' ? [given] : given))
-    .pipe(z.array(Listen))
-    .prefault('127.0.0.1:2525')
-    .meta({
-      description: 'Where mail is received: one host:port or a list of them; the world delivers to port 25',
-      restart: true,
-    }),
-  size: Size(65_536).prefault('25 MiB').meta({ description: 'The largest message taken', unit: bytes }),
-  max_memory: Size(0).prefault('128 MiB').meta({
-    description:
-      'What all messages on their way in may hold of memory together, until each is on disk; above it one is put off (452). There is always room for four of the largest; the process itself needs about twice as much',
-    unit: bytes,
-  }),
-  greeting_delay: Duration(0, 30_000).prefault('20 ms').meta({
-    description: 'How long a client must wait in silence for the greeting; one that talks first is turned away',
-    unit: time,
-  }),
-  max_recipients: Whole(1, 10_000).prefault(100).meta({ description: 'Recipients of one message', unit: 'recipients' }),
-  max_connections: Whole(1, 100_000).prefault(500).meta({ description: 'Connections open at once', unit: 'connections' }),
-  max_connections_per_address: Whole(1, 100_000)
-    .prefault(20)
-    .meta({ description: 'Connections open at once from one address (IPv6: one /64)', unit: 'connections' }),
-  max_errors: Whole(1, 10_000)
-    .prefault(20)
-    .meta({ description: 'Refused commands after which a connection is closed', unit: 'commands' }),
-  max_commands: Whole(10, 100_000)
-    .prefault(100)
-    .meta({ description: 'Commands without a delivered message after which a connection is closed', unit: 'commands' }),
-  idle_timeout: Duration(1000, 3_600_000)
-    .prefault('60 s')
-    .meta({ description: 'Silence after which a connection is closed', unit: time }),
-  session_timeout: Duration(1000, 86_400_000).prefault('10 min').meta({
-    description:
-      'The longest life of a connection without a delivered message; one being received goes on, if it comes at 500 octets a second',
-    unit: time,
-  }),
-  max_received: Whole(1, 1000)
-    .prefault(50)
-    .meta({ description: 'Received fields of a message above which it is taken to be in a loop', unit: 'fields' }),
-  tls: Group({ cert: certificateFile, key: keyFile })
-    .optional()
-    .meta({ description: 'The certificate shown after STARTTLS; without it one is made and kept in <data_dir>/tls' }),
-})
-
-const mail = Group({
-  domain: MailDomain.prefault('pillarbox.test').meta({ description: 'The domain of new addresses', restart: true }),
-  dmarc: Choice(['reject', 'quarantine', 'none']).prefault('reject').meta({
-    description:
-      'The harshest DMARC policy of a sender that is followed: quarantine marks what should be rejected, none only notes',
-  }),
-  trusted_sealers: List(MailDomain, 'domains')
-    .prefault([])
-    .meta({ description: 'Forwarders whose ARC seal overrides a DMARC failure (RFC 8617)', example: ['lists.example.com'] }),
-  verdict_timeout: Duration(100, 300_000).prefault('15 s').meta({
-    description: 'How long the checks of one message may take together; what is open then counts as temperror',
-    unit: time,
-  }),
-  strict_temperror: Switch.prefault(false).meta({
-    description: 'Put off a message (451) whose checks met a DNS failure, instead of keeping it with that noted',
-  }),
-  quota: Size(0).prefault('1 GiB').meta({
-    description:
-      'Mail kept for one identity, and ten times as much for the operator (postmaster, abuse); above it mail is put off (452); 0 means no limit',
-    unit: bytes,
-  }),
-  dnsbl: List(MailDomain, 'domains')
-    .prefault([])
-    .meta({ description: 'DNS block lists asked about each client; who is listed is refused', example: ['zen.spamhaus.org'] }),
-  rspamd: Group({
-    url: WebAddress.meta({ description: 'Where its worker answers /checkv2', example: 'http://127.0.0.1:11334' }),
-    password: Text('the password of the worker')
-      .optional()
-      .meta({ description: 'What its worker asks for, if it does', secret: true }),
-    timeout: Duration(100, 300_000).prefault('5 s').meta({ description: 'How long it may think about one message', unit: time }),
-  })
-    .optional()
-    .meta({ description: 'Ask Rspamd about each message' }),
-})
-
 const dns = Group({
   servers: List(NameServer, 'addresses')
     .prefault([])
@@ -238,6 +143,8 @@ const Settings = Group({
   realtime: realtime.prefault({}).meta({ description: 'Live events over WebSocket' }),
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'What is done with mail' }),
+  outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
+  submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
 })
@@ -249,6 +156,14 @@ export const Config = Settings.transform((settings, context) => {
   const keys_dir = settings.keys_dir ?? `${settings.data_dir.replace(/\/+$/, '')}-keys`
   if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
     context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
+  }
+  if (settings.outbound.mode === 'relay' && !settings.outbound.relay) {
+    context.issues.push({
+      code: 'custom',
+      path: ['outbound', 'relay'],
+      message: 'is needed when outbound.mode is relay',
+      input: undefined,
+    })
   }
   return {
     ...settings,

@@ -73,6 +73,15 @@ export const MailDomain = checked('must be a domain such as example.com', (text)
   return name?.includes('.') ? name : undefined
 })
 
+/** An address that mail can be sent to; its domain as A-labels in lower case. */
+export const MailAddress = checked('must be an address such as admin@example.net', (text) => {
+  const at = text.lastIndexOf('@')
+  const domain = domainName(text.slice(at + 1))
+  return at > 0 && at <= 64 && domain?.includes('.') && /^[^\s<>@",;:()[\]\\]+$/.test(text.slice(0, at))
+    ? `${text.slice(0, at)}@${domain}`
+    : undefined
+})
+
 /** The scheme, host and port of a site, without a slash at the end. */
 export const Origin = checked('must be a URL without a path, such as https://box.example.com', (text) => {
   const url = webAddress(text)

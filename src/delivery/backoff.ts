@@ -2,17 +2,18 @@ const longestWish = 24 * 60 * 60 * 1000
 
 /**
  * Milliseconds until the next attempt after `tries` of them, or undefined when there is none left. `chance` (0 to 1) picks the place within
- * the jitter; what the far side asked for is the least, up to 24 h.
+ * the jitter; what the far side asked for is the least, up to 24 h; `within` is the longest wait.
  */
 export function waitAfter(
   tries: number,
   { schedule, jitter }: { schedule: readonly number[]; jitter: number },
   chance: number,
-  asked: number = 0,
+  { asked = 0, within = Infinity }: { asked?: number | undefined; within?: number | undefined } = {},
 ): number | undefined {
   const planned = schedule[tries]
   if (planned === undefined) return undefined
-  return Math.max(Math.round(planned * (1 + jitter * (2 * chance - 1))), Math.min(asked, longestWish))
+  const wait = Math.min(Math.round(planned * (1 + jitter * (2 * chance - 1))), within)
+  return Math.max(wait, Math.min(asked, longestWish))
 }
 
 /** Milliseconds that a `Retry-After` asks for (RFC 9110 10.2.3): seconds or a date; undefined when it is neither. */

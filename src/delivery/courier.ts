@@ -10,13 +10,17 @@ export interface Courier<Load = unknown> {
   schedule: readonly number[]
   /** The part of a wait by which chance may make it shorter or longer: 0.1 is ± 10 %. */
   jitter: number
+  /** Attempts under way at once to one lane whose last attempt went well, and to one whose last did not; 4 and 1 unless said. */
+  width?: { sound: number; unsound: number }
+  /** In the transaction that writes down that an attempt begins. */
+  begin?(tx: Transaction, load: Load, attempt: number): Promise<void>
   /**
    * Answers what the far side said. Throws Refused: never; anything else: later. Attempts are numbered from 1. When the signal aborts,
    * the destination must hear nothing more.
    */
   deliver(load: Load, attempt: number, signal: AbortSignal): Promise<string>
-  /** In the transaction that records the attempt. */
-  settle?(tx: Transaction, load: Load, outcome: Outcome, answer: string): Promise<void>
+  /** In the transaction that records the attempt; `next` is when the following one is due, undefined when there is none. */
+  settle?(tx: Transaction, load: Load, outcome: Outcome, answer: string, next?: string): Promise<void>
 }
 
 /** The destination does not want it and never will: no further attempt. The message is the answer that is kept. */
@@ -27,13 +31,15 @@ export class Refused extends Error {
   }
 }
 
-/** Not this time. The message is the answer that is kept; `retryAfter` is the least wait in milliseconds, when the far side named one. */
+/** Not this time. The message is the answer that is kept; `retryAfter` is the least wait in milliseconds, `within` the longest. */
 export class Later extends Error {
   readonly retryAfter: number | undefined
+  readonly within: number | undefined
 
-  constructor(answer: string, retryAfter?: number) {
+  constructor(answer: string, retryAfter?: number, within?: number) {
     super(answer)
     this.name = 'Later'
     this.retryAfter = retryAfter
+    this.within = within
   }
 }

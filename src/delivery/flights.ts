@@ -25,17 +25,23 @@ export interface Flight {
 const most = { all: 256, unsound: 128 }
 
 /** Attempts under way at once to one lane. */
-const width = { sound: 4, unsound: 1 }
+const usual = { sound: 4, unsound: 1 }
 
 /** The attempts under way: bounded in all and per lane, so that a lane that hangs takes no room from the others. */
 export class Flights {
   readonly #all = new Set<Flight>()
   /** Those that still take room, by lane. */
   readonly #lanes = new Map<string, number>()
+  readonly #widths = new Map<string, { sound: number; unsound: number }>()
   readonly #taken = { sound: 0, unsound: 0 }
 
   get size(): number {
     return this.#all.size
+  }
+
+  /** How many may be under way at once to one lane of deliveries of this kind. */
+  widen(kind: string, width: { sound: number; unsound: number }): void {
+    this.#widths.set(kind, width)
   }
 
   /** How many more may begin, to lanes of this kind. */
@@ -46,6 +52,7 @@ export class Flights {
 
   /** How many more may begin to this lane. */
   roomIn(kind: string, lane: string, sound: boolean): number {
+    const width = this.#widths.get(kind) ?? usual
     return (sound ? width.sound : width.unsound) - (this.#lanes.get(key(kind, lane)) ?? 0)
   }
 

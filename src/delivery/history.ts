@@ -59,6 +59,16 @@ export async function findDelivery(
   return (await withAttempts(reader, [row]))[0]!
 }
 
+/** The attempts of deliveries, by the delivery's id, oldest first. */
+export async function attemptsOf(reader: Reader, ids: string[]): Promise<Map<string, Attempt[]>> {
+  if (ids.length === 0) return new Map()
+  const rows = await reader.all<Attempt & { id: string }>(
+    sql`SELECT deliveries_queue.id, number, started_at, delivery_attempts.ended_at, outcome, answer FROM deliveries_queue
+      JOIN delivery_attempts ON delivery_seq = deliveries_queue.seq WHERE deliveries_queue.id IN (${join(ids)}) ORDER BY delivery_attempts.seq`,
+  )
+  return Map.groupBy(rows, ({ id }) => id)
+}
+
 async function withAttempts(reader: Reader, rows: Row[]): Promise<Delivery[]> {
   if (rows.length === 0) return []
   const attempts = await reader.all<Attempt & { delivery_seq: number }>(

@@ -24,12 +24,28 @@ const slice = 64
 
 /** The queue's tables: each change of a delivery also keeps its lane's next due time. */
 export class Ledger {
-  async add(tx: Transaction, { id, kind, lane, load }: Shipment, now: string): Promise<void> {
+  async add(tx: Transaction, { id, kind, lane, load }: Shipment, now: string, due = now): Promise<void> {
     await tx.run(
       sql`INSERT INTO deliveries_queue (id, kind, lane, load, due_at, created_at)
-        VALUES (${id}, ${kind}, ${lane}, ${JSON.stringify(load)}, ${now}, ${now})`,
+        VALUES (${id}, ${kind}, ${lane}, ${JSON.stringify(load)}, ${due}, ${now})`,
     )
-    await this.#due(tx, kind, lane, now)
+    await this.#due(tx, kind, lane, due)
+  }
+
+  /** Removes a delivery that no attempt was made of. */
+  async cancel(tx: Transaction, id: string): Promise<boolean> {
+    const { changes } = await tx.run(sql`DELETE FROM deliveries_queue WHERE id = ${id} AND state = 'waiting' AND attempts = 0`)
+    return changes === 1
+  }
+
+  /** Moves a delivery that no attempt was made of. */
+  async postpone(tx: Transaction, id: string, due: string): Promise<boolean> {
+    const row = await tx.get<{ kind: string; lane: string }>(
+      sql`UPDATE deliveries_queue SET due_at = ${due} WHERE id = ${id} AND state = 'waiting' AND attempts = 0 RETURNING kind, lane`,
+    )
+    // a lane that is looked at too early is only looked at
+    if (row) await this.#due(tx, row.kind, row.lane, due)
+    return row !== undefined
   }
 
   /** From the beginning of the schedule. Answers false when an attempt is under way. */

@@ -76,12 +76,13 @@ export class Queue {
   /** Before `start`. */
   add(courier: Courier): void {
     this.#couriers.set(courier.kind, courier)
+    if (courier.width) this.#flights.widen(courier.kind, courier.width)
   }
 
-  /** Enqueues in the caller's transaction; it leaves once that is on disk. Answers the delivery's id. */
-  async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>): Promise<string> {
+  /** Enqueues in the caller's transaction; it leaves once that is on disk, or when it is due (ISO 8601). Answers the delivery's id. */
+  async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>, due?: string): Promise<string> {
     const id = newId('dlv')
-    await this.#ledger.add(tx, { ...shipment, id }, this.#now())
+    await this.#ledger.add(tx, { ...shipment, id }, this.#now(), due)
     tx.afterCommit(() => this.wake())
     return id
   }
@@ -90,6 +91,17 @@ export class Queue {
   async again(tx: Transaction, id: string): Promise<boolean> {
     tx.afterCommit(() => this.wake())
     return this.#ledger.again(tx, id, this.#now())
+  }
+
+  /** Takes back a delivery that no attempt was made of. Answers false when there was one. */
+  async cancel(tx: Transaction, id: string): Promise<boolean> {
+    return this.#ledger.cancel(tx, id)
+  }
+
+  /** Puts a delivery that no attempt was made of to another time (ISO 8601). Answers false when there was one. */
+  async postpone(tx: Transaction, id: string, due: string): Promise<boolean> {
+    tx.afterCommit(() => this.wake())
+    return this.#ledger.postpone(tx, id, due)
   }
 
   /** Nothing in this lane is begun once the transaction is committed; `silence` ends what is under way. */
@@ -150,7 +162,7 @@ export class Queue {
         const next = await this.#ledger.nextDue(database, this.#flights)
         if (next === undefined) return
         if (next > this.#now()) return this.#sleepUntil(next)
-        const claims = await database.transaction((tx) => this.#ledger.claim(tx, this.#now(), this.#flights))
+        const claims = await database.transaction((tx) => this.#claim(tx))
         for (const claim of claims) this.#flights.begin(claim, this.#fly, this.#record)
       }
     } catch (error) {
@@ -158,6 +170,12 @@ export class Queue {
       this.#again = false
       this.#timer = setTimeout(() => this.wake(), 1000)
     }
+  }
+
+  async #claim(tx: Transaction): Promise<Claim[]> {
+    const claims = await this.#ledger.claim(tx, this.#now(), this.#flights)
+    for (const { kind, load, attempt } of claims) await this.#couriers.get(kind)?.begin?.(tx, JSON.parse(load), attempt)
+    return claims
   }
 
   #sleepUntil(due: string): void {
@@ -176,8 +194,8 @@ export class Queue {
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (error instanceof Refused) return { outcome: 'failed', answer }
       if (!(error instanceof Later)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'a courier failed')
-      const asked = error instanceof Later ? error.retryAfter : undefined
-      const wait = courier && waitAfter(claim.tries, courier, random(), asked)
+      const wish = error instanceof Later ? { asked: error.retryAfter, within: error.within } : {}
+      const wait = courier && waitAfter(claim.tries, courier, random(), wish)
       if (wait === undefined) return { outcome: 'failed', answer }
       return { outcome: 'deferred', answer, next: iso(clock.now() + wait) }
     }
@@ -192,7 +210,7 @@ export class Queue {
         await database.transaction(async (tx) => {
           await this.#ledger.record(tx, claim, result, this.#now())
           const { outcome, answer } = result
-          if (outcome !== 'interrupted') await courier?.settle?.(tx, JSON.parse(claim.load), outcome, answer)
+          if (outcome !== 'interrupted') await courier?.settle?.(tx, JSON.parse(claim.load), outcome, answer, result.next)
         })
         break
       } catch (error) {

@@ -6,6 +6,7 @@ import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
+import type { Domains } from '../domains/domains.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
@@ -37,13 +38,22 @@ export class Identities {
   readonly #events: EventLog
   readonly #clock: Clock
   readonly #cursors: Cursors
+  readonly #domains: Pick<Domains, 'mayUse'>
   readonly #domain: string
 
-  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; domain: string }) {
+  constructor(parts: {
+    database: Database
+    events: EventLog
+    clock: Clock
+    cursors: Cursors
+    domains: Pick<Domains, 'mayUse'>
+    domain: string
+  }) {
     this.#database = parts.database
     this.#events = parts.events
     this.#clock = parts.clock
     this.#cursors = parts.cursors
+    this.#domains = parts.domains
     this.#domain = parts.domain
   }
 
@@ -51,7 +61,7 @@ export class Identities {
     if (caller.identity_id !== null) throw notFound('identity')
     const name = oneName(wish)
     if (wish.provision_phone) throw invalid('provision_phone', 'No SMS provider is configured on this box.', 'sms_not_configured')
-    const domain = this.#hosted(wish.email_domain)
+    const domain = this.#hosted(caller.account_id, wish.email_domain)
     return this.#database.transaction((tx) => this.#insert(tx, caller.account_id, { ...wish, name }, domain))
   }
 
@@ -197,9 +207,11 @@ export class Identities {
     return row !== undefined
   }
 
-  #hosted(domain: string | undefined): string {
+  #hosted(accountId: string, domain: string | undefined): string {
+    if (domain === undefined) return this.#domain
     // domainToASCII reads a URL's host: what ends one there is no part of a domain
-    if (domain === undefined || (!/[\s/@:?#\\%[\]]/.test(domain) && domainToASCII(domain) === this.#domain)) return this.#domain
+    const name = /[\s/@:?#\\%[\]]/.test(domain) ? '' : domainToASCII(domain)
+    if (this.#domains.mayUse(accountId, name)) return name
     throw invalid('email_domain', `${domain} is not a verified domain of this box; leave it out for ${this.#domain}.`)
   }
 }

@@ -100,14 +100,19 @@ export function emailOf(
     attachments: parsed.attachments,
     authentication: verdict.authentication,
     parse_error: parsed.parse_error,
+    send_at: null,
+    deliveries: [],
     ...cut(parsed),
   }
 }
 
 /** Writes the row of an e-mail; answers its place in the order. */
-export async function insertEmail(tx: Transaction, email: Email, copy: Copy & { trace: string }): Promise<number> {
-  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error } = email
-  const mail_from = copy.envelope.mail_from
+export async function insertEmail(
+  tx: Transaction,
+  email: Email,
+  { rawId, bodyId, trace, mail_from }: { rawId: number; bodyId: number; trace: string; mail_from: string },
+): Promise<number> {
+  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at } = email
   const detail: EmailDetail = {
     references,
     reply_to,
@@ -118,16 +123,17 @@ export async function insertEmail(tx: Transaction, email: Email, copy: Copy & { 
     attachments,
     authentication,
     parse_error,
+    ...(send_at === null ? {} : { send_at }),
     mail_from,
   }
   const row = await tx.get<{ seq: number }>(
     sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
       automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, created_at, detail, trace,
       duplicate_of, raw_id, body_id) VALUES (${email.id}, ${email.identity_id}, ${email.thread_id}, ${email.direction}, ${email.status},
-      ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, 0, ${email.spam ? 1 : 0},
-      ${email.automated ? 1 : 0}, ${email.tag}, '[]', ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
+      ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, ${email.read ? 1 : 0}, ${email.spam ? 1 : 0},
+      ${email.automated ? 1 : 0}, ${email.tag}, ${JSON.stringify(email.labels)}, ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
       ${email.message_id}, ${email.in_reply_to}, ${JSON.stringify(email.codes)}, ${email.received_at}, ${email.created_at},
-      ${JSON.stringify(detail)}, ${copy.trace}, ${email.duplicate_of}, ${copy.rawId}, ${copy.bodyId}) RETURNING seq`,
+      ${JSON.stringify(detail)}, ${trace}, ${email.duplicate_of}, ${rawId}, ${bodyId}) RETURNING seq`,
   )
   return row!.seq
 }

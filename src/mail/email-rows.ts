@@ -8,7 +8,7 @@ import type { Email, EmailRow } from './model.ts'
 export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
-> & { mail_from: string }
+> & { mail_from: string; send_at?: string }
 
 /** A row of `emails`. */
 export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
@@ -116,11 +116,11 @@ function texts(json: string): string[] {
   return json === '[]' ? [] : (JSON.parse(json) as string[])
 }
 
-/** A row as it is shown alone. */
+/** A row as it is shown alone, yet without the deliveries of a message of ours. */
 export function whole(row: WithBody): Email {
-  const { mail_from: _, ...detail } = JSON.parse(row.detail) as EmailDetail
+  const { mail_from: _, send_at = null, ...detail } = JSON.parse(row.detail) as EmailDetail
   const none: Bodies = { body_text: null, body_html: null, text: '' }
   const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
   const truncated = !row.bytes && row.body_size !== null ? { body_truncated: true } : {}
-  return { ...emailRow(row), ...detail, ...bodies, ...truncated, duplicate_of: row.duplicate_of }
+  return { ...emailRow(row), ...detail, ...bodies, ...truncated, send_at, deliveries: [], duplicate_of: row.duplicate_of }
 }

@@ -7,9 +7,11 @@ import { readBlob } from '../store/blobs.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { emailRow, rowColumns, selectWithBody, whole, withBodies } from './email-rows.ts'
 import type { StoredEmail, WithBody } from './email-rows.ts'
-import type { Email, EmailChange, EmailFilter, EmailRow } from './model.ts'
+import type { Email, EmailChange, EmailRow } from './model.ts'
+import type { EmailFilter } from './queries.ts'
 import { takeFromThread } from './threads.ts'
 import { withTrace } from './trace.ts'
 
@@ -57,7 +59,9 @@ export class Emails {
 
   async get(caller: Caller, identityId: string, id: string): Promise<Email> {
     await this.#identities.row(caller, identityId)
-    return whole(await this.#withBody(identityId, id))
+    const row = await this.#withBody(identityId, id)
+    const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#database, id) : []
+    return { ...whole(row), deliveries }
   }
 
   /** The messages of one thread, oldest first, whole; the thread was checked before. */
@@ -65,7 +69,7 @@ export class Emails {
     const rows = await this.#database.all<WithBody>(
       withBodies(sql`thread_id = ${threadId} AND duplicate_of IS NULL ORDER BY seq LIMIT 1000`),
     )
-    return rows.map(whole)
+    return this.#whole(rows)
   }
 
   /** All of one identity's messages in the order they came, for the timeline. */
@@ -74,7 +78,8 @@ export class Emails {
       withBodies(sql`identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
         ORDER BY seq LIMIT ${limit} OFFSET ${offset}`),
     )
-    return rows.map((row) => ({ seq: row.seq, email: whole(row) }))
+    const emails = await this.#whole(rows)
+    return rows.map((row, index) => ({ seq: row.seq, email: emails[index]! }))
   }
 
   /** Whether the message is still there to be shown. */
@@ -104,6 +109,7 @@ export class Emails {
       const row = await find(tx, identityId, id)
       await tx.run(sql`DELETE FROM emails WHERE id = ${id}`)
       await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
+      await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
       await tx.run(sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${row.size}) WHERE id = ${identityId}`)
       if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
       await this.#events.redact(tx, id)
@@ -141,6 +147,12 @@ export class Emails {
     )
     if (!row) throw notFound('e-mail')
     return row
+  }
+
+  async #whole(rows: WithBody[]): Promise<Email[]> {
+    const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
+    const deliveries = await deliveriesOf(this.#database, outbound)
+    return rows.map((row) => ({ ...whole(row), deliveries: deliveries.get(row.id) ?? [] }))
   }
 
   async #withBody(identityId: string, id: string): Promise<WithBody> {

@@ -103,13 +103,14 @@ export function serve(readers: Readers) {
     const current = settings
     let isRead = false
     // The judge goes first: while it waits for the DNS, the parser works.
-    const judged = current.verify
-      ? judge(raw, envelope, dns.lookup, current).then((verdict) => {
-          // Said at once: the parser may be the end of this thread.
-          if (!isRead) say({ id, verdict: confirm(verdict, unread(raw, '').from, envelope, current) })
-          return verdict
-        })
-      : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
+    const judged =
+      current.verify && !envelope.own
+        ? judge(raw, envelope, dns.lookup, current).then((verdict) => {
+            // Said at once: the parser may be the end of this thread.
+            if (!isRead) say({ id, verdict: confirm(verdict, unread(raw, '').from, envelope, current) })
+            return verdict
+          })
+        : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
     const isRefused = suspect && (await judged).action === 'reject'
     const read = isRefused ? Promise.resolve(unread(raw, 'refused unread')) : parsedOf(raw)
     const [parsed, verdict] = await Promise.all([read.finally(() => (isRead = true)), judged])

@@ -9,16 +9,18 @@ import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { mailbox, operatorMailboxes } from './address.ts'
+import type { Mailbox } from './address.ts'
 import { duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
 import type { Copy, Message } from './arrival.ts'
 import type { Examiner } from './examiner.ts'
-import type { CheckResults, Mailroom } from './mailroom.ts'
+import type { CheckResults, Desk, Hosted, Mailroom } from './mailroom.ts'
 import type { Authentication, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
 import { Refusal } from './refusal.ts'
 import type { Screening } from './screening.ts'
 import { addToThread, threadOf } from './threads.ts'
 import { traceHeader } from './trace.ts'
+import { vouched } from './undecided.ts'
 
 export interface InboxSettings {
   hostname: string
@@ -37,6 +39,8 @@ interface Parts {
   examiner: Examiner
   screening: Screening
   space: Space
+  hosted: Hosted
+  desks: readonly Desk[]
   /** The account whose operator reads `postmaster`. */
   operatorAccount: string
   settings: InboxSettings
@@ -51,6 +55,8 @@ export class Inbox implements Mailroom {
   readonly #examiner: Examiner
   readonly #screening: Screening
   readonly #space: Space
+  readonly #hosted: Hosted
+  readonly #desks: readonly Desk[]
   readonly #operatorAccount: string
   #settings: InboxSettings
 
@@ -62,6 +68,8 @@ export class Inbox implements Mailroom {
     this.#examiner = parts.examiner
     this.#screening = parts.screening
     this.#space = parts.space
+    this.#hosted = parts.hosted
+    this.#desks = parts.desks
     this.#operatorAccount = parts.operatorAccount
     this.#settings = parts.settings
   }
@@ -73,10 +81,12 @@ export class Inbox implements Mailroom {
   /** Resolves when mail for the address is taken; throws the Refusal that RCPT answers otherwise. `size` is what MAIL declared. */
   async ownerOf(address: string, size = 0): Promise<void> {
     if (this.#space.low()) throw storageFull()
-    const { local, domain } = mailbox(address, this.#settings.domain)
-    if (domain !== this.#settings.domain) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
+    const box = mailbox(address, this.#settings.domain)
+    const { local, domain } = box
+    if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
+    if (this.#deskOf(box)) return
     const operator = operatorMailboxes.has(local)
-    const owner = await this.#identities.ownerOf(`${operator ? 'postmaster' : local}@${domain}`)
+    const owner = await this.#identities.ownerOf(operator ? `postmaster@${this.#settings.domain}` : `${local}@${domain}`)
     const living = owner && owner.status !== 'deleted'
     // the operator's is made when the first message comes
     if (operator && !living) return
@@ -100,14 +110,31 @@ export class Inbox implements Mailroom {
     return envelope.session
   }
 
+  /**
+   * Keeps a message that one of our own sends to some of our own, as if it had come: known to be the sender's, so nothing is asked of the
+   * DNS. The envelope is `own`; throws the Refusal that RCPT or DATA would answer.
+   */
+  async keepOwn(envelope: Envelope, raw: Buffer): Promise<void> {
+    for (const recipient of envelope.recipients) await this.ownerOf(recipient, raw.length)
+    const examined = await this.#examiner.examine(raw, envelope)
+    const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
+    await this.#database.transaction((tx) => this.#store(tx, { envelope, raw, examined: { ...examined, verdict }, spam: false }))
+  }
+
   async #store(tx: Transaction, message: Message): Promise<void> {
     const { envelope, raw, examined } = message
     const owners: Recipient[] = []
+    let taken = false
     for (const recipient of envelope.recipients) {
-      const found = await this.#owner(tx, recipient)
+      const box = mailbox(recipient, this.#settings.domain)
+      const desk = this.#deskOf(box)
+      taken ||= desk !== undefined
+      await desk?.receive(tx, box, message)
+      const found = desk ? undefined : await this.#owner(tx, recipient)
       if (found) owners.push({ ...found, recipient })
     }
     // deleted between RCPT and the end of DATA
+    if (owners.length === 0 && taken) return
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     requireRoom(owners, raw.length)
     const kept = {
@@ -144,7 +171,7 @@ export class Inbox implements Mailroom {
       recipient: to,
       authentication_results: examined.verdict.authentication_results,
     })
-    const seq = await insertEmail(tx, email, { ...copy, trace })
+    const seq = await insertEmail(tx, email, { ...copy, trace, mail_from: envelope.mail_from })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     // the sender came again because our 250 was lost (RFC 1047): kept and marked, but it is no news
     if (!thread) return
@@ -155,6 +182,7 @@ export class Inbox implements Mailroom {
       at: email.received_at,
       snippet: email.snippet,
       participants: [email.from, to],
+      unread: true,
     })
     const whole = email.body_truncated === undefined
     await this.#events.append(tx, emailReceived, {
@@ -163,6 +191,10 @@ export class Inbox implements Mailroom {
       data: email,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
     })
+  }
+
+  #deskOf(box: Mailbox): Desk | undefined {
+    return this.#desks.find((desk) => desk.takes(box))
   }
 
   async #owner(tx: Transaction, recipient: string): Promise<Omit<Recipient, 'recipient'> | undefined> {

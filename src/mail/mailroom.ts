@@ -1,4 +1,21 @@
+import type { Transaction } from '../store/database.ts'
+import type { Mailbox } from './address.ts'
+import type { Message } from './arrival.ts'
 import type { Envelope } from './model.ts'
+
+/** Which domains are ours. */
+export interface Hosted {
+  /** Whether mail for this domain (lower-case A-labels) is taken. */
+  receives(domain: string): boolean
+}
+
+/** Takes mail for addresses of our domains that are no mailbox: return paths, and where reports go. */
+export interface Desk {
+  /** Whether the address is one of this desk's; throws a Refusal when it is, and takes nothing (any more). */
+  takes(mailbox: Mailbox): boolean
+  /** In the transaction that keeps the message; once for each recipient of this desk's. */
+  receive(tx: Transaction, mailbox: Mailbox, message: Message): Promise<void>
+}
 
 /** What the checks said of a message, in a word each (RFC 8601), for the log; `dkim` has a result and domain for each signature. */
 export interface CheckResults {

@@ -1,9 +1,10 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Id, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
-const Label = z
+/** What callers mark e-mails with. */
+export const Label = z
   .string()
   .trim()
   .min(1)
@@ -102,6 +103,8 @@ export interface Envelope {
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */
   session: string
+  /** The message is one of ours: it is read, and not judged. */
+  own?: true
 }
 
 /** What the checks said, and what to do about it. */
@@ -161,6 +164,40 @@ export const EmailRow = z
   .meta({ id: 'EmailRow' })
 export type EmailRow = z.output<typeof EmailRow>
 
+/** Where the delivery to one recipient stands. */
+export const Delivery = z
+  .object({
+    recipient: z.string(),
+    status: EmailStatus,
+    smtp_code: z.int().nullable().meta({ description: 'of the last answer (RFC 5321 4.2)' }),
+    enhanced_code: z.string().nullable().meta({ description: 'of the last answer (RFC 3463)' }),
+    response: z.string().nullable().meta({ description: 'the last answer, or why there was none' }),
+    mx: z.string().nullable().meta({ description: 'the server that was last spoken to' }),
+    tls: z
+      .string()
+      .nullable()
+      .meta({ description: 'version and cipher, and whether the certificate was checked; null in the clear' }),
+    attempts: z.int(),
+    next_attempt_at: Timestamp.nullable(),
+    delivered_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Delivery' })
+export type Delivery = z.output<typeof Delivery>
+
+/** One attempt to deliver. */
+export const DeliveryAttempt = z
+  .object({
+    number: z.int(),
+    started_at: Timestamp,
+    ended_at: Timestamp.nullable(),
+    outcome: z.enum(['delivered', 'sent', 'deferred', 'bounced', 'failed', 'interrupted', 'pending']),
+    response: z.string().nullable(),
+    mx: z.string().nullable(),
+    tls: z.string().nullable(),
+  })
+  .meta({ id: 'DeliveryAttempt' })
+export type DeliveryAttempt = z.output<typeof DeliveryAttempt>
+
 /** An e-mail whole. */
 export const Email = z
   .object({
@@ -178,6 +215,10 @@ export const Email = z
     attachments: z.array(Attachment),
     authentication: Authentication.nullable(),
     parse_error: z.string().nullable(),
+    send_at: Timestamp.nullable().meta({ description: 'when a scheduled message leaves' }),
+    deliveries: z.array(z.object({ ...Delivery.shape, history: z.array(DeliveryAttempt).optional() })).meta({
+      description: 'one for each recipient of an outbound message; history is there when it is read alone, for 30 days',
+    }),
     duplicate_of: Id('email')
       .nullable()
       .meta({ description: 'the same envelope and octets came before, within 24 h (RFC 1047)' }),
@@ -202,39 +243,6 @@ export const EmailChange = z
   })
   .meta({ id: 'EmailChange' })
 export type EmailChange = z.output<typeof EmailChange>
-
-const filters = {
-  unread: Flag.optional(),
-  from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address or name' }),
-  after: TimestampInput.optional().meta({ description: 'received after this time' }),
-  before: TimestampInput.optional().meta({ description: 'received before this time' }),
-}
-
-export const EmailFilter = z.strictObject({
-  ...Paging.shape,
-  ...filters,
-  direction: z.enum(['inbound', 'outbound', 'all']).default('inbound'),
-  thread_id: Id('thread').optional(),
-  label: Label.optional(),
-  subject: z.string().min(1).max(998).optional().meta({ description: 'part of the subject' }),
-  has_attachments: Flag.optional(),
-  spam: Flag.default(false),
-  duplicates: Flag.default(false).meta({ description: 'also show repeats of a message that came before' }),
-})
-export type EmailFilter = z.output<typeof EmailFilter>
-
-export const EmailSearch = z.strictObject({
-  ...Paging.shape,
-  ...filters,
-  query: z
-    .string()
-    .trim()
-    .min(1)
-    .max(1000)
-    .optional()
-    .meta({ description: 'words, "phrases", prefix*, -not, from:, subject:, has:attachment' }),
-})
-export type EmailSearch = z.output<typeof EmailSearch>
 
 /** A conversation, as lists show it. */
 export const Thread = z

@@ -19,7 +19,9 @@ import { Examiner } from './examiner.ts'
 import type { ExamineSettings } from './examine.ts'
 import { Inbox } from './inbox.ts'
 import type { InboxSettings } from './inbox.ts'
+import type { Desk, Hosted } from './mailroom.ts'
 import { emailReceived } from './model.ts'
+import { Outgoing } from './outgoing.ts'
 import { Receiver } from './receiver.ts'
 import type { ReceiverSettings } from './receiver.ts'
 import { routes } from './routes.ts'
@@ -36,6 +38,7 @@ interface Needs {
   cursors: Cursors
   identities: Identities
   space: Space
+  hosted: Hosted
   config: Config
   log: Log
   metrics: Metrics
@@ -56,25 +59,34 @@ export class MailPart implements Part {
   readonly events: EventType[] = [emailReceived]
   readonly routes: AnyRoute[]
   readonly emails: Emails
+  readonly outgoing: Outgoing
+  readonly examiner: Examiner
+  readonly inbox: Inbox
   readonly #needs: Needs
-  readonly #examiner: Examiner
   readonly #screening: Screening
-  readonly #inbox: Inbox
+  readonly #desks: Desk[] = []
   #receiver: Receiver | undefined
 
   constructor(needs: Needs) {
     const { config, log } = needs
     this.#needs = needs
-    this.#examiner = new Examiner(examinerSettings(config), log)
+    this.examiner = new Examiner(examinerSettings(config), log)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...needs, hostname: config.hostname })
-    this.#inbox = new Inbox({ ...needs, examiner: this.#examiner, screening: this.#screening, settings: inboxSettings(config) })
+    this.outgoing = new Outgoing(needs)
+    this.inbox = new Inbox({
+      ...needs,
+      desks: this.#desks,
+      examiner: this.examiner,
+      screening: this.#screening,
+      settings: inboxSettings(config),
+    })
     const urls = new SignedUrls({ key: needs.urlKey, clock: needs.clock, publicUrl: needs.publicUrl })
     this.routes = routes({
       emails: this.emails,
       search: new Search(needs),
       threads: new Threads({ ...needs, emails: this.emails }),
-      attachments: new Attachments({ emails: this.emails, examiner: this.#examiner, urls, cursors: needs.cursors }),
+      attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls, cursors: needs.cursors }),
     })
     this.#measure()
   }
@@ -84,21 +96,26 @@ export class MailPart implements Part {
     return this.#receiver?.addresses ?? []
   }
 
+  /** Before `start`. */
+  addDesk(desk: Desk): void {
+    this.#desks.push(desk)
+  }
+
   async start(): Promise<void> {
-    this.#receiver = new Receiver(await receiverSettings(this.#needs.config), this.#inbox, this.#needs.log)
+    this.#receiver = new Receiver(await receiverSettings(this.#needs.config), this.inbox, this.#needs.log)
     await this.#receiver.start()
   }
 
   /** The receiver first: what it has taken is kept before the workers go. */
   async stop(): Promise<void> {
     await this.#receiver?.stop()
-    await this.#examiner.stop()
+    await this.examiner.stop()
   }
 
   async reload(config: Config): Promise<void> {
-    this.#examiner.reload(examinerSettings(config))
+    this.examiner.reload(examinerSettings(config))
     this.#screening.reload(screeningSettings(config))
-    this.#inbox.reload(inboxSettings(config))
+    this.inbox.reload(inboxSettings(config))
     this.#receiver?.reload(await receiverSettings(config))
   }
 
@@ -116,7 +133,7 @@ export class MailPart implements Part {
       'pillarbox_examiner',
       'What the workers that examine messages have counted since the start; waiting is how many wait now',
       (gauge) => {
-        const { counters, waiting, outstanding } = this.#examiner
+        const { counters, waiting, outstanding } = this.examiner
         for (const [what, value] of Object.entries({ ...counters, waiting, outstanding })) gauge.labels(what).set(value)
       },
       ['what'],

@@ -5,17 +5,8 @@ import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
 import type { Emails } from './emails.ts'
-import {
-  Attachment,
-  AttachmentWithUrl,
-  Email,
-  EmailChange,
-  EmailFilter,
-  EmailRow,
-  EmailSearch,
-  Thread,
-  ThreadWithMessages,
-} from './model.ts'
+import { Attachment, AttachmentWithUrl, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
+import { EmailFilter, EmailSearch } from './queries.ts'
 import type { Search } from './search.ts'
 import type { Threads } from './threads.ts'
 

@@ -7,7 +7,8 @@ import type { Database, Sql } from '../store/database.ts'
 import { emailRow, rowColumns } from './email-rows.ts'
 import type { StoredEmail } from './email-rows.ts'
 import { common } from './emails.ts'
-import type { EmailRow, EmailSearch } from './model.ts'
+import type { EmailRow } from './model.ts'
+import type { EmailSearch } from './queries.ts'
 
 /** A search that takes longer, in milliseconds, is given up. */
 const deadline = 2000

@@ -55,20 +55,21 @@ export async function threadOf(tx: Transaction, message: Threaded, now: number):
   return { id: known.id, participants: JSON.parse(known.participants) as string[], fresh: false }
 }
 
-/** Counts a new, unread message into the thread that `threadOf` named. */
+/** Counts a new message into the thread that `threadOf` named. */
 export async function addToThread(
   tx: Transaction,
   thread: Joined,
-  message: Threaded & { seq: number; at: string; snippet: string; participants: string[] },
+  message: Threaded & { seq: number; at: string; snippet: string; participants: string[]; unread: boolean },
 ): Promise<void> {
   const { seq, at, snippet, subject, identity_id } = message
+  const unread = message.unread ? 1 : 0
   const participants = JSON.stringify(together([...thread.participants, ...message.participants]))
   await tx.run(
     thread.fresh
       ? sql`INSERT INTO threads (id, identity_id, subject, subject_key, participants_key, participants, message_count, unread_count,
           last_message_at, last_seq, snippet) VALUES (${thread.id}, ${identity_id}, ${subject}, ${subjectKey(subject)},
-          ${participantsKey(message)}, ${participants}, 1, 1, ${at}, ${seq}, ${snippet})`
-      : sql`UPDATE threads SET message_count = message_count + 1, unread_count = unread_count + 1, last_message_at = ${at},
+          ${participantsKey(message)}, ${participants}, 1, ${unread}, ${at}, ${seq}, ${snippet})`
+      : sql`UPDATE threads SET message_count = message_count + 1, unread_count = unread_count + ${unread}, last_message_at = ${at},
           last_seq = ${seq}, snippet = ${snippet}, participants = ${participants} WHERE id = ${thread.id}`,
   )
 }

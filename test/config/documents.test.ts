@@ -46,7 +46,7 @@ test('the example loads as it is, and with every setting uncommented', async () 
 
     const secrets = join(cwd, 'secrets')
     await mkdir(secrets)
-    for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password']) {
+    for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password', 'outbound.relay.password']) {
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
     }
     await certificate(join(cwd, 'tls'), 'mx.example.com')

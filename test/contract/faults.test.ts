@@ -45,7 +45,18 @@ describe('with the store broken under it', async () => {
   const questions = await Promise.all(
     storing.map(async (spelling) => ({ spelling, ...(await asking.good(spelling, world.own)) })),
   )
-  for (const table of ['identities', 'emails', 'threads', 'events', 'addresses', 'blobs', 'api_keys', 'webhooks']) {
+  for (const table of [
+    'identities',
+    'emails',
+    'threads',
+    'events',
+    'addresses',
+    'blobs',
+    'api_keys',
+    'webhooks',
+    'suppressions',
+    'domains',
+  ]) {
     world.database.exec(`ALTER TABLE ${table} RENAME TO lost_${table}`)
   }
 

@@ -82,6 +82,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const wish = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
   const { body: webhook } = await box.call('POST', '/v1/webhooks', wish, as)
   const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
+  const shy = { email: `${newId('sup')}@elsewhere.test` }
+  const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -98,6 +100,7 @@ async function settle(box: Appliance, key: string, account: string, name: string
       ':index': '0',
       'webhooks/:id': webhook.id,
       ':delivery_id': delivery.id,
+      'suppressions/:id': suppression.id,
     },
   }
 }

@@ -10,10 +10,11 @@ test('each wait is the one of the list, give or take the jitter, until there is 
 })
 
 test('who asks for more time gets it, up to a day; who asks for less does not', () => {
-  expect(waitAfter(1, courier, 0.5, 60_000)).toBe(60_000)
-  expect(waitAfter(2, courier, 0.5, 1000)).toBe(300_000)
-  expect(waitAfter(1, courier, 0.5, 10 * day)).toBe(day)
-  expect(waitAfter(3, courier, 0.5, 60_000)).toBeUndefined()
+  expect(waitAfter(1, courier, 0.5, { asked: 60_000 })).toBe(60_000)
+  expect(waitAfter(2, courier, 0.5, { asked: 1000 })).toBe(300_000)
+  expect(waitAfter(1, courier, 0.5, { asked: 10 * day })).toBe(day)
+  expect(waitAfter(3, courier, 0.5, { asked: 60_000 })).toBeUndefined()
+  expect(waitAfter(2, courier, 0.5, { within: 60_000 })).toBe(60_000)
 })
 
 test('Retry-After is read as seconds or as a date', () => {

@@ -1,0 +1,93 @@
+import { Keys } from './account/keys.ts'
+import { accountPart } from './account/part.ts'
+import type { Config } from './config.ts'
+import type { Clock } from './core/clock.ts'
+import { Cursors } from './core/cursor.ts'
+import type { Log } from './core/log.ts'
+import type { Metrics } from './core/metrics.ts'
+import type { Caller } from './core/scopes.ts'
+import type { Seal } from './core/seal.ts'
+import { Queue } from './delivery/queue.ts'
+import { Domains } from './domains/domains.ts'
+import { domainsPart } from './domains/part.ts'
+import type { EventTypes } from './events/catalogue.ts'
+import { EventLog } from './events/log.ts'
+import { Identities } from './identities/identities.ts'
+import { identitiesPart } from './identities/part.ts'
+import { MailPart } from './mail/part.ts'
+import type { Part } from './part.ts'
+import { RealtimePart } from './realtime/part.ts'
+import { SendingPart } from './sending/part.ts'
+import type { Database } from './store/database.ts'
+import type { Space } from './store/space.ts'
+import { timelinePart } from './timeline/part.ts'
+import { Timeline } from './timeline/timeline.ts'
+import { Waiting } from './timeline/wait.ts'
+import { WebhooksPart } from './webhooks/part.ts'
+
+/** What every box stands on, before it can do anything. */
+export interface Basis {
+  config: Config
+  log: Log
+  clock: Clock
+  seal: Seal
+  database: Database
+  space: Space
+  metrics: Metrics
+  types: EventTypes
+  /** The account of the operator. */
+  account: string
+  publicUrl: () => string
+  version: string
+}
+
+/** The parts of the box in the order of their start, and what each is given: the one place that wires. */
+export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart } {
+  const { config, log, clock, seal, database, metrics, types, account } = basis
+  const logOf = (part: string): Log => log.child({ part })
+  const events = new EventLog(database, clock)
+  const cursors = new Cursors(seal.key('cursors'))
+  const common = { ...basis, events, cursors }
+  const queue = new Queue({ ...common, log: logOf('delivery') })
+  const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
+  const domains = new Domains({ ...common, domain: config.mail.domain, operatorAccount: account })
+  const identities = new Identities({ ...common, domains, domain: config.mail.domain })
+  const mail = new MailPart({
+    ...common,
+    identities,
+    hosted: domains,
+    log: logOf('smtp'),
+    operatorAccount: account,
+    urlKey: seal.key('signed urls'),
+  })
+  const sending = new SendingPart({
+    ...common,
+    identities,
+    domains,
+    queue,
+    mail,
+    log: logOf('sending'),
+    returnKey: seal.key('return paths'),
+  })
+  const timeline = new Timeline({ cursors, events, types, identities, emails: mail.emails })
+  const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
+  const waiting = new Waiting({ clock, events, identities, emails: mail.emails, timeline, admitted })
+  const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
+  const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
+  return {
+    parts: [
+      accountPart(keys),
+      identitiesPart(identities),
+      domainsPart(domains),
+      mail,
+      sending,
+      timelinePart(timeline, waiting),
+      webhooks,
+      realtime,
+    ],
+    keys,
+    queue,
+    mail,
+  }
+}

@@ -1,0 +1,76 @@
+import * as z from 'zod'
+import { AddressBlock, Choice, Group, HostName, List, Listen, MailDomain, Switch, Text, Whole } from './values.ts'
+
+const relay = {
+  host: HostName.meta({ description: 'Its name; its certificate must bear it', example: 'smtp.example.net' }),
+  port: Whole(1, 65_535).prefault(587).meta({ description: 'Where it listens', unit: 'port' }),
+  tls: Choice(['starttls', 'implicit', 'none']).prefault('starttls').meta({
+    description: 'starttls and implicit check the certificate; none is for a relay on this machine, and logs in nowhere',
+  }),
+  user: Text('a user name').optional().meta({ description: 'Who logs in, if somebody must', example: 'pillarbox' }),
+  password: Text('a password').optional().meta({ description: 'With which password', secret: true }),
+}
+
+/** Mail to others. */
+export const outbound = Group({
+  mode: Choice(['direct', 'relay', 'none'])
+    .prefault('direct')
+    .meta({ description: "How mail leaves: to each recipient's own server, through outbound.relay, or not at all" }),
+  relay: Group(relay).optional().meta({ description: 'The server that takes all mail when the mode is relay' }),
+  relays: List(Group({ domains: List(MailDomain, 'domains').meta({ description: 'Recipient domains' }), ...relay }), 'relays')
+    .prefault([])
+    .meta({
+      description: 'Servers that take the mail for certain recipient domains, whatever the mode',
+      example: [{ domains: ['example.net'], host: 'smtp.example.net' }],
+    }),
+  port: Whole(1, 65_535).prefault(25).meta({ description: 'The port that other mail servers are reached at', unit: 'port' }),
+  allow_networks: List(AddressBlock, 'address blocks')
+    .prefault([])
+    .meta({
+      description: 'Private networks that mail may be delivered to; without one, only public addresses are reached',
+      example: ['192.168.1.0/24'],
+    }),
+  ipv6: Switch.prefault(true).meta({ description: 'Reach other mail servers over IPv6 too' }),
+  mta_sts: Switch.prefault(true).meta({ description: 'Follow what domains publish of TLS to their servers (MTA-STS, RFC 8461)' }),
+  dane: Switch.prefault(false).meta({
+    description: 'Follow TLSA records (RFC 7672); only with dns.servers that validate DNSSEC and are reached safely',
+  }),
+  rate_per_identity: Whole(0, 1_000_000)
+    .prefault(200)
+    .meta({ description: 'What one identity may send; 0 means no limit', unit: 'recipients an hour' }),
+  rate_per_domain: Whole(0, 10_000_000)
+    .prefault(2000)
+    .meta({ description: 'What all identities of one domain may send; 0 means no limit', unit: 'recipients an hour' }),
+  automatic_replies: Whole(0, 1000).prefault(3).meta({
+    description: 'Automatic replies in one thread to one address; more could be two programs in a loop',
+    unit: 'replies a day',
+  }),
+  warm_up: Group({
+    first_day: Whole(1, 1_000_000)
+      .prefault(50)
+      .meta({ description: 'What a new domain may send on its first day', unit: 'recipients' }),
+    growth: z
+      .number({ error: 'must be a number from 1 to 10' })
+      .min(1, { error: 'must be a number from 1 to 10' })
+      .max(10, { error: 'must be a number from 1 to 10' })
+      .prefault(1.5)
+      .meta({ description: 'By how much a day may exceed the one before' }),
+    days: Whole(1, 365).prefault(30).meta({ description: 'After which there is no ramp any more', unit: 'days' }),
+  })
+    .optional()
+    .meta({ description: 'Let a new domain send more from day to day, as large receivers like it' }),
+})
+
+/** Mail that identities hand in by SMTP. */
+export const submission = Group({
+  listen: List(Listen, 'listeners')
+    .prefault([])
+    .meta({
+      description: 'Where programs hand in mail with STARTTLS and an API key (RFC 6409): host:port; off without one',
+      example: ['0.0.0.0:587'],
+      restart: true,
+    }),
+  listen_tls: List(Listen, 'listeners')
+    .prefault([])
+    .meta({ description: 'The same with TLS from the first octet (RFC 8314)', example: ['0.0.0.0:465'], restart: true }),
+})

@@ -1,0 +1,77 @@
+import * as z from 'zod'
+import type { Scope } from '../core/scopes.ts'
+import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+
+export const DnsRecord = z
+  .object({
+    purpose: z.enum(['mx', 'spf', 'dkim', 'dmarc', 'mta_sts', 'tls_rpt']),
+    required: z.boolean().meta({ description: 'whether the domain is verified only with it' }),
+    type: z.enum(['MX', 'TXT', 'CNAME']),
+    name: z.string().meta({ description: 'without a dot at the end' }),
+    value: z.string(),
+    priority: z.int().optional().meta({ description: 'of an MX record' }),
+    ttl: z.int().meta({ description: 'seconds' }),
+    status: z.enum(['missing', 'invalid', 'valid']),
+    found: z.array(z.string()).meta({ description: 'what the DNS answered' }),
+    reason: z.string().nullable().meta({ description: 'what is wrong, and what would be right' }),
+  })
+  .meta({ id: 'DnsRecord' })
+export type DnsRecord = z.output<typeof DnsRecord>
+
+/** A domain whose mail the box takes and sends, with the DNS records it asks for. */
+export const Domain = z
+  .object({
+    id: Id('dom'),
+    name: z.string().meta({ description: 'lower-case A-labels' }),
+    status: z.enum(['pending', 'verified']),
+    default: z.boolean().meta({ description: "the box's own; new addresses are in it" }),
+    dns_records: z.array(DnsRecord),
+    created_at: Timestamp,
+    verified_at: Timestamp.nullable(),
+    last_checked_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Domain' })
+export type Domain = z.output<typeof Domain>
+
+const Name = z.string().trim().min(1).max(253)
+
+export const NewDomain = z
+  .strictObject({
+    name: Name.optional(),
+    domain: Name.optional().meta({ description: 'the same as name' }),
+    domain_name: Name.optional().meta({ description: 'the same as name' }),
+  })
+  .meta({ id: 'NewDomain' })
+export type NewDomain = z.output<typeof NewDomain>
+
+/** What another server reports of mail in the domain's name. */
+export const DomainReport = z
+  .object({
+    kind: z.enum(['dmarc', 'tls']),
+    reporter: z.string(),
+    report_id: z.string(),
+    begins_at: Timestamp.nullable(),
+    ends_at: Timestamp.nullable(),
+    received_at: Timestamp,
+    data: z.record(z.string(), z.json()).meta({
+      override: { type: 'object', additionalProperties: true },
+      description:
+        'dmarc: {policy, rows[{source_ip, count, disposition, dkim, spf, header_from}], pass, fail}; tls: {policies[{type, domain, successful, failed, failures[]}]}',
+    }),
+  })
+  .meta({ id: 'DomainReport' })
+export type DomainReport = z.output<typeof DomainReport>
+
+export const ReportFilter = z.strictObject({ ...Paging.shape, kind: z.enum(['dmarc', 'tls']).optional() })
+export type ReportFilter = z.output<typeof ReportFilter>
+
+const readers: Scope[] = ['identities:read']
+
+export const domainVerified = eventType('domain.verified', readers, 'The DNS of a domain is as it should be.', Domain)
+export const domainFailed = eventType(
+  'domain.failed',
+  readers,
+  'The DNS of a domain was wrong for 72 hours; it still receives, but sends no more.',
+  Domain,
+)

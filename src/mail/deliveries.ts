@@ -1,0 +1,102 @@
+import { attemptsOf } from '../delivery/history.ts'
+import type { Attempt } from '../delivery/history.ts'
+import { join, sql } from '../store/database.ts'
+import type { Reader } from '../store/database.ts'
+import type { Delivery, DeliveryAttempt, Email } from './model.ts'
+
+/** A row of `email_recipients`. */
+export interface RecipientRow extends Omit<Delivery, 'recipient'> {
+  seq: number
+  email_id: string
+  position: number
+  field: 'to' | 'cc' | 'bcc'
+  address: string
+  bounced_at: string | null
+  complained_at: string | null
+  delivery_id: string | null
+}
+
+/** How an attempt went, as the queue keeps it. */
+export interface AttemptAnswer {
+  outcome: 'delivered' | 'sent' | 'deferred' | 'bounced' | 'failed'
+  smtp_code: number | null
+  enhanced_code: string | null
+  response: string
+  mx: string | null
+  tls: string | null
+}
+
+/** The deliveries of messages of ours, by the message's id, in the order of the recipients. */
+export async function deliveriesOf(reader: Reader, emailIds: string[]): Promise<Map<string, Delivery[]>> {
+  const rows = await recipientsOf(reader, emailIds)
+  const grouped = Map.groupBy(rows, ({ email_id }) => email_id)
+  return new Map([...grouped].map(([id, list]) => [id, list.map(deliveryOf)]))
+}
+
+/** The deliveries of one message with every attempt that the queue still knows. */
+export async function deliveriesWithHistory(reader: Reader, emailId: string): Promise<Email['deliveries']> {
+  const rows = await recipientsOf(reader, [emailId])
+  const attempts = await attemptsOf(
+    reader,
+    rows.flatMap(({ delivery_id }) => delivery_id ?? []),
+  )
+  return rows.map((row) => ({
+    ...deliveryOf(row),
+    history: (attempts.get(row.delivery_id ?? '') ?? []).map(attemptShown),
+  }))
+}
+
+/** A recipient's row as it is shown. */
+export function deliveryOf(row: RecipientRow): Delivery {
+  const { address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at } = row
+  return { recipient: address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at }
+}
+
+/** How the message as a whole stands: as its worst recipient does, unfinished ones first. */
+export function worstOf(statuses: Delivery['status'][]): Delivery['status'] {
+  return order.find((status) => statuses.includes(status)) ?? 'queued'
+}
+
+const order: Delivery['status'][] = [
+  'deferred',
+  'sending',
+  'queued',
+  'scheduled',
+  'bounced',
+  'failed',
+  'cancelled',
+  'sent',
+  'delivered',
+]
+
+/** What the queue kept of an attempt; a sentence of the queue's own has no more than that. */
+export function readAttempt(answer: string | null): Partial<AttemptAnswer> {
+  if (answer === null) return {}
+  try {
+    return JSON.parse(answer) as AttemptAnswer
+  } catch {
+    return { response: answer }
+  }
+}
+
+async function recipientsOf(reader: Reader, emailIds: string[]): Promise<RecipientRow[]> {
+  if (emailIds.length === 0) return []
+  return reader.all<RecipientRow>(
+    sql`SELECT * FROM email_recipients WHERE email_id IN (${join(emailIds)}) ORDER BY email_id, position`,
+  )
+}
+
+const outcomes = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
+
+function attemptShown({ number, started_at, ended_at, outcome, answer }: Attempt): DeliveryAttempt {
+  const said = readAttempt(answer)
+  return {
+    number,
+    started_at,
+    ended_at,
+    outcome: said.outcome ?? (outcome === null ? 'pending' : outcomes[outcome]),
+    response: said.response ?? null,
+    mx: said.mx ?? null,
+    tls: said.tls ?? null,
+  }
+}

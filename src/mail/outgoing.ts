@@ -1,0 +1,217 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import { keepBlob, readBlob } from '../store/blobs.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { insertEmail, insertSearchable } from './arrival.ts'
+import { deliveriesOf, deliveryOf, worstOf } from './deliveries.ts'
+import type { RecipientRow } from './deliveries.ts'
+import { selectWithBody, whole } from './email-rows.ts'
+import type { StoredEmail, WithBody } from './email-rows.ts'
+import type { Examination } from './examiner.ts'
+import type { Address, Delivery, Email } from './model.ts'
+import { addToThread, threadOf } from './threads.ts'
+
+/** A composed message of an identity, read by the examiner. */
+export interface OutgoingMessage {
+  owner: IdentityRow
+  raw: Buffer
+  examined: Examination
+  /** All of them, in the order to, cc, bcc. */
+  recipients: { field: RecipientRow['field']; address: Address }[]
+  labels: string[]
+  /** ISO 8601; null is at once. */
+  send_at: string | null
+  /** The header block that goes before the octets: our signatures, whole lines with CRLF; empty when it is signed later. */
+  trace: string
+}
+
+/** What a courier needs of a message to hand it to one recipient. */
+export interface Parcel {
+  recipient: RecipientRow
+  email: StoredEmail
+  account_id: string
+  identity_status: IdentityRow['status']
+}
+
+/** The messages that identities send, as the box keeps them: their rows, octets, threads, and where each delivery stands. */
+export class Outgoing {
+  readonly #database: Database
+  readonly #events: EventLog
+  readonly #clock: Clock
+
+  constructor(parts: { database: Database; events: EventLog; clock: Clock }) {
+    this.#database = parts.database
+    this.#events = parts.events
+    this.#clock = parts.clock
+  }
+
+  /** Keeps a message with a row for each recipient, queued or scheduled; answers it, and those rows. */
+  async keep(tx: Transaction, message: OutgoingMessage): Promise<{ email: Email; recipients: RecipientRow[] }> {
+    const { owner, raw, examined, trace, send_at } = message
+    const { parsed } = examined
+    const at = iso(this.#clock.now())
+    const others = [...new Set(message.recipients.map(({ address }) => address.address))]
+    const threaded = {
+      identity_id: owner.id,
+      subject: parsed.subject,
+      references: parsed.references,
+      in_reply_to: parsed.in_reply_to,
+      others: [...parsed.to, ...parsed.cc].map(({ address }) => address).filter((address) => address !== owner.email),
+      own: owner.email,
+    }
+    const thread = await threadOf(tx, threaded, this.#clock.now())
+    const email = outboundEmail(message, { at, thread_id: thread.id })
+    const rawId = await keepBlob(tx, {
+      size: raw.length,
+      sha256: Buffer.from(examined.sha256, 'hex'),
+      deflated: examined.deflated !== null,
+      bytes: examined.deflated ?? raw,
+    })
+    const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: owner.email })
+    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
+    await insertSearchable(tx, seq, email)
+    await addToThread(tx, thread, {
+      ...threaded,
+      seq,
+      at,
+      snippet: email.snippet,
+      participants: [owner.email, ...others],
+      unread: false,
+    })
+    const recipients = []
+    for (const [position, { field, address }] of message.recipients.entries()) {
+      const row = await tx.get<RecipientRow>(
+        sql`INSERT INTO email_recipients (email_id, position, field, address, status, next_attempt_at) VALUES (${email.id}, ${position},
+          ${field}, ${address.address}, ${email.status}, ${send_at ?? at}) RETURNING *`,
+      )
+      recipients.push(row!)
+    }
+    return { email: { ...email, deliveries: recipients.map(deliveryOf) }, recipients }
+  }
+
+  /** What is needed to deliver to one recipient; undefined when the message was deleted. */
+  async parcel(recipientSeq: number, reader: Reader = this.#database): Promise<Parcel | undefined> {
+    const recipient = await reader.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
+    const email =
+      recipient &&
+      (await reader.get<StoredEmail & Pick<Parcel, 'account_id' | 'identity_status'>>(
+        sql`SELECT emails.*, identities.account_id, identities.status AS identity_status FROM emails
+          JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${recipient.email_id}`,
+      ))
+    return email && { recipient, email, account_id: email.account_id, identity_status: email.identity_status }
+  }
+
+  /** The octets to be sent, signatures before them; undefined when they are gone. */
+  async octets({ raw_id, trace }: Pick<StoredEmail, 'raw_id' | 'trace'>): Promise<Buffer | undefined> {
+    const raw = await readBlob(this.#database, raw_id)
+    return raw && Buffer.concat([Buffer.from(trace), raw])
+  }
+
+  /** Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. */
+  async note(tx: Transaction, recipientSeq: number, change: Partial<Omit<RecipientRow, 'seq'>>): Promise<Delivery | undefined> {
+    const before = await tx.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
+    if (!before) return undefined
+    const row = { ...before, ...change }
+    await tx.run(
+      sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
+        response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
+        delivered_at = ${row.delivered_at}, bounced_at = ${row.bounced_at}, complained_at = ${row.complained_at},
+        delivery_id = ${row.delivery_id} WHERE seq = ${recipientSeq}`,
+    )
+    if (row.status !== before.status) await this.#noteWhole(tx, row.email_id)
+    return deliveryOf(row)
+  }
+
+  /** Tells the log of a message, with what else its event carries. */
+  async tell<Data extends Email>(
+    tx: Transaction,
+    type: EventType<Data>,
+    emailId: string,
+    more: Omit<Data, keyof Email>,
+  ): Promise<void> {
+    const row = await tx.get<WithBody & { account_id: string }>(
+      sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes, identities.account_id FROM emails
+        JOIN identities ON identities.id = emails.identity_id LEFT JOIN blobs ON blobs.id = emails.body_id WHERE emails.id = ${emailId}`,
+    )
+    if (!row) return
+    const email = await this.show(tx, emailId)
+    await this.#events.append(tx, type, {
+      account_id: row.account_id,
+      identity_id: row.identity_id,
+      data: { ...email, ...more } as Data,
+      blob: { id: row.body_id, fields: ['body_text', 'body_html', 'text'] },
+    })
+  }
+
+  /** A message as callers see it; throws nothing: the caller knows that it is there. */
+  async show(reader: Reader, emailId: string): Promise<Email> {
+    const row = await reader.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
+    const deliveries = (await deliveriesOf(reader, [emailId])).get(emailId) ?? []
+    return { ...whole(row!), deliveries }
+  }
+
+  async #noteWhole(tx: Transaction, emailId: string): Promise<void> {
+    const rows = await tx.all<Pick<RecipientRow, 'status'>>(sql`SELECT status FROM email_recipients WHERE email_id = ${emailId}`)
+    const status = worstOf(rows.map((row) => row.status))
+    const sent_at = status === 'delivered' || status === 'sent' ? iso(this.#clock.now()) : null
+    await tx.run(
+      sql`UPDATE emails SET status = ${status}, sent_at = coalesce(sent_at, ${sent_at}) WHERE id = ${emailId} AND status <> ${status}`,
+    )
+  }
+}
+
+function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string; thread_id: string }): Email {
+  const { owner, raw, recipients, labels, send_at, examined } = message
+  const { parsed } = examined
+  const of = (field: RecipientRow['field']): Address[] =>
+    recipients.filter((one) => one.field === field).map(({ address }) => address)
+  return {
+    id: newId('email'),
+    identity_id: owner.id,
+    thread_id,
+    direction: 'outbound',
+    status: send_at === null ? 'queued' : 'scheduled',
+    from: owner.email,
+    from_name: parsed.from?.name ?? '',
+    to: of('to')
+      .map(({ address }) => address)
+      .join(', '),
+    subject: parsed.subject,
+    snippet: parsed.snippet,
+    read: true,
+    spam: false,
+    automated: parsed.automated,
+    tag: null,
+    labels,
+    size: raw.length,
+    has_attachments: parsed.attachments.length > 0,
+    verified_domain: null,
+    message_id: parsed.message_id,
+    in_reply_to: parsed.in_reply_to,
+    codes: [],
+    received_at: at,
+    sent_at: null,
+    created_at: at,
+    references: parsed.references,
+    reply_to: parsed.reply_to,
+    cc: of('cc'),
+    bcc: of('bcc'),
+    recipients: { to: of('to'), cc: of('cc'), bcc: of('bcc') },
+    body_text: parsed.body_text,
+    body_html: parsed.body_html,
+    text: parsed.text,
+    links: parsed.links,
+    attachments: parsed.attachments,
+    authentication: null,
+    parse_error: parsed.parse_error,
+    send_at,
+    deliveries: [],
+    duplicate_of: null,
+  }
+}

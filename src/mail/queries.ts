@@ -1,0 +1,38 @@
+import * as z from 'zod'
+import { Flag, Id, Paging, TimestampInput } from '../core/shapes.ts'
+import { Label } from './model.ts'
+
+const filters = {
+  unread: Flag.optional(),
+  from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address or name' }),
+  after: TimestampInput.optional().meta({ description: 'received after this time' }),
+  before: TimestampInput.optional().meta({ description: 'received before this time' }),
+}
+
+/** Which e-mails a list shows. */
+export const EmailFilter = z.strictObject({
+  ...Paging.shape,
+  ...filters,
+  direction: z.enum(['inbound', 'outbound', 'all']).default('inbound'),
+  thread_id: Id('thread').optional(),
+  label: Label.optional(),
+  subject: z.string().min(1).max(998).optional().meta({ description: 'part of the subject' }),
+  has_attachments: Flag.optional(),
+  spam: Flag.default(false),
+  duplicates: Flag.default(false).meta({ description: 'also show repeats of a message that came before' }),
+})
+export type EmailFilter = z.output<typeof EmailFilter>
+
+/** Which e-mails a search finds. */
+export const EmailSearch = z.strictObject({
+  ...Paging.shape,
+  ...filters,
+  query: z
+    .string()
+    .trim()
+    .min(1)
+    .max(1000)
+    .optional()
+    .meta({ description: 'words, "phrases", prefix*, -not, from:, subject:, has:attachment' }),
+})
+export type EmailSearch = z.output<typeof EmailSearch>
