@@ -99,6 +99,14 @@ export class EventLog {
     return rows.map(asEvent)
   }
 
+  /** As `after`, but only where they are: they may be large, and not all needed at once. */
+  async places(seq: number, limit: number, condition: Sql): Promise<number[]> {
+    const rows = await this.#database.all<{ seq: number }>(
+      sql`SELECT seq FROM events WHERE seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`,
+    )
+    return rows.map((row) => row.seq)
+  }
+
   /** The event of this place, whole. */
   async at(seq: number): Promise<Event | undefined> {
     return (await this.#select(sql`seq = ${seq}`))[0]
@@ -117,9 +125,9 @@ export class EventLog {
     return this.#database.get(sql`SELECT seq, created_at FROM events WHERE seq <= ${seq} ORDER BY seq DESC LIMIT 1`)
   }
 
-  /** The newest event that the condition selects. */
-  async last(condition: Sql): Promise<Event | undefined> {
-    return (await this.before(Number.MAX_SAFE_INTEGER, 1, condition))[0]
+  /** The newest event that the condition selects, without what it carries. */
+  last(condition: Sql): Promise<Pick<Event, 'seq' | 'id' | 'created_at'> | undefined> {
+    return this.#database.get(sql`SELECT seq, id, created_at FROM events WHERE ${condition} ORDER BY seq DESC LIMIT 1`)
   }
 
   async #select(rest: Sql): Promise<Event[]> {

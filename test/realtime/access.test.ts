@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect as connectTcp } from 'node:net'
 import type { Socket } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Clock } from '../../src/core/clock.ts'
+import type { Sql } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { connect, identity, live, token } from '../support/live.ts'
@@ -210,6 +212,19 @@ test('sockets and tokens of a key end with it: revoked, rotated, expired', async
   expect((await sockets[3]!.closed).code).toBe(4401)
   clock.ahead = 602_000
   for (const { url, token: text } of old.slice(0, 3)) expect((await refusal(`${url}?token=${text}`)).status).toBe(401)
+})
+
+test('a key that was changed and cannot be read again opens nothing', async () => {
+  const box = await appliance()
+  const { id, key } = await keyWith(box, {})
+  const sockets = [await connect(box, {}, key), await connect(box, {}, key)]
+  const get = Object.getOwnPropertyDescriptor(SqliteDatabase.prototype, 'get')!.value as (query: Sql) => Promise<undefined>
+  vi.spyOn(SqliteDatabase.prototype, 'get').mockImplementation(function (this: SqliteDatabase, query) {
+    if (query.sql.includes('api_keys.id =')) return Promise.reject(new Error('the disk does not answer'))
+    return get.call(this, query)
+  })
+  await box.call('DELETE', `/v1/api-keys/${id}`)
+  for (const { closed } of sockets) expect((await closed).code).toBe(4401)
 })
 
 test('no event is heard after the key is revoked', async () => {
