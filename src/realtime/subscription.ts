@@ -22,6 +22,14 @@ export interface Subject {
   types: ReadonlySet<string>
 }
 
+let turns = Promise.resolve()
+
+/** The store answers at once: in one turn of the event loop only one of all who catch up may look, and everybody else has the rest. */
+function turn(): Promise<void> {
+  turns = turns.then(() => setImmediate())
+  return turns
+}
+
 /**
  * One channel on one socket: what the log holds since a place, then what happens, in commit order, each event once.
  * While it catches up, live events are only noted, not kept: they are in the log, and are read from there.
@@ -67,8 +75,7 @@ export class Subscription implements Watcher {
       const found = await this.#events.places(low, page, wanted)
       for (const place of found) await this.#sendStored(place)
       low = found.length < page ? high : found.at(-1)!
-      // the store answers at once: others get their turn here
-      await setImmediate()
+      await turn()
     }
     this.#position = low
     this.#live = true
