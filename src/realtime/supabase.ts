@@ -117,6 +117,8 @@ export class SupabaseSession implements Guest {
       channel.renew(token, grant)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
+      // supabase-js falls back to it with a heartbeat, whatever it was given since: no reason to end what was joined
+      if (token === this.#apikey) return
       this.#system(topic, 'error', 'system', reasonOf(error), channel.joinRef)
       this.#close(topic)
     }

@@ -132,6 +132,24 @@ test('who has no good token is refused before the upgrade, in the shape of the A
   expect(await refusal(`${made.url}?token=${made.token}`)).toMatchObject({ status: 401, error: { code: 'token_expired' } })
 })
 
+test('no token is written to the log, however it was shown', async () => {
+  const box = await appliance()
+  const made = await token(box)
+  const supabase = `${made.url.replace('/v1/realtime', '/realtime/v1/websocket')}?vsn=2.0.0&apikey=`
+  const shown = [
+    await live(`${made.url}?token=${made.token}`),
+    await live(made.url, ['pillarbox.v1', made.token]),
+    await live(supabase + made.token),
+  ]
+  expect(shown.map(({ webSocket }) => webSocket.extensions)).toEqual(['', '', ''])
+  await refusal(`${made.url}?token=${made.token}x`)
+  await refusal(`${made.url}/nowhere?token=${made.token}`)
+  shown[0]!.say({ type: 'refresh', token: `${made.token}x` })
+  await shown[0]!.closed
+  expect(box.logged.filter((line) => line.includes('/v1/realtime'))).not.toEqual([])
+  expect(box.logged.filter((line) => line.includes(made.token.slice(0, 40)))).toEqual([])
+})
+
 test('every change of one character makes a token worthless', async () => {
   const box = await appliance()
   const made = await token(box)
