@@ -9,7 +9,7 @@ export interface Claim {
   /** The place in the schedule, this one included. */
   tries: number
   attempt_seq: number
-  /** Whether the lane's last attempt went well. */
+  /** Whether the lane's last attempt went well, and soon. */
   sound: boolean
 }
 
@@ -21,8 +21,8 @@ export interface Flight {
   over: Promise<void>
 }
 
-/** Attempts under way at once: in all, and of those to lanes whose last attempt did not go well. */
-const most = { all: 256, unsound: 128 }
+/** Attempts under way at once: in all, and of those to sound lanes and to the others, so that each kind leaves room to the other. */
+const most = { all: 256, sound: 240, unsound: 128 }
 
 /** Attempts under way at once to one lane. */
 const width = { sound: 4, unsound: 1 }
@@ -40,8 +40,8 @@ export class Flights {
 
   /** How many more may begin, to lanes of this kind. */
   room(sound: boolean): number {
-    const left = most.all - this.#taken.sound - this.#taken.unsound
-    return sound ? left : Math.min(left, most.unsound - this.#taken.unsound)
+    const kind = sound ? 'sound' : 'unsound'
+    return Math.min(most.all - this.#taken.sound - this.#taken.unsound, most[kind] - this.#taken[kind])
   }
 
   /** How many more may begin to this lane. */

@@ -17,10 +17,15 @@ export interface Result {
   answer: string
   /** When the next attempt is due, ISO 8601. */
   next?: string
+  /** Whether it took so long that the lane may not have much under way. */
+  slow?: boolean
 }
 
 /** Deliveries claimed, or rows cleared, in one transaction at most: it must not hold the event loop. */
 const slice = 64
+
+/** Of those claimed, the most that are to sound lanes: however busy they are, the others are looked at too. */
+const sliceSound = 48
 
 /** The queue's tables: each change of a delivery also keeps its lane's next due time. */
 export class Ledger {
@@ -67,7 +72,7 @@ export class Ledger {
   async claim(tx: Transaction, now: string, flights: Flights): Promise<Claim[]> {
     const claims: Claim[] = []
     for (const sound of [true, false]) {
-      const room = (): number => Math.min(flights.room(sound) - claims.length, slice - claims.length)
+      const room = (): number => Math.min(flights.room(sound), sound ? sliceSound : slice) - claims.length
       if (room() <= 0) continue
       const lanes = await tx.all<{ kind: string; lane: string }>(
         sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${Number(sound)} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
@@ -77,14 +82,14 @@ export class Ledger {
         const taken = await this.#take(tx, { kind, lane, sound }, now, Math.min(width, room()))
         claims.push(...taken)
         // a full lane is looked at again when one of its attempts is over
-        await this.#settle(tx, kind, lane, taken.length >= width ? sql`NULL` : earliest(kind, lane))
+        await this.#settle(tx, kind, lane, taken.length >= width ? sql`NULL` : earliest(kind, lane, now))
       }
     }
     return claims
   }
 
   /** Writes down how an attempt went. */
-  async record(tx: Transaction, claim: Claim, { outcome, answer, next }: Result, now: string): Promise<void> {
+  async record(tx: Transaction, claim: Claim, { outcome, answer, next, slow = false }: Result, now: string): Promise<void> {
     const { seq, kind, lane, attempt_seq, tries } = claim
     await tx.run(
       sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer} WHERE seq = ${attempt_seq}`,
@@ -97,8 +102,8 @@ export class Ledger {
       const counted = outcome === 'interrupted' ? tries - 1 : tries
       await tx.run(sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${next} WHERE seq = ${seq}`)
     }
-    const sound = outcome === 'done' ? sql`1` : outcome === 'deferred' ? sql`0` : sql`sound`
-    await this.#settle(tx, kind, lane, earliest(kind, lane), sound)
+    const sound = outcome === 'done' ? sql`${Number(!slow)}` : outcome === 'deferred' ? sql`0` : sql`sound`
+    await this.#settle(tx, kind, lane, earliest(kind, lane, now), sound)
   }
 
   /** What a former run had under way is due again, under the same id. Answers how many. */
@@ -110,7 +115,7 @@ export class Ledger {
       await tx.run(
         sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = 'interrupted' WHERE delivery_seq = ${seq} AND outcome IS NULL`,
       )
-      await this.#settle(tx, kind, lane, earliest(kind, lane))
+      await this.#settle(tx, kind, lane, earliest(kind, lane, now))
     }
     return rows.length
   }
@@ -184,6 +189,7 @@ export class Ledger {
   }
 }
 
-function earliest(kind: string, lane: string): Sql {
-  return sql`(SELECT min(due_at) FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting')`
+/** Never before now: a lane that was just served comes after those that were due before, however much it holds. */
+function earliest(kind: string, lane: string, now: string): Sql {
+  return sql`(SELECT max(min(due_at), ${now}) FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting')`
 }

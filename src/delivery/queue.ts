@@ -29,6 +29,9 @@ interface Needs {
 /** How long ended deliveries are kept, in milliseconds. */
 const kept = 30 * 24 * 60 * 60 * 1000
 
+/** An attempt that takes longer makes its lane one of those that share the lesser room, in milliseconds. */
+const prompt = 2000
+
 /** setTimeout takes no more. */
 const longestTimer = 2 ** 31 - 1
 
@@ -168,9 +171,11 @@ export class Queue {
   readonly #fly = async (claim: Claim, signal: AbortSignal): Promise<Result> => {
     const { clock, random = Math.random, log } = this.#needs
     const courier = this.#couriers.get(claim.kind)
+    const begun = clock.now()
     try {
       if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
-      return { outcome: 'done', answer: await courier.deliver(JSON.parse(claim.load), claim.attempt, signal) }
+      const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal)
+      return { outcome: 'done', answer, slow: clock.now() - begun > prompt }
     } catch (error) {
       const answer = error instanceof Error ? error.message : String(error)
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }

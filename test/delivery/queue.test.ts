@@ -73,6 +73,17 @@ const hang = (_parcel: Parcel, _attempt: number, signal: AbortSignal): Promise<s
     else signal.addEventListener('abort', cut)
   })
 
+/** Attempts that end well when their gate is opened. */
+function gated(): { gates: (() => void)[]; wait: (signal: AbortSignal) => Promise<string> } {
+  const gates: (() => void)[] = []
+  const wait = (signal: AbortSignal): Promise<string> =>
+    new Promise((resolve, reject) => {
+      gates.push(() => resolve('thanks'))
+      signal.addEventListener('abort', () => reject(new Error('cut')))
+    })
+  return { gates, wait }
+}
+
 const plan = async (query: ReturnType<typeof sql>): Promise<string> =>
   (await database.all<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${query}`)).map(({ detail }) => detail).join('\n')
 
@@ -192,6 +203,69 @@ test('hundreds of lanes that hang leave room for those that do not', async () =>
   await expect.poll(() => runner.carried.length).toBe(129)
   for (let count = 0; count < 10; count += 1) await put(`good ${count}`, 'good')
   await expect.poll(() => runner.settled.length).toBe(11)
+})
+
+test('lanes that answer well but slowly share the room of those that fail: prompt ones find theirs', async () => {
+  const { gates, wait } = gated()
+  runner.act = async ({ to }, _attempt, signal) => (to === 'prompt' ? 'thanks' : wait(signal))
+  await queue.start()
+  await put('known', 'prompt')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  for (let count = 0; count < 100; count += 1) await put('first', `slow ${count}`)
+  await expect.poll(() => gates.length).toBe(100)
+  clock.advance(10 * second)
+  for (const go of gates.splice(0)) go()
+  await expect.poll(() => runner.settled.length).toBe(101)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 400; count += 1) {
+      const to = `slow ${count % 100}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'next' } })
+    }
+  })
+  await expect.poll(() => gates.length).toBe(100)
+  await put('now', 'prompt')
+  await expect.poll(() => runner.settled.at(-1)).toEqual(['now', 'done', 'thanks'])
+  expect(gates.length).toBe(100)
+})
+
+test('a new lane finds room however much the known ones have to do', async () => {
+  runner.act = async (parcel, attempt, signal) => (parcel.text === 'busy' ? hang(parcel, attempt, signal) : 'thanks')
+  await queue.start()
+  for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
+  await expect.poll(() => runner.settled.length).toBe(70)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 700; count += 1) {
+      const to = `busy ${count % 70}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'busy' } })
+    }
+  })
+  await expect.poll(() => runner.carried.length).toBeGreaterThan(300)
+  await put('hello', 'new')
+  await expect.poll(() => runner.settled.at(-1)).toEqual(['hello', 'done', 'thanks'])
+})
+
+test('lanes take turns: who waits longest is next, however much the others have to do', async () => {
+  const { gates, wait } = gated()
+  runner.act = async ({ text }, _attempt, signal) => (text === 'much' ? wait(signal) : 'thanks')
+  await queue.start()
+  for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
+  await put('first', 'late')
+  await expect.poll(() => runner.settled.length).toBe(71)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 7000; count += 1) {
+      const to = `busy ${count % 70}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'much' } })
+    }
+  })
+  await expect.poll(() => gates.length).toBeGreaterThanOrEqual(240)
+  const full = gates.length
+  clock.advance(1)
+  await put('at last', 'late')
+  clock.advance(1)
+  // each that ends makes room for one: those that waited before come first, but none of them a second time
+  for (const go of gates.splice(0, 60)) go()
+  await expect.poll(() => runner.settled.some(([text]) => text === 'at last')).toBe(true)
+  expect(gates.length).toBeLessThanOrEqual(full)
 })
 
 test('what a former run had under way is tried again, under the same id', async () => {

@@ -25,7 +25,7 @@ CREATE INDEX deliveries_by_lane ON deliveries_queue (kind, lane, seq);
 CREATE INDEX deliveries_ended ON deliveries_queue (ended_at) WHERE ended_at IS NOT NULL;
 
 -- When each lane next has something due; NULL while it has nothing, or as much under way as it may. A lane is sound when its last attempt
--- went well: the others have to share what room there is. A closed lane takes nothing and is cleared bit by bit.
+-- went well, and soon: the others have to share what room there is. A closed lane takes nothing and is cleared bit by bit.
 CREATE TABLE delivery_lanes (
   kind TEXT NOT NULL,
   lane TEXT NOT NULL,
