@@ -24,6 +24,7 @@ export class EventLog {
   readonly #database: Database
   readonly #clock: Clock
   readonly #tails = new Set<Listener>()
+  readonly #redactions = new Set<() => void>()
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
@@ -49,6 +50,14 @@ export class EventLog {
   async redact(tx: Transaction, resourceId: string): Promise<void> {
     const data = JSON.stringify({ id: resourceId, deleted: true })
     await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
+    tx.afterCommit(() => {
+      for (const listener of this.#redactions) listener()
+    })
+  }
+
+  /** Called after each redaction: who keeps events for a while must forget them. */
+  onRedaction(listener: () => void): void {
+    this.#redactions.add(listener)
   }
 
   /** Live only, after commit, in commit order. Answers how to stop listening. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Webhook } from 'standardwebhooks'
-import { appliance } from '../support/appliance.ts'
+import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { drips, hangs, says, takes, WebhookSink } from '../support/webhook-sink.ts'
@@ -176,6 +176,34 @@ test('once a deletion is answered, nothing more is heard: not what waited, not w
   await sink.until(1, ({ path }) => path === '/witness')
   expect(witness.id).toBeDefined()
   expect(sink.received.filter(({ path }) => path === '/slow')).toHaveLength(heard)
+})
+
+test('what was deleted is not told any more, however soon an event is delivered once more', async () => {
+  const { box, sink } = await held()
+  const { body: ada } = await box.call('POST', '/v1/identities', {})
+  const webhook = await make(box, `${sink.url}/mail`, { events: ['email.received'] })
+  await deliver(box.smtp, { to: ada['email'], raw: message({ Subject: 'Deleted canary' }, 'Body canary\n') })
+  const [told] = await sink.until(1, ({ path }) => path === '/mail')
+  expect(told!.body.data).toMatchObject({ subject: 'Deleted canary' })
+  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'delivered' })
+  const id = told!.body.data['id']
+  expect((await box.call('DELETE', `/v1/identities/${ada['id']}/emails/${id}`)).status).toBe(200)
+  const [delivery] = await deliveries(box, webhook.id)
+  await box.call('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`)
+  const [, again] = await sink.until(2, ({ path }) => path === '/mail')
+  expect(again!.body.id).toBe(told!.body.id)
+  expect(again!.body.data).toEqual({ id, deleted: true })
+})
+
+test('a webhook outlives the key that made it', async () => {
+  const { box, sink } = await held()
+  const { body: key } = await box.call('POST', '/v1/api-keys', { scopes: ['account:write', 'identities:read'] })
+  const made = await box.call('POST', '/v1/webhooks', { url: `${sink.url}/orphan`, events: ['*'] }, { key: key['key'] as string })
+  expect(made.status).toBe(201)
+  expect((await box.call('DELETE', `/v1/api-keys/${key['id']}`)).status).toBe(200)
+  await box.call('POST', '/v1/identities', {})
+  const [told] = await sink.until(1, ({ path }) => path === '/orphan')
+  expect(told!.body.event).toBe('identity.created')
 })
 
 test('for 24 hours after a rotation both secrets verify, then only the new one', async () => {
