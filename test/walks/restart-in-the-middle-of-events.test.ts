@@ -55,6 +55,27 @@ test('killed in the middle of a fan-out: the bookmark stands exactly where the d
   expect(sink.received).toHaveLength(3 * count)
 })
 
+test('killed while one event spreads to very many: those that have it are not told twice, the others are', async () => {
+  const many = 600
+  const { sink, start, rows, hold, release } = await desk(many)
+  hold('BEFORE INSERT ON deliveries_queue WHEN (SELECT count(*) FROM deliveries_queue) >= 550')
+  const box = await start()
+  const { id } = await post(box, '/v1/identities', {})
+  await box.said(followerFailed)
+  await box.end('SIGKILL')
+  const begun = rows('SELECT lane FROM deliveries_queue').map(({ lane }) => lane)
+  expect(begun.length).toBeGreaterThan(0)
+  expect(begun.length).toBeLessThan(many)
+  expect(rows("SELECT id FROM events WHERE seq > (SELECT seq FROM bookmarks WHERE name = 'webhooks')")).toHaveLength(1)
+  release()
+  const again = await start()
+  const next = await post(again, '/v1/identities', {})
+  await heard(sink, new Set([id, next.id]), many)
+  const lanes = rows('SELECT lane FROM deliveries_queue').map(({ lane }) => lane)
+  expect(lanes).toHaveLength(2 * many)
+  expect(new Set(lanes).size).toBe(many)
+})
+
 test('killed between fan-out and the first attempt: nobody was told; then every event is heard, once', async () => {
   const { sink, start, rows, hold, release } = await desk()
   hold('BEFORE INSERT ON delivery_attempts')
@@ -136,9 +157,10 @@ async function desk(webhooks = 1): Promise<Desk> {
   }
   const sink = await WebhookSink.start()
   const box = await start()
-  for (let made = 0; made < webhooks; made += 1) {
-    await post(box, '/v1/webhooks', { url: `${sink.url}/${made}`, events: ['identity.created'] })
-  }
+  const numbers = Array.from({ length: webhooks }, (_, number) => number)
+  await Promise.all(
+    numbers.map((number) => post(box, '/v1/webhooks', { url: `${sink.url}/${number}`, events: ['identity.created'] })),
+  )
   expect(await box.end('SIGTERM')).toBe(0)
   return {
     sink,
