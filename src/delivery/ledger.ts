@@ -138,8 +138,20 @@ export class Ledger {
     })
   }
 
-  /** Lanes in which something waits although they have no due time (there should be none) get one; lanes that hold nothing go. */
-  async mend(tx: Transaction): Promise<void> {
+  /**
+   * Lanes in which something waits although they have no due time (there should be none) get one; lanes that hold nothing go. What waits
+   * for longer than anything can, until after `far`, was put off by a clock that ran ahead: it is due now.
+   */
+  async mend(tx: Transaction, now: string, far: string): Promise<void> {
+    const stranded = await tx.all<{ kind: string; lane: string }>(
+      sql`SELECT kind, lane FROM delivery_lanes WHERE sound IN (0, 1) AND due_at > ${far}`,
+    )
+    for (const { kind, lane } of stranded) {
+      await tx.run(
+        sql`UPDATE deliveries_queue SET due_at = ${now} WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting' AND due_at > ${far}`,
+      )
+      await this.#settle(tx, kind, lane, earliest(kind, lane, now))
+    }
     await tx.run(
       sql`UPDATE delivery_lanes SET due_at = (SELECT min(due_at) FROM deliveries_queue AS d
         WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.state = 'waiting') WHERE due_at IS NULL AND closed = 0`,

@@ -32,6 +32,9 @@ const kept = 30 * 24 * 60 * 60 * 1000
 /** An attempt that takes longer makes its lane one of those that share the lesser room, in milliseconds. */
 const prompt = 2000
 
+/** Nothing is put off for longer, jitter included, in milliseconds. */
+const longestWait = 48 * 60 * 60 * 1000
+
 /** setTimeout takes no more. */
 const longestTimer = 2 ** 31 - 1
 
@@ -140,7 +143,8 @@ export class Queue {
     const { database, clock } = this.#needs
     const horizon = iso(clock.now() - kept)
     while (this.#state === 'open' && (await this.#ledger.clear(database, horizon))) await sleep(5)
-    await database.transaction((tx) => this.#ledger.mend(tx))
+    const now = clock.now()
+    await database.transaction((tx) => this.#ledger.mend(tx, iso(now), iso(now + longestWait)))
     this.wake()
   }
 

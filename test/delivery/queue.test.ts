@@ -339,6 +339,23 @@ test('what ended a month ago is forgotten', async () => {
   expect(await database.all(sql`SELECT load FROM deliveries_queue`)).toEqual([{ load: '{"to":"there","text":"new"}' }])
 })
 
+test('what a clock that ran ahead has put off for years is tried once the clock is right', async () => {
+  runner.act = async ({ text }) => {
+    if (text === 'later') throw new Later('busy')
+    return 'thanks'
+  }
+  clock.advance(4 * 365 * 24 * hour)
+  await put('stranded')
+  clock.advance(-4 * 365 * 24 * hour)
+  await queue.start()
+  const later = await put('later', 'elsewhere')
+  await expect.poll(() => look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+  expect(runner.carried).toEqual(['later 1'])
+  await queue.clear()
+  await expect.poll(() => runner.carried).toEqual(['later 1', 'stranded 1'])
+  expect(await look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+})
+
 test('looking for what is due walks an index, however much is deferred', async () => {
   const lanes = sql`SELECT due_at FROM delivery_lanes WHERE sound = ${1} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`
   expect(await plan(lanes)).toMatch(/USING (?:COVERING )?INDEX lanes_due/)
