@@ -1,20 +1,20 @@
 import type { Log } from '../core/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import type { Event } from './model.ts'
+import type { Happening } from './model.ts'
 
 /**
  * Writes what the events mean, in the transaction that moves the bookmark; answers how many it took when it did not take all. Of the
  * first that is left it may have taken a part: then it has written down how far, and is called again.
  */
-export type Reading = (tx: Transaction, events: Event[]) => Promise<number | void>
+export type Reading = (tx: Transaction, events: Happening[]) => Promise<number | void>
 
 interface Needs {
   name: string
   database: Database
   log: Log
   /** The events after a place, oldest first. */
-  after: (seq: number, limit: number) => Promise<Event[]>
+  after: (seq: number, limit: number) => Promise<Happening[]>
   read: Reading
 }
 

@@ -3,7 +3,7 @@ import type { Log } from '../core/log.ts'
 import type { Scope } from '../core/scopes.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Event } from '../events/model.ts'
+import type { Happening } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
 import { sql } from '../store/database.ts'
 import type { Transaction } from '../store/database.ts'
@@ -49,7 +49,7 @@ export class Fanout {
     await this.#stop?.()
   }
 
-  async #spread(tx: Transaction, batch: Event[]): Promise<number> {
+  async #spread(tx: Transaction, batch: Happening[]): Promise<number> {
     const { queue } = this.#parts
     const accounts = new Map<string, Listening[]>()
     let written = 0
@@ -102,13 +102,13 @@ export class Fanout {
     })
   }
 
-  async #silence(tx: Transaction, event: Event): Promise<void> {
+  async #silence(tx: Transaction, event: Happening): Promise<void> {
     const { events, clock } = this.#parts
     const rows = await tx.all<WebhookRow>(sql`SELECT * FROM webhooks WHERE identity_id = ${event.identity_id} AND active = 1`)
     for (const row of rows) await disable(tx, events, clock.now(), row, 'identity_deleted')
   }
 }
 
-function wants({ identity_id, after_seq, heard }: Listening, event: Event): boolean {
+function wants({ identity_id, after_seq, heard }: Listening, event: Happening): boolean {
   return event.seq > after_seq && heard.has(event.type) && (identity_id === null || identity_id === event.identity_id)
 }

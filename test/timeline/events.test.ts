@@ -175,9 +175,8 @@ test('an event carries 256 KiB of a body, whole characters, and says when it cut
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const most = 256 * 1024
   const plain = { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Transfer-Encoding': '8bit' }
-  const line = (text: string): string => `${text.repeat(60)}\n`
   // an octet before them, so that every limit falls into the middle of a character
-  const bodies = [`x${line('😀').repeat(2200)}`, `xx${line('中').repeat(2000)}`, 'short\n']
+  const bodies = [`x${`${'😀'.repeat(60)}\n`.repeat(2200)}`, `xx${`${'中'.repeat(60)}\n`.repeat(2000)}`, 'short\n']
   for (const body of bodies) {
     const raw = Buffer.from(message({ Subject: 'Long', ...plain }, body), 'utf8')
     expect(await deliver(box.smtp, { to: ada.email, raw })).toMatch(/^250/)

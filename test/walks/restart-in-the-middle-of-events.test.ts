@@ -41,7 +41,7 @@ test('killed in the middle of a fan-out: the bookmark stands exactly where the d
   const made = await identities(box)
   await box.said(followerFailed, 2)
   await box.end('SIGKILL')
-  const told = rows('SELECT load FROM deliveries_queue').map(({ load }) => (JSON.parse(String(load)) as Answer).event_id)
+  const told = rows('SELECT load FROM deliveries_queue').map(({ load }) => JSON.parse(String(load)).event_id)
   const passed = rows(
     `SELECT id FROM events WHERE type = 'identity.created' AND seq <= (SELECT seq FROM bookmarks WHERE name = 'webhooks')`,
   )

@@ -186,7 +186,7 @@ test('what was deleted is not told any more, however soon an event is delivered 
   const [told] = await sink.until(1, ({ path }) => path === '/mail')
   expect(told!.body.data).toMatchObject({ subject: 'Deleted canary' })
   await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'delivered' })
-  const id = told!.body.data['id']
+  const id = String(told!.body.data['id'])
   expect((await box.call('DELETE', `/v1/identities/${ada['id']}/emails/${id}`)).status).toBe(200)
   const [delivery] = await deliveries(box, webhook.id)
   await box.call('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`)
