@@ -1,6 +1,7 @@
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import type { Outcome } from './courier.ts'
+import { everySoundness } from './flights.ts'
 import type { Claim, Flights } from './flights.ts'
 
 /** What leaves the box: `lane` is the destination that must not delay others. */
@@ -17,15 +18,15 @@ export interface Result {
   answer: string
   /** When the next attempt is due, ISO 8601. */
   next?: string
-  /** Whether it took so long that the lane may not have much under way. */
+  /** Whether it took long: that lane's attempts wait for each other and for their like only. */
   slow?: boolean
 }
 
 /** Deliveries claimed, or rows cleared, in one transaction at most: it must not hold the event loop. */
 const slice = 64
 
-/** Of those claimed, the most that are to sound lanes: however busy they are, the others are looked at too. */
-const sliceSound = 48
+/** Of those, the part that is full once lanes of this kind were looked at: however busy they are, the next are looked at too. */
+const part = { [1]: 40, [0]: 56, [-1]: slice }
 
 /** The queue's tables: each change of a delivery also keeps its lane's next due time. */
 export class Ledger {
@@ -58,10 +59,10 @@ export class Ledger {
   /** When the next delivery is due for which there is room. */
   async nextDue(reader: Reader, flights: Flights): Promise<string | undefined> {
     const dues: string[] = []
-    for (const sound of [true, false]) {
+    for (const sound of everySoundness) {
       if (flights.room(sound) <= 0) continue
       const row = await reader.get<{ due_at: string }>(
-        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${Number(sound)} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
+        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${sound} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
       )
       if (row) dues.push(row.due_at)
     }
@@ -71,13 +72,15 @@ export class Ledger {
   /** Takes what is due, a little from each lane, and writes down that an attempt begins. */
   async claim(tx: Transaction, now: string, flights: Flights): Promise<Claim[]> {
     const claims: Claim[] = []
-    for (const sound of [true, false]) {
-      const room = (): number => Math.min(flights.room(sound), sound ? sliceSound : slice) - claims.length
+    for (const sound of everySoundness) {
+      const room = (): number => Math.min(flights.room(sound), part[sound]) - claims.length
       if (room() <= 0) continue
       const lanes = await tx.all<{ kind: string; lane: string }>(
-        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${Number(sound)} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
+        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${sound} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
       )
       for (const { kind, lane } of lanes) {
+        // who got nothing keeps its place
+        if (room() <= 0) break
         const width = flights.roomIn(kind, lane, sound)
         const taken = await this.#take(tx, { kind, lane, sound }, now, Math.min(width, room()))
         claims.push(...taken)
@@ -102,7 +105,8 @@ export class Ledger {
       const counted = outcome === 'interrupted' ? tries - 1 : tries
       await tx.run(sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${next} WHERE seq = ${seq}`)
     }
-    const sound = outcome === 'done' ? sql`${Number(!slow)}` : outcome === 'deferred' ? sql`0` : sql`sound`
+    const known = outcome === 'done' || outcome === 'deferred'
+    const sound = known ? sql`${slow ? -1 : Number(outcome === 'done')}` : sql`sound`
     await this.#settle(tx, kind, lane, earliest(kind, lane, now), sound)
   }
 
@@ -144,7 +148,7 @@ export class Ledger {
    */
   async mend(tx: Transaction, now: string, far: string): Promise<void> {
     const stranded = await tx.all<{ kind: string; lane: string }>(
-      sql`SELECT kind, lane FROM delivery_lanes WHERE sound IN (0, 1) AND due_at > ${far}`,
+      sql`SELECT kind, lane FROM delivery_lanes WHERE sound IN (-1, 0, 1) AND due_at > ${far}`,
     )
     for (const { kind, lane } of stranded) {
       await tx.run(

@@ -29,7 +29,7 @@ interface Needs {
 /** How long ended deliveries are kept, in milliseconds. */
 const kept = 30 * 24 * 60 * 60 * 1000
 
-/** An attempt that takes longer makes its lane one of those that share the lesser room, in milliseconds. */
+/** An attempt that takes longer is slow, in milliseconds. */
 const prompt = 2000
 
 /** Nothing is put off for longer, jitter included, in milliseconds. */
@@ -176,10 +176,11 @@ export class Queue {
     const { clock, random = Math.random, log } = this.#needs
     const courier = this.#couriers.get(claim.kind)
     const begun = clock.now()
+    const slow = (): boolean => clock.now() - begun > prompt
     try {
       if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
       const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal)
-      return { outcome: 'done', answer, slow: clock.now() - begun > prompt }
+      return { outcome: 'done', answer, slow: slow() }
     } catch (error) {
       const answer = error instanceof Error ? error.message : String(error)
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
@@ -188,7 +189,7 @@ export class Queue {
       const asked = error instanceof Later ? error.retryAfter : undefined
       const wait = courier && waitAfter(claim.tries, courier, random(), asked)
       if (wait === undefined) return { outcome: 'failed', answer }
-      return { outcome: 'deferred', answer, next: iso(clock.now() + wait) }
+      return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow() }
     }
   }
 
