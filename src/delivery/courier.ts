@@ -10,8 +10,10 @@ export interface Courier<Load = unknown> {
   schedule: readonly number[]
   /** The part of a wait by which chance may make it shorter or longer: 0.1 is ± 10 %. */
   jitter: number
-  /** Attempts under way at once to one lane whose last attempt went well, and to one whose last did not; 4 and 1 unless said. */
+  /** Attempts under way at once to one lane whose last attempt went well and soon, and to any other; 4 and 1 unless said. */
   width?: { sound: number; unsound: number }
+  /** Milliseconds above which an attempt is slow, so that its lane has to share what room such lanes have; 2 s unless said. */
+  prompt?: number
   /** In the transaction that writes down that an attempt begins. */
   begin?(tx: Transaction, load: Load, attempt: number): Promise<void>
   /**

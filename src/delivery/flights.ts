@@ -1,3 +1,9 @@
+/** Of a lane: 1 when its last attempt went well, and soon; -1 when it took long, however it went; else 0, as for a new one. */
+export type Soundness = 1 | 0 | -1
+
+/** Every kind of lane, those first that are looked at first. */
+export const everySoundness: readonly Soundness[] = [1, 0, -1]
+
 /** A delivery taken from the queue, its attempt on record. */
 export interface Claim {
   seq: number
@@ -9,8 +15,7 @@ export interface Claim {
   /** The place in the schedule, this one included. */
   tries: number
   attempt_seq: number
-  /** Whether the lane's last attempt went well. */
-  sound: boolean
+  sound: Soundness
 }
 
 /** An attempt under way. */
@@ -21,8 +26,11 @@ export interface Flight {
   over: Promise<void>
 }
 
-/** Attempts under way at once: in all, and of those to lanes whose last attempt did not go well. */
-const most = { all: 256, unsound: 128 }
+/** Attempts under way at once, in all. */
+const mostInAll = 256
+
+/** And to lanes of each kind, so that each leaves room to the others: what hangs does so among its like. */
+const most = { [1]: 240, [0]: 64, [-1]: 96 }
 
 /** Attempts under way at once to one lane. */
 const usual = { sound: 4, unsound: 1 }
@@ -33,7 +41,7 @@ export class Flights {
   /** Those that still take room, by lane. */
   readonly #lanes = new Map<string, number>()
   readonly #widths = new Map<string, { sound: number; unsound: number }>()
-  readonly #taken = { sound: 0, unsound: 0 }
+  readonly #taken = { [1]: 0, [0]: 0, [-1]: 0 }
 
   get size(): number {
     return this.#all.size
@@ -45,15 +53,15 @@ export class Flights {
   }
 
   /** How many more may begin, to lanes of this kind. */
-  room(sound: boolean): number {
-    const left = most.all - this.#taken.sound - this.#taken.unsound
-    return sound ? left : Math.min(left, most.unsound - this.#taken.unsound)
+  room(sound: Soundness): number {
+    const taken = everySoundness.reduce<number>((sum, kind) => sum + this.#taken[kind], 0)
+    return Math.min(mostInAll - taken, most[sound] - this.#taken[sound])
   }
 
   /** How many more may begin to this lane. */
-  roomIn(kind: string, lane: string, sound: boolean): number {
+  roomIn(kind: string, lane: string, sound: Soundness): number {
     const width = this.#widths.get(kind) ?? usual
-    return (sound ? width.sound : width.unsound) - (this.#lanes.get(key(kind, lane)) ?? 0)
+    return (sound === 1 ? width.sound : width.unsound) - (this.#lanes.get(key(kind, lane)) ?? 0)
   }
 
   /** Begins an attempt: `fly` makes it, `record` writes down how it went. */
@@ -86,7 +94,7 @@ export class Flights {
   }
 
   #count({ kind, lane, sound }: Claim, by: 1 | -1): void {
-    this.#taken[sound ? 'sound' : 'unsound'] += by
+    this.#taken[sound] += by
     const left = (this.#lanes.get(key(kind, lane)) ?? 0) + by
     if (left === 0) this.#lanes.delete(key(kind, lane))
     else this.#lanes.set(key(kind, lane), left)

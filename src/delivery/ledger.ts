@@ -1,6 +1,7 @@
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import type { Outcome } from './courier.ts'
+import { everySoundness } from './flights.ts'
 import type { Claim, Flights } from './flights.ts'
 
 /** What leaves the box: `lane` is the destination that must not delay others. */
@@ -17,10 +18,15 @@ export interface Result {
   answer: string
   /** When the next attempt is due, ISO 8601. */
   next?: string
+  /** Whether it took long: that lane's attempts wait for each other and for their like only. */
+  slow?: boolean
 }
 
 /** Deliveries claimed, or rows cleared, in one transaction at most: it must not hold the event loop. */
 const slice = 64
+
+/** Of those, the part that is full once lanes of this kind were looked at: however busy they are, the next are looked at too. */
+const part = { [1]: 40, [0]: 56, [-1]: slice }
 
 /** The queue's tables: each change of a delivery also keeps its lane's next due time. */
 export class Ledger {
@@ -69,10 +75,10 @@ export class Ledger {
   /** When the next delivery is due for which there is room. */
   async nextDue(reader: Reader, flights: Flights): Promise<string | undefined> {
     const dues: string[] = []
-    for (const sound of [true, false]) {
+    for (const sound of everySoundness) {
       if (flights.room(sound) <= 0) continue
       const row = await reader.get<{ due_at: string }>(
-        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${Number(sound)} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
+        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${sound} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
       )
       if (row) dues.push(row.due_at)
     }
@@ -82,25 +88,27 @@ export class Ledger {
   /** Takes what is due, a little from each lane, and writes down that an attempt begins. */
   async claim(tx: Transaction, now: string, flights: Flights): Promise<Claim[]> {
     const claims: Claim[] = []
-    for (const sound of [true, false]) {
-      const room = (): number => Math.min(flights.room(sound) - claims.length, slice - claims.length)
+    for (const sound of everySoundness) {
+      const room = (): number => Math.min(flights.room(sound), part[sound]) - claims.length
       if (room() <= 0) continue
       const lanes = await tx.all<{ kind: string; lane: string }>(
-        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${Number(sound)} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
+        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${sound} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
       )
       for (const { kind, lane } of lanes) {
+        // who got nothing keeps its place
+        if (room() <= 0) break
         const width = flights.roomIn(kind, lane, sound)
         const taken = await this.#take(tx, { kind, lane, sound }, now, Math.min(width, room()))
         claims.push(...taken)
         // a full lane is looked at again when one of its attempts is over
-        await this.#settle(tx, kind, lane, taken.length >= width ? sql`NULL` : earliest(kind, lane))
+        await this.#settle(tx, kind, lane, taken.length >= width ? sql`NULL` : earliest(kind, lane, now))
       }
     }
     return claims
   }
 
   /** Writes down how an attempt went. */
-  async record(tx: Transaction, claim: Claim, { outcome, answer, next }: Result, now: string): Promise<void> {
+  async record(tx: Transaction, claim: Claim, { outcome, answer, next, slow = false }: Result, now: string): Promise<void> {
     const { seq, kind, lane, attempt_seq, tries } = claim
     await tx.run(
       sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer} WHERE seq = ${attempt_seq}`,
@@ -113,8 +121,9 @@ export class Ledger {
       const counted = outcome === 'interrupted' ? tries - 1 : tries
       await tx.run(sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${next} WHERE seq = ${seq}`)
     }
-    const sound = outcome === 'done' ? sql`1` : outcome === 'deferred' ? sql`0` : sql`sound`
-    await this.#settle(tx, kind, lane, earliest(kind, lane), sound)
+    const known = outcome === 'done' || outcome === 'deferred'
+    const sound = known ? sql`${slow ? -1 : Number(outcome === 'done')}` : sql`sound`
+    await this.#settle(tx, kind, lane, earliest(kind, lane, now), sound)
   }
 
   /** What a former run had under way is due again, under the same id. Answers how many. */
@@ -126,7 +135,7 @@ export class Ledger {
       await tx.run(
         sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = 'interrupted' WHERE delivery_seq = ${seq} AND outcome IS NULL`,
       )
-      await this.#settle(tx, kind, lane, earliest(kind, lane))
+      await this.#settle(tx, kind, lane, earliest(kind, lane, now))
     }
     return rows.length
   }
@@ -149,8 +158,22 @@ export class Ledger {
     })
   }
 
-  /** Lanes in which something waits although they have no due time (there should be none) get one; lanes that hold nothing go. */
-  async mend(tx: Transaction): Promise<void> {
+  /**
+   * Lanes in which something waits although they have no due time (there should be none) get one; lanes that hold nothing go. What waits
+   * for longer than anything can, until after `far`, was put off by a clock that ran ahead: it is due now. What was never tried and is
+   * due later than it was made waits on purpose.
+   */
+  async mend(tx: Transaction, now: string, far: string): Promise<void> {
+    const stranded = await tx.all<{ kind: string; lane: string }>(
+      sql`SELECT kind, lane FROM delivery_lanes WHERE sound IN (-1, 0, 1) AND due_at > ${far}`,
+    )
+    for (const { kind, lane } of stranded) {
+      await tx.run(
+        sql`UPDATE deliveries_queue SET due_at = ${now} WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting' AND due_at > ${far}
+          AND (attempts > 0 OR due_at <= created_at)`,
+      )
+      await this.#settle(tx, kind, lane, earliest(kind, lane, now))
+    }
     await tx.run(
       sql`UPDATE delivery_lanes SET due_at = (SELECT min(due_at) FROM deliveries_queue AS d
         WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.state = 'waiting') WHERE due_at IS NULL AND closed = 0`,
@@ -200,6 +223,7 @@ export class Ledger {
   }
 }
 
-function earliest(kind: string, lane: string): Sql {
-  return sql`(SELECT min(due_at) FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting')`
+/** Never before now: a lane that was just served comes after those that were due before, however much it holds. */
+function earliest(kind: string, lane: string, now: string): Sql {
+  return sql`(SELECT max(min(due_at), ${now}) FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting')`
 }

@@ -4,6 +4,7 @@ import type { LookupFunction, Socket } from 'node:net'
 import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { Networks } from '../core/networks.ts'
+import { allow } from './allowance.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
 
@@ -37,6 +38,9 @@ export class Unreachable extends Error {
 /** Bytes of an answer that are read, and those that are kept. */
 const answerRead = 64 * 1024
 const answerKept = 1024
+
+/** Octets that an answer may have in all, what frames its body included; what is read of a body stays far below. */
+const answerMost = 512 * 1024
 
 /** Longest time in milliseconds for connecting, TLS included. */
 const connectTimeout = 10_000
@@ -127,7 +131,10 @@ export class Outside {
     const url = URL.parse(text)
     if (!url) throw new Unreachable('it is not a URL')
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Unreachable('it must be an https URL')
-    if (url.username || url.password) throw new Unreachable('it must not hold credentials')
+    // a parser mends these in silence: what is shown would not be what is meant
+    if (/[\s\p{Cc}\\]/u.test(text)) throw new Unreachable('it must not hold spaces, control characters or backslashes')
+    if (!/^https?:\/\//i.test(text)) throw new Unreachable('it must begin with https://')
+    if (/^[^/]+\/\/[^/?#]*@/.test(text)) throw new Unreachable('it must not hold credentials')
     return url
   }
 
@@ -167,6 +174,7 @@ export class Outside {
       socket.destroy()
       throw error
     }
+    allow(socket, answerMost, () => new Unreachable('it answered too much'))
     return socket
   }
 

@@ -29,6 +29,12 @@ interface Needs {
 /** How long ended deliveries are kept, in milliseconds. */
 const kept = 30 * 24 * 60 * 60 * 1000
 
+/** An attempt that takes longer is slow, in milliseconds. */
+const usuallyPrompt = 2000
+
+/** Nothing that was tried is put off for longer, jitter included, in milliseconds. */
+const longestWait = 48 * 60 * 60 * 1000
+
 /** setTimeout takes no more. */
 const longestTimer = 2 ** 31 - 1
 
@@ -149,7 +155,8 @@ export class Queue {
     const { database, clock } = this.#needs
     const horizon = iso(clock.now() - kept)
     while (this.#state === 'open' && (await this.#ledger.clear(database, horizon))) await sleep(5)
-    await database.transaction((tx) => this.#ledger.mend(tx))
+    const now = clock.now()
+    await database.transaction((tx) => this.#ledger.mend(tx, iso(now), iso(now + longestWait)))
     this.wake()
   }
 
@@ -186,9 +193,12 @@ export class Queue {
   readonly #fly = async (claim: Claim, signal: AbortSignal): Promise<Result> => {
     const { clock, random = Math.random, log } = this.#needs
     const courier = this.#couriers.get(claim.kind)
+    const begun = clock.now()
+    const slow = (): boolean => clock.now() - begun > (courier?.prompt ?? usuallyPrompt)
     try {
       if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
-      return { outcome: 'done', answer: await courier.deliver(JSON.parse(claim.load), claim.attempt, signal) }
+      const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal)
+      return { outcome: 'done', answer, slow: slow() }
     } catch (error) {
       const answer = error instanceof Error ? error.message : String(error)
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
@@ -197,7 +207,7 @@ export class Queue {
       const wish = error instanceof Later ? { asked: error.retryAfter, within: error.within } : {}
       const wait = courier && waitAfter(claim.tries, courier, random(), wish)
       if (wait === undefined) return { outcome: 'failed', answer }
-      return { outcome: 'deferred', answer, next: iso(clock.now() + wait) }
+      return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow() }
     }
   }
 

@@ -1,17 +1,20 @@
 import type { Log } from '../core/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import type { Event } from './model.ts'
+import type { Happening } from './model.ts'
 
-/** Writes what the events mean, in the transaction that moves the bookmark; answers how many it took when it did not take all. */
-export type Reading = (tx: Transaction, events: Event[]) => Promise<number | void>
+/**
+ * Writes what the events mean, in the transaction that moves the bookmark; answers how many it took when it did not take all. Of the
+ * first that is left it may have taken a part: then it has written down how far, and is called again.
+ */
+export type Reading = (tx: Transaction, events: Happening[]) => Promise<number | void>
 
 interface Needs {
   name: string
   database: Database
   log: Log
   /** The events after a place, oldest first. */
-  after: (seq: number, limit: number) => Promise<Event[]>
+  after: (seq: number, limit: number) => Promise<Happening[]>
   read: Reading
 }
 
@@ -80,7 +83,7 @@ export class Follower {
     this.#careful = Math.max(before, events.at(-1)!.seq)
     await database.transaction(async (tx) => {
       const taken = (await read(tx, events)) ?? events.length
-      const to = events[taken - 1]!.seq
+      const to = taken === 0 ? from : events[taken - 1]!.seq
       const { changes } = await tx.run(sql`UPDATE bookmarks SET seq = ${to} WHERE name = ${name} AND seq = ${from}`)
       if (changes !== 1) throw new Error(`The bookmark of ${name} was moved by somebody else.`)
     })

@@ -7,7 +7,7 @@ import type { Database, Sql, Transaction } from '../store/database.ts'
 import { unpack } from '../store/blobs.ts'
 import { Follower } from './follower.ts'
 import type { Reading } from './follower.ts'
-import type { Event, EventType } from './model.ts'
+import type { Event, EventType, Happening } from './model.ts'
 
 export interface NewEvent<Data> {
   account_id: string
@@ -24,6 +24,7 @@ export class EventLog {
   readonly #database: Database
   readonly #clock: Clock
   readonly #tails = new Set<Listener>()
+  readonly #redactions = new Set<() => void>()
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
@@ -49,6 +50,14 @@ export class EventLog {
   async redact(tx: Transaction, resourceId: string): Promise<void> {
     const data = JSON.stringify({ id: resourceId, deleted: true })
     await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
+    tx.afterCommit(() => {
+      for (const listener of this.#redactions) listener()
+    })
+  }
+
+  /** Called after each redaction: who keeps events for a while must forget them. */
+  onRedaction(listener: () => void): void {
+    this.#redactions.add(listener)
   }
 
   /** Live only, after commit, in commit order. Answers how to stop listening. */
@@ -59,15 +68,13 @@ export class EventLog {
 
   /**
    * Every event once, across restarts, at most 200 at a time: the bookmark of this name commits with what `read` writes. The events come
-   * without the fields that are kept in blobs; `find` has them. A new name begins at the end of the log. Answers how to stop, which waits.
+   * without their data; `find` has it. A new name begins at the end of the log. Answers how to stop, which waits.
    */
   follow(name: string, read: Reading, log: Log): () => Promise<void> {
-    const after = async (seq: number, limit: number): Promise<Event[]> => {
-      const rows = await this.#database.all<Omit<Row, 'deflated' | 'bytes'>>(
-        sql`SELECT * FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`,
+    const after = (seq: number, limit: number): Promise<Happening[]> =>
+      this.#database.all(
+        sql`SELECT seq, id, type, account_id, identity_id, created_at FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`,
       )
-      return rows.map((row) => asEvent({ ...row, deflated: null, bytes: null }))
-    }
     const follower = new Follower({ name, database: this.#database, log, after, read })
     const deaf = this.tail(() => follower.wake())
     return () => {
@@ -99,6 +106,14 @@ export class EventLog {
     return rows.map(asEvent)
   }
 
+  /** As `after`, but only where they are: they may be large, and not all needed at once. */
+  async places(seq: number, limit: number, condition: Sql): Promise<number[]> {
+    const rows = await this.#database.all<{ seq: number }>(
+      sql`SELECT seq FROM events WHERE seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`,
+    )
+    return rows.map((row) => row.seq)
+  }
+
   /** The event of this place, whole. */
   async at(seq: number): Promise<Event | undefined> {
     return (await this.#select(sql`seq = ${seq}`))[0]
@@ -117,9 +132,9 @@ export class EventLog {
     return this.#database.get(sql`SELECT seq, created_at FROM events WHERE seq <= ${seq} ORDER BY seq DESC LIMIT 1`)
   }
 
-  /** The newest event that the condition selects. */
-  async last(condition: Sql): Promise<Event | undefined> {
-    return (await this.before(Number.MAX_SAFE_INTEGER, 1, condition))[0]
+  /** The newest event that the condition selects, without what it carries. */
+  last(condition: Sql): Promise<Pick<Event, 'seq' | 'id' | 'created_at'> | undefined> {
+    return this.#database.get(sql`SELECT seq, id, created_at FROM events WHERE ${condition} ORDER BY seq DESC LIMIT 1`)
   }
 
   async #select(rest: Sql): Promise<Event[]> {

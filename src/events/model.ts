@@ -13,6 +13,9 @@ export interface Event {
   data: unknown
 }
 
+/** What a follower of the log is told of an event; a backlog of large ones must not be read into memory for that. */
+export type Happening = Omit<Event, 'data'>
+
 /** An event type, declared once, next to the resource it carries. */
 export interface EventType<Data = unknown> {
   name: string

@@ -13,7 +13,7 @@ import type { Threaded } from './threads.ts'
 /** Characters of a message that can be found again by search. */
 const searchable = 256 * 1024
 
-/** Characters of a body that an event carries; the e-mail itself has all of it. */
+/** Octets of a body, as UTF-8, that an event carries; the e-mail itself has all of it. */
 const eventBody = 256 * 1024
 
 const day = 86_400_000
@@ -139,18 +139,33 @@ export async function insertEmail(
 }
 
 /** Makes an e-mail found by its words. */
-export async function insertSearchable(tx: Transaction, seq: number, email: Email): Promise<void> {
-  const body = (email.body_text ?? email.text).slice(0, searchable)
+export async function insertSearchable(tx: Transaction, seq: number, email: Email, { body_text, text }: Bodies): Promise<void> {
+  const body = (body_text ?? text).slice(0, searchable)
   await tx.run(
     sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(email.identity_id)},
       ${indexable(`${email.from_name} ${email.from}`)}, ${indexable(email.subject)}, ${indexable(body)})`,
   )
 }
 
-function cut(parsed: Bodies): Bodies & { body_truncated?: true } {
+/** The bodies as an event carries them. */
+export function cut(parsed: Bodies): Bodies & { body_truncated?: true } {
   const { body_text, body_html, text } = parsed
-  const long = Math.max(body_text?.length ?? 0, body_html?.length ?? 0, text.length) > eventBody
+  const long = [body_text, body_html, text].some((body) => body !== null && Buffer.byteLength(body) > eventBody)
   if (!long) return { body_text, body_html, text }
-  const short = (value: string | null): string | null => value && value.slice(0, eventBody)
-  return { body_text: short(body_text), body_html: short(body_html), text: text.slice(0, eventBody), body_truncated: true }
+  return {
+    body_text: body_text && short(body_text),
+    body_html: body_html && short(body_html),
+    text: short(text),
+    body_truncated: true,
+  }
+}
+
+/** As many whole characters as an event carries. */
+function short(body: string): string {
+  const octets = Buffer.from(body)
+  if (octets.length <= eventBody) return body
+  let end = eventBody
+  // not in the middle of one: the octets that go on with a character are 10xxxxxx
+  while ((octets[end]! & 0xc0) === 0x80) end -= 1
+  return octets.toString('utf8', 0, end)
 }

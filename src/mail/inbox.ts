@@ -175,7 +175,7 @@ export class Inbox implements Mailroom {
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     // the sender came again because our 250 was lost (RFC 1047): kept and marked, but it is no news
     if (!thread) return
-    await insertSearchable(tx, seq, email)
+    await insertSearchable(tx, seq, email, copy.examined.parsed)
     await addToThread(tx, thread, {
       ...threaded,
       seq,

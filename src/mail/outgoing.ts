@@ -7,7 +7,7 @@ import type { IdentityRow } from '../identities/identities.ts'
 import { keepBlob, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
-import { insertEmail, insertSearchable } from './arrival.ts'
+import { cut, insertEmail, insertSearchable } from './arrival.ts'
 import { deliveriesOf, deliveryOf, worstOf } from './deliveries.ts'
 import type { RecipientRow } from './deliveries.ts'
 import { selectWithBody, whole } from './email-rows.ts'
@@ -75,7 +75,7 @@ export class Outgoing {
     const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: owner.email })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
-    await insertSearchable(tx, seq, email)
+    await insertSearchable(tx, seq, email, parsed)
     await addToThread(tx, thread, {
       ...threaded,
       seq,
@@ -141,11 +141,13 @@ export class Outgoing {
     )
     if (!row) return
     const email = await this.show(tx, emailId)
+    const bodies = cut(email)
+    const whole = bodies.body_truncated === undefined
     await this.#events.append(tx, type, {
       account_id: row.account_id,
       identity_id: row.identity_id,
-      data: { ...email, ...more } as Data,
-      blob: { id: row.body_id, fields: ['body_text', 'body_html', 'text'] },
+      data: { ...email, ...bodies, ...more } as Data,
+      ...(whole ? { blob: { id: row.body_id, fields: ['body_text', 'body_html', 'text'] as const } } : {}),
     })
   }
 

@@ -1,12 +1,13 @@
 import * as z from 'zod'
 import { Fault, invalid } from '../core/fault.ts'
 import type { Grant } from './access.ts'
-import { channels } from './channels.ts'
+import { channels, mostSubscriptions } from './channels.ts'
 import type { Filter } from './filter.ts'
 import { readFilter } from './filter.ts'
 import type { Change } from './frames.ts'
 import { Channel, channelNames } from './model.ts'
 import type { ChannelName } from './model.ts'
+import { mostSteps } from './pattern.ts'
 
 const Wish = z.looseObject({
   event: z.string().optional(),
@@ -22,42 +23,55 @@ export interface Binding {
   id: number
   /** What the client asked, to be told back exactly so: it compares. */
   asked: z.output<typeof Wish>
+  /** The one that was named; none for all that the token opens. */
   tables: readonly ChannelName[]
   hears: (change: Change) => boolean
   filter: Filter | undefined
 }
 
 /**
- * The bindings of a join's payload. Throws Fault: invalid_request for what cannot be read (`param`: table, schema, filter), forbidden
- * for a table the token does not open.
+ * The bindings of a join's payload, beside those its socket holds. Throws Fault: invalid_request for what cannot be read (`param`: table,
+ * schema, filter), forbidden for a table the token does not open, rate_limited for more than a socket holds.
  */
-export function readBindings(payload: unknown, grant: Grant, most: number, nextId: () => number): Binding[] {
+export function readBindings(payload: unknown, grant: Grant, held: readonly Binding[], nextId: () => number): Binding[] {
   const parsed = Config.safeParse(payload)
   if (!parsed.success) throw invalid('config', 'config.postgres_changes must be a list of {event, schema, table, filter}.')
   const wishes = parsed.data.config?.postgres_changes ?? []
-  if (wishes.length > most)
-    throw new Fault('rate_limited', 'A socket holds at most 100 bindings.', { code: 'too_many_subscriptions' })
-  return wishes.map((asked) => {
-    const { event = '*', schema = 'public', table, filter: text } = asked
-    if (schema !== 'public' && schema !== '*') throw invalid('schema', 'The only schema is public.')
-    const tables = tablesOf(table, grant)
-    const filter = text === undefined || text === null || text === '' ? undefined : readFilter(text)
-    requireColumns(filter, tables)
-    const change = event.toUpperCase()
-    const hears = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
-    return { id: nextId(), asked, tables, hears, filter }
-  })
+  if (wishes.length + held.length > mostSubscriptions) throw tooMany(`${mostSubscriptions} bindings`)
+  const bindings: Binding[] = []
+  let steps = held.reduce((sum, { filter }) => sum + (filter?.steps ?? 0), 0)
+  for (const asked of wishes) {
+    const binding = readBinding(asked, grant, nextId)
+    steps += binding.filter?.steps ?? 0
+    if (steps > mostSteps) throw tooMany(`patterns of ${mostSteps} steps together; write simpler ones`)
+    bindings.push(binding)
+  }
+  return bindings
+}
+
+function readBinding(asked: Binding['asked'], grant: Grant, nextId: () => number): Binding {
+  const { event = '*', schema = 'public', table, filter: text } = asked
+  if (schema !== 'public' && schema !== '*') throw invalid('schema', 'The only schema is public.')
+  const tables = tablesOf(table, grant)
+  const filter = text === undefined || text === null || text === '' ? undefined : readFilter(text)
+  requireColumns(filter, tables)
+  const change = event.toUpperCase()
+  const hears = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
+  return { id: nextId(), asked, tables, hears, filter }
+}
+
+function tooMany(what: string): Fault {
+  return new Fault('rate_limited', `A socket holds at most ${what}.`, { code: 'too_many_subscriptions' })
 }
 
 function tablesOf(table: string | undefined, grant: Grant): ChannelName[] {
-  const opened = [...grant.channels.keys()]
   if (table === undefined || table === '*') {
-    if (opened.length > 0) return opened
+    if (grant.channels.size > 0) return []
     throw new Fault('forbidden', 'The token opens no table.', { code: 'not_permitted' })
   }
   const known = Channel.safeParse(table)
   if (!known.success) throw invalid('table', `There is no table ${table}; there are ${channelNames.join(', ')}.`)
-  if (opened.includes(known.data)) return [known.data]
+  if (grant.channels.has(known.data)) return [known.data]
   throw new Fault('forbidden', `The token does not open the table ${table}.`, { code: 'not_permitted' })
 }
 

@@ -1,16 +1,30 @@
 import { invalid } from '../core/fault.ts'
-import { expression, like } from './pattern.ts'
+import { expression, like, mostSteps } from './pattern.ts'
+import type { Pattern } from './pattern.ts'
 
 type Row = Record<string, unknown>
 
 /** Whether a value passes; null is SQL's unknown, which `not` leaves unknown. */
 type Test = (value: unknown) => boolean | null
 
+/** An operator with its value; `steps` is what its pattern, if it has one, costs for each character. */
+interface Made {
+  test: Test
+  steps: number
+}
+
+interface Condition extends Made {
+  column: string
+  equals: string | undefined
+}
+
 /** What a Supabase client wrote as `filter`: conditions on columns, all of which must hold. */
 export interface Filter {
   columns: string[]
   /** The one identity it asks for, if it does. */
   identity_id: string | undefined
+  /** What its patterns cost for each character they look at. */
+  steps: number
   passes(row: Row): boolean
 }
 
@@ -20,27 +34,41 @@ const longest = 2000
 /** Reads `column=operator.value`, commas meaning AND. Throws Fault invalid_request, `param: filter`, for what cannot be read. */
 export function readFilter(text: string): Filter {
   if (text.length > longest) throw wrong(`is longer than ${longest} characters`)
-  const conditions = split(text).map((condition) => readCondition(condition))
+  const conditions: Condition[] = []
+  let steps = 0
+  for (const condition of split(text)) {
+    const read = readCondition(condition)
+    steps += read.steps
+    // told at the first that is too many: each costs time to compile
+    if (steps > mostSteps) throw wrong(`has patterns of over ${mostSteps} steps together`)
+    conditions.push(read)
+  }
   return {
     columns: conditions.map(({ column }) => column),
     identity_id: conditions.find(({ column, equals }) => column === 'identity_id' && equals !== undefined)?.equals,
+    steps,
     passes: (row) =>
       conditions.every(({ column, test }) => test(Object.hasOwn(row, column) ? (row[column] ?? null) : null) === true),
   }
 }
 
-function readCondition(text: string): { column: string; equals: string | undefined; test: Test } {
+function readCondition(text: string): Condition {
   const [, column, not, operator, value] = /^\s*([\w-]+)=(not\.)?([a-z]+)\.([^]*)$/.exec(text) ?? []
   if (column === undefined || operator === undefined)
     throw wrong(`${JSON.stringify(text.slice(0, 100))} is not column=operator.value`)
   const make = Object.hasOwn(operators, operator) ? operators[operator] : undefined
   if (!make) throw wrong(`has no operator ${operator}; there are ${Object.keys(operators).join(', ')}`)
-  const test = make(value ?? '')
-  if (!test) throw wrong(`cannot read ${JSON.stringify((value ?? '').slice(0, 100))} after ${operator}`)
-  if (!not) return { column, equals: operator === 'eq' ? unquoted(value ?? '') : undefined, test }
+  const made = make(value ?? '')
+  if (!made) {
+    const given = JSON.stringify((value ?? '').slice(0, 100))
+    throw wrong(`cannot read ${given} after ${operator}: it is no value for it, or a pattern of over ${mostSteps} steps`)
+  }
+  const { test, steps } = typeof made === 'function' ? { test: made, steps: 0 } : made
+  if (!not) return { column, equals: operator === 'eq' ? unquoted(value ?? '') : undefined, test, steps }
   return {
     column,
     equals: undefined,
+    steps,
     test: (given) => {
       const passed = test(given)
       return passed === null ? null : !passed
@@ -49,7 +77,7 @@ function readCondition(text: string): { column: string; equals: string | undefin
 }
 
 /** Each operator of the protocol, made into a test; undefined for a value it cannot take. */
-const operators: Readonly<Record<string, (value: string) => Test | undefined>> = {
+const operators: Readonly<Record<string, (value: string) => Test | Made | undefined>> = {
   eq: (value) => comparing(value, (order) => order === 0),
   neq: (value) => comparing(value, (order) => order !== 0),
   lt: (value) => comparing(value, (order) => order < 0),
@@ -83,8 +111,8 @@ function comparing(value: string, holds: (order: number) => boolean): Test {
   return (given) => (given === null ? null : holds(compare(given, wanted)))
 }
 
-function matching(pattern: ((text: string) => boolean) | undefined): Test | undefined {
-  return pattern && ((given) => (given === null ? null : pattern(textOf(given))))
+function matching(pattern: Pattern | undefined): Made | undefined {
+  return pattern && { steps: pattern.steps, test: (given) => (given === null ? null : pattern.matches(textOf(given))) }
 }
 
 /** Below, at or above 0 as the value is before, at or after the written one; NaN, which fits nothing, where they do not compare. */
@@ -98,8 +126,15 @@ function compare(given: unknown, written: string): number {
   return text === written ? 0 : text < written ? -1 : 1
 }
 
+/** Objects as texts, as long as they live: one event may be long, and looked at for many. */
+const texts = new WeakMap<object, string>()
+
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const known = texts.get(value) ?? JSON.stringify(value)
+  texts.set(value, known)
+  return known
 }
 
 /** At commas that stand neither in quotes nor in parentheses. */

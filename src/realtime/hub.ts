@@ -31,9 +31,19 @@ export class Hub {
     const all = this.#watchers.get(event.account_id)
     if (!near && !all) return
     const frames = new Frames(event)
+    const failures: unknown[] = []
     for (const watchers of [near, all]) {
-      // a place is a text a subscriber may have chosen: the account is what decides
-      for (const watcher of watchers ?? []) if (watcher.account_id === event.account_id) watcher.hear(frames)
+      for (const watcher of watchers ?? []) {
+        // a place is a text a subscriber may have chosen: the account is what decides
+        if (watcher.account_id !== event.account_id) continue
+        try {
+          watcher.hear(frames)
+        } catch (error) {
+          failures.push(error)
+        }
+      }
     }
+    // one's failure keeps the event from nobody else; the log of events tells it
+    if (failures.length > 0) throw new AggregateError(failures, 'Sockets could not be told.')
   }
 }

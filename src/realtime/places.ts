@@ -1,3 +1,4 @@
+import { iso } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { TimestampInput } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
@@ -42,10 +43,13 @@ export async function placeOf(events: EventLog, accountId: string, since: string
   return { seq: await placeAt(events, early), condition: sql`created_at >= ${time.data}` }
 }
 
-/** The newest event that the condition selects up to `end`: what to resume after if nothing comes. Null when it is long past. */
-export async function markerAt(events: EventLog, end: number, condition: Sql): Promise<string | null> {
-  const range = sql`${condition} AND seq > ${end - lookBack} AND seq <= ${end}`
-  return (await events.last(range))?.id ?? null
+/**
+ * What to resume after if nothing comes: the newest event that the condition selects up to `end`, or, when that is long past, the time of
+ * the newest event of all.
+ */
+export async function markerAt(events: EventLog, end: number, condition: Sql): Promise<string> {
+  const near = await events.last(sql`${condition} AND seq > ${end - lookBack} AND seq <= ${end}`)
+  return near?.id ?? (await events.mark(end))?.created_at ?? iso(0)
 }
 
 /** The last place before a time. By halves: no index orders all events by time, but the log nearly is. */

@@ -29,7 +29,7 @@ const backlog = 1024 * 1024
 /** Octets that may wait before what is sent from the store pauses. */
 const pause = 256 * 1024
 
-/** Frames a client may send: at once, and a second. */
+/** Frames a client may send, pings and pongs too: at once, and a second. */
 const frames = { burst: 200, perSecond: 20 }
 
 const server = new WebSocketServer({
@@ -134,21 +134,22 @@ export class Socket {
   }
 
   #listen(session: Session): void {
-    const heard = (): void => {
+    const count = (): boolean => {
+      const waited = Math.max(0, this.#now() - this.heardAt)
       this.heardAt = this.#now()
       this.askedAt = undefined
+      if (!this.open) return false
+      this.#tokens = Math.min(frames.burst, this.#tokens + (waited * frames.perSecond) / 1000) - 1
+      if (this.#tokens < 0) session.hurried()
+      return this.#tokens >= 0
     }
     // what a client does wrong on the wire is answered by the library's close code
     this.#webSocket.on('error', () => undefined)
-    this.#webSocket.on('pong', heard)
-    this.#webSocket.on('ping', heard)
+    this.#webSocket.on('pong', count)
+    this.#webSocket.on('ping', count)
     this.#webSocket.on('message', (data: Buffer, binary) => {
-      const waited = this.#now() - this.heardAt
-      heard()
-      if (!this.open) return
-      this.#tokens = Math.min(frames.burst, this.#tokens + (Math.max(0, waited) * frames.perSecond) / 1000) - 1
-      if (this.#tokens < 0) session.hurried()
-      else if (binary) session.binary()
+      if (!count()) return
+      if (binary) session.binary()
       else this.#receive(session, data.toString())
     })
     this.#webSocket.on('close', () => {

@@ -37,8 +37,8 @@ const heartbeat = { ask: 25_000, patience: 35_000 }
 /** The longest life of what was joined, without a fresh token. */
 const day = 24 * 60 * 60 * 1000
 
-/** How long a client may stay that has not shown a good token, and how many such one address may have. */
-const strangers = { patience: 30_000, most: 20 }
+/** How long a client may stay that has not shown a good token, and how many such one address, and which part of the box, may have. */
+const strangers = { patience: 30_000, most: 20, share: 0.2 }
 
 /** Every open socket: how many there may be, and when one has to go. */
 export class Sockets {
@@ -46,6 +46,7 @@ export class Sockets {
   readonly #clock: Clock
   readonly #guests = new Map<Socket, Guest>()
   readonly #held = new Map<string, number>()
+  #strangers = 0
   readonly #events: SocketEvents
   #limits: SocketLimits
   #timer: NodeJS.Timeout | undefined
@@ -100,7 +101,11 @@ export class Sockets {
     for (const guest of this.#guests.values()) {
       for (const grant of guest.grants) {
         if (grant.key_id !== keyId) continue
-        grant.until = await this.#access.until(grant)
+        grant.until = await this.#access.until(grant).catch((error: unknown) => {
+          // a key that was changed and cannot be read again opens nothing
+          this.#events.failed(error)
+          return 0
+        })
         this.#requireGood(guest)
       }
     }
@@ -142,17 +147,22 @@ export class Sockets {
   }
 
   #requireRoom(holder: string): void {
+    if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * strangers.share)) {
+      throw full('This box has as many sockets open without a token as it may')
+    }
     const most = isAddress(holder) ? strangers.most : this.#limits.max_sockets_per_key
     if ((this.#held.get(holder) ?? 0) >= most) throw full(`There may be ${most} sockets open with one key`)
   }
 
   #add(socket: Socket, holder: string): void {
     socket.holders.add(holder)
+    if (isAddress(holder)) this.#strangers += 1
     this.#held.set(holder, (this.#held.get(holder) ?? 0) + 1)
   }
 
   #take(socket: Socket, holder: string): void {
     socket.holders.delete(holder)
+    if (isAddress(holder)) this.#strangers -= 1
     const left = this.#held.get(holder)! - 1
     if (left > 0) this.#held.set(holder, left)
     else this.#held.delete(holder)

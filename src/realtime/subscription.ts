@@ -10,7 +10,7 @@ import { endOf, markerAt, placeOf } from './places.ts'
 import type { Place } from './places.ts'
 import type { Socket } from './socket.ts'
 
-/** Events held at once for a socket, which may be large, and places of the log looked through at once: a long read stops everybody. */
+/** Events sent before others get their turn, and places of the log looked through at once: a long read stops everybody. */
 const page = 8
 const stretch = 10_000
 
@@ -20,6 +20,14 @@ export interface Subject {
   /** Null for all identities of the account. */
   identity_id: string | null
   types: ReadonlySet<string>
+}
+
+let turns = Promise.resolve()
+
+/** The store answers at once: in one turn of the event loop only one of all who catch up may look, and everybody else has the rest. */
+function turn(): Promise<void> {
+  turns = turns.then(() => setImmediate())
+  return turns
 }
 
 /**
@@ -50,7 +58,7 @@ export class Subscription implements Watcher {
   }
 
   /** Finds its place; answers the event (or time) after which it hears everything. `read` must follow. Throws Fault for a bad `since`. */
-  async place(since: string | undefined): Promise<{ since: string | null; place: Place }> {
+  async place(since: string | undefined): Promise<{ since: string; place: Place }> {
     if (since !== undefined) return { since, place: await placeOf(this.#events, this.account_id, since) }
     const seq = await endOf(this.#events)
     return { since: await markerAt(this.#events, seq, this.#whose()), place: { seq, condition: sql`1 = 1` } }
@@ -64,11 +72,10 @@ export class Subscription implements Watcher {
     for (let last = end; low < last && this.#wanted; last = Math.max(end, this.#newest)) {
       const high = Math.min(low + stretch, last)
       const wanted = sql`${this.#whose()} AND ${ofTypes([...this.#types])} AND ${condition} AND seq <= ${high}`
-      const found = await this.#events.after(low, page, wanted)
-      for (const event of found) if (this.#wanted) await this.#socket.sendPaced(new Frames(event).plain(this.channel))
-      low = found.length < page ? high : found.at(-1)!.seq
-      // the store answers at once: others get their turn here
-      await setImmediate()
+      const found = await this.#events.places(low, page, wanted)
+      for (const place of found) await this.#sendStored(place)
+      low = found.length < page ? high : found.at(-1)!
+      await turn()
     }
     this.#position = low
     this.#live = true
@@ -92,6 +99,17 @@ export class Subscription implements Watcher {
   end(): void {
     this.#over = true
     this.#stop()
+  }
+
+  /** One at a time, and only the frame is held while the client reads: both may be large, and the client slow. */
+  async #sendStored(seq: number): Promise<void> {
+    const frame = this.#wanted ? await this.#stored(seq) : undefined
+    if (frame) await this.#socket.sendPaced(frame)
+  }
+
+  async #stored(seq: number): Promise<Buffer | undefined> {
+    const event = await this.#events.at(seq)
+    return event && new Frames(event).plain(this.channel)
   }
 
   get #wanted(): boolean {

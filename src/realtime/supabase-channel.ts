@@ -1,3 +1,4 @@
+import { Fault } from '../core/fault.ts'
 import type { Grant } from './access.ts'
 import type { Binding } from './bindings.ts'
 import type { Frames } from './frames.ts'
@@ -5,28 +6,46 @@ import type { Hub, Watcher } from './hub.ts'
 import { channelNames } from './model.ts'
 import type { Reference } from './phoenix.ts'
 
+interface Joined {
+  topic: string
+  joinRef: Reference
+  token: string
+  grant: Grant
+  bindings: readonly Binding[]
+}
+
 /** A topic somebody joined: which rows it hears, and under which token. */
 export class SupabaseChannel implements Watcher {
   readonly topic: string
   readonly joinRef: Reference
   readonly account_id: string
   readonly bindings: readonly Binding[]
+  token: string
   grant: Grant
+  readonly #hub: Hub
   readonly #push: (ids: number[], row: string) => void
-  readonly #stops: (() => void)[]
+  #stops: (() => void)[] = []
 
-  constructor(
-    hub: Hub,
-    joined: { topic: string; joinRef: Reference; grant: Grant; bindings: readonly Binding[] },
-    push: (ids: number[], row: string) => void,
-  ) {
+  constructor(hub: Hub, joined: Joined, push: (ids: number[], row: string) => void) {
     this.topic = joined.topic
     this.joinRef = joined.joinRef
+    this.token = joined.token
     this.grant = joined.grant
     this.account_id = joined.grant.account_id
     this.bindings = joined.bindings
+    this.#hub = hub
     this.#push = push
-    this.#stops = placesOf(this.grant, this.bindings).map((place) => hub.watch(place, this))
+    this.#watch()
+  }
+
+  /** Goes on under a fresh token. Throws Fault forbidden when that does not open a table that was asked for by name. */
+  renew(token: string, grant: Grant): void {
+    const lost = this.bindings.flatMap(({ tables }) => tables).find((table) => !grant.channels.has(table))
+    if (lost !== undefined) throw new Fault('forbidden', `The fresh token does not open the table ${lost}.`)
+    this.token = token
+    this.grant = grant
+    this.end()
+    this.#watch()
   }
 
   hear(frames: Frames): void {
@@ -38,7 +57,7 @@ export class SupabaseChannel implements Watcher {
       const change = frames.change(table)
       const heard = this.bindings.filter(
         ({ tables, hears, filter }) =>
-          tables.includes(table) && hears(change) && (!filter || filter.passes(frames.record(table))),
+          (tables.length === 0 || tables.includes(table)) && hears(change) && (!filter || filter.passes(frames.record(table))),
       )
       if (heard.length > 0)
         this.#push(
@@ -50,6 +69,10 @@ export class SupabaseChannel implements Watcher {
 
   end(): void {
     for (const stop of this.#stops) stop()
+  }
+
+  #watch(): void {
+    this.#stops = placesOf(this.grant, this.bindings).map((place) => this.#hub.watch(place, this))
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Access, Grant } from './access.ts'
 import { readBindings } from './bindings.ts'
+import type { Binding } from './bindings.ts'
 import type { Hub } from './hub.ts'
 import { readFrame, writeFrame } from './phoenix.ts'
 import type { PhoenixFrame, Version } from './phoenix.ts'
@@ -26,22 +27,22 @@ export class SupabaseSession implements Guest {
   readonly #version: Version
   readonly #apikey: string
   readonly #channels = new Map<string, SupabaseChannel>()
-  /** What the `apikey` of the address granted, if that is a token. */
-  readonly #first: Grant | undefined
+  /** What was granted last: by the `apikey` of the address, by a join, by a refresh. It keeps the socket while no channel does. */
+  #latest: Grant | undefined
   #lastId = 1000
 
   constructor(socket: Socket, opened: { version: Version; apikey: string; grant: Grant | undefined }, parts: SupabaseParts) {
     this.socket = socket
     this.#version = opened.version
     this.#apikey = opened.apikey
-    this.#first = opened.grant
+    this.#latest = opened.grant
     this.#parts = parts
     this.shownAt = parts.clock.now()
   }
 
   get grants(): Grant[] {
     const joined = [...this.#channels.values()].map(({ grant }) => grant)
-    return this.#first ? [this.#first, ...joined] : joined
+    return joined.length === 0 && this.#latest ? [this.#latest] : joined
   }
 
   async receive(text: string): Promise<void> {
@@ -78,15 +79,15 @@ export class SupabaseSession implements Guest {
   async #join(frame: PhoenixFrame): Promise<void> {
     const { topic, payload } = frame
     try {
-      const grant = await this.#parts.access.open(tokenOf(payload) ?? this.#apikey)
+      const token = tokenOf(payload) ?? this.#apikey
+      const grant = await this.#parts.access.open(token)
       if (!this.socket.open) return
       this.#close(topic)
       if (this.#channels.size >= mostSubscriptions) throw new Fault('rate_limited', 'A socket holds at most 100 channels.')
-      const bindings = readBindings(payload, grant, mostSubscriptions - this.#bound(), () => (this.#lastId += 1))
-      this.#parts.hold(this.socket, grant.key_id)
-      this.shownAt = this.#parts.clock.now()
+      const bindings = readBindings(payload, grant, this.#held(), () => (this.#lastId += 1))
+      this.#show(grant)
       const joinRef = frame.join_ref ?? frame.ref
-      const channel = new SupabaseChannel(this.#parts.hub, { topic, joinRef, grant, bindings }, (ids, row) =>
+      const channel = new SupabaseChannel(this.#parts.hub, { topic, joinRef, token, grant, bindings }, (ids, row) =>
         this.#send({ topic, event: 'postgres_changes', payload: `{"ids":${JSON.stringify(ids)},"data":${row}}` }),
       )
       this.#channels.set(topic, channel)
@@ -103,23 +104,30 @@ export class SupabaseSession implements Guest {
     this.#close(frame.topic)
   }
 
-  /** A fresh token is taken over in silence; a bad one ends the channel. */
+  /** A fresh token is taken over in silence, the one it has is nothing new; a bad one, or one that opens less, ends the channel. */
   async #refresh({ topic, payload }: PhoenixFrame): Promise<void> {
     const token = tokenOf(payload)
     const channel = this.#channels.get(topic)
-    if (token === undefined || !channel) return
+    if (!channel || token === undefined || token === channel.token) return
     try {
       const grant = await this.#parts.access.open(token)
       if (this.#channels.get(topic) !== channel || !this.socket.open) return
       if (grant.account_id !== channel.account_id) throw new Fault('forbidden', 'The token belongs to another account.')
-      this.#parts.hold(this.socket, grant.key_id)
-      channel.grant = grant
-      this.shownAt = this.#parts.clock.now()
+      this.#show(grant)
+      channel.renew(token, grant)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
+      // supabase-js falls back to it with a heartbeat, whatever it was given since: no reason to end what was joined
+      if (token === this.#apikey) return
       this.#system(topic, 'error', 'system', reasonOf(error), channel.joinRef)
       this.#close(topic)
     }
+  }
+
+  #show(grant: Grant): void {
+    this.#parts.hold(this.socket, grant.key_id)
+    this.#latest = grant
+    this.shownAt = this.#parts.clock.now()
   }
 
   #close(topic: string): void {
@@ -130,10 +138,8 @@ export class SupabaseSession implements Guest {
     this.#send({ join_ref: channel.joinRef, ref: channel.joinRef, topic, event: 'phx_close', payload: '{}' })
   }
 
-  #bound(): number {
-    let count = 0
-    for (const { bindings } of this.#channels.values()) count += bindings.length
-    return count
+  #held(): Binding[] {
+    return [...this.#channels.values()].flatMap(({ bindings }) => bindings)
   }
 
   #malformed(message: string): void {

@@ -69,11 +69,11 @@ export class Waiting {
     try {
       const found = (await this.#stored(identityId, search)) ?? (await search.next(filter.timeout * 1000, signal))
       await this.#requireStill(caller, identityId, found)
-      if (found) return this.#answer(key, found)
+      if (found) return this.#answer(key, found, signal)
       // read before the last look: what is committed by now is either given, or comes after the place we name
       const last = await this.#events.last(sql`identity_id = ${identityId}`)
       const missed = await this.#stored(identityId, search)
-      return missed ? this.#answer(key, missed) : nothing(goOn(filter.since, start, last))
+      return missed ? this.#answer(key, missed, signal) : nothing(goOn(filter.since, start, last))
     } finally {
       stop()
     }
@@ -108,14 +108,19 @@ export class Waiting {
     if (found?.type === 'identity.deleted') await this.#identities.row(caller, identityId)
   }
 
-  #answer(key: string, event: Event): WaitAnswer {
+  #answer(key: string, event: Event, signal: AbortSignal): WaitAnswer {
+    // who has hung up was given nothing
+    if (!signal.aborted) this.#note(key, event)
+    const item = { ...(event.data as Email), type: 'email' as const }
+    return { timed_out: false, since: event.id, item, codes: item.codes, links: item.links }
+  }
+
+  #note(key: string, event: Event): void {
     const now = this.#clock.now()
     const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
     this.#given.delete(key)
     if (this.#given.size >= remembered) this.#given.delete(this.#given.keys().next().value!)
     this.#given.set(key, new Map([...given, [event.seq, now]]))
-    const item = { ...(event.data as Email), type: 'email' as const }
-    return { timed_out: false, since: event.id, item, codes: item.codes, links: item.links }
   }
 
   #listen(identityId: string, listener: (event: Event) => void): () => void {
@@ -129,7 +134,11 @@ export class Waiting {
 }
 
 /** Where the next wait begins: after the newest event, unless what was asked for lies later. */
-function goOn(since: string | undefined, start: number, last: Event | undefined): string | null {
+function goOn(
+  since: string | undefined,
+  start: number,
+  last: Pick<Event, 'seq' | 'id' | 'created_at'> | undefined,
+): string | null {
   if (since === undefined || !last) return since ?? last?.id ?? null
   const later = last.seq > start && (since.startsWith('evt_') || last.created_at >= since)
   return later ? last.id : since

@@ -53,6 +53,7 @@ export class WebhookCourier implements Courier<Load> {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.events.onRedaction(() => this.#bodies.clear())
   }
 
   async deliver(load: Load, _attempt: number, signal: AbortSignal): Promise<string> {

@@ -3,7 +3,7 @@ import type { Log } from '../core/log.ts'
 import type { Scope } from '../core/scopes.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Event } from '../events/model.ts'
+import type { Happening } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
 import { sql } from '../store/database.ts'
 import type { Transaction } from '../store/database.ts'
@@ -21,12 +21,15 @@ interface Parts {
 }
 
 /** A webhook that listens, as one batch of events needs it. */
-interface Listening extends Pick<WebhookRow, 'id' | 'identity_id' | 'after_seq'> {
+interface Listening extends Pick<WebhookRow, 'seq' | 'id' | 'identity_id' | 'after_seq'> {
   heard: Set<string>
 }
 
-/** Deliveries written in one transaction, beyond those of the event that reaches it: it must not hold the event loop. */
+/** Deliveries written in one transaction: it must not hold the event loop. */
 const enough = 500
+
+/** The bookmark within an event that more webhooks hear than that: the last one that has its delivery, 0 between events. */
+const within = 'webhooks, within an event'
 
 /** Follows the log: one delivery for each webhook that asked for an event and may see it, in the transaction of the bookmark. */
 export class Fanout {
@@ -46,10 +49,11 @@ export class Fanout {
     await this.#stop?.()
   }
 
-  async #spread(tx: Transaction, batch: Event[]): Promise<number> {
+  async #spread(tx: Transaction, batch: Happening[]): Promise<number> {
     const { queue } = this.#parts
     const accounts = new Map<string, Listening[]>()
     let written = 0
+    let reached = await this.#reached(tx)
     for (const [index, event] of batch.entries()) {
       if (event.type === identityDeleted.name) {
         await this.#silence(tx, event)
@@ -60,38 +64,51 @@ export class Fanout {
       const listening = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
       accounts.set(event.account_id, listening)
       for (const webhook of listening) {
-        if (!wants(webhook, event)) continue
+        if (webhook.seq <= reached || !wants(webhook, event)) continue
         const load: Load = { webhook_id: webhook.id, event_id: event.id, event: event.type }
         await queue.enqueue(tx, { kind, lane: webhook.id, load })
         written += 1
+        if (written >= enough) {
+          await this.#reach(tx, webhook.seq)
+          return index
+        }
       }
-      if (written >= enough) return index + 1
+      if (reached > 0) await this.#reach(tx, 0)
+      reached = 0
     }
     return batch.length
   }
 
+  async #reached(tx: Transaction): Promise<number> {
+    return (await tx.get<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name = ${within}`))?.seq ?? 0
+  }
+
+  async #reach(tx: Transaction, seq: number): Promise<void> {
+    await tx.run(sql`INSERT INTO bookmarks (name, seq) VALUES (${within}, ${seq}) ON CONFLICT DO UPDATE SET seq = excluded.seq`)
+  }
+
   async #listening(tx: Transaction, accountId: string): Promise<Listening[]> {
-    const rows = await tx.all<Pick<WebhookRow, 'id' | 'identity_id' | 'events' | 'scopes' | 'after_seq'>>(
-      sql`SELECT id, identity_id, events, scopes, after_seq FROM webhooks WHERE account_id = ${accountId} AND active = 1 ORDER BY seq`,
+    const rows = await tx.all<Pick<WebhookRow, 'seq' | 'id' | 'identity_id' | 'events' | 'scopes' | 'after_seq'>>(
+      sql`SELECT seq, id, identity_id, events, scopes, after_seq FROM webhooks WHERE account_id = ${accountId} AND active = 1 ORDER BY seq`,
     )
     // most are alike
     const sets = new Map<string, Set<string>>()
-    return rows.map(({ id, identity_id, events, scopes, after_seq }) => {
+    return rows.map(({ events, scopes, ...row }) => {
       const key = `${events} ${scopes}`
       const heard =
         sets.get(key) ?? this.#parts.names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
       sets.set(key, heard)
-      return { id, identity_id, after_seq, heard }
+      return { ...row, heard }
     })
   }
 
-  async #silence(tx: Transaction, event: Event): Promise<void> {
+  async #silence(tx: Transaction, event: Happening): Promise<void> {
     const { events, clock } = this.#parts
     const rows = await tx.all<WebhookRow>(sql`SELECT * FROM webhooks WHERE identity_id = ${event.identity_id} AND active = 1`)
     for (const row of rows) await disable(tx, events, clock.now(), row, 'identity_deleted')
   }
 }
 
-function wants({ identity_id, after_seq, heard }: Listening, event: Event): boolean {
+function wants({ identity_id, after_seq, heard }: Listening, event: Happening): boolean {
   return event.seq > after_seq && heard.has(event.type) && (identity_id === null || identity_id === event.identity_id)
 }

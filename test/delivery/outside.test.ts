@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { createServer } from 'node:https'
+import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Outside } from '../../src/delivery/outside.ts'
 import { certificate } from '../../src/mail/certificate.ts'
 import { folder } from '../support/folder.ts'
@@ -61,6 +62,54 @@ test('a huge answer is read no further than needed, and nothing is unpacked', as
   const answer = await post(sink.url, hello())
   expect(answer).toMatchObject({ status: 200, body: 'x'.repeat(1024) })
   expect(sent).toBeLessThan(64 * 1024 * 1024)
+})
+
+test.each([
+  ['interim answers', '', 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n'],
+  ['a reason', 'HTTP/1.1 200 ', 'because '],
+  ['headers', 'HTTP/1.1 200 OK\r\n', 'X-Again: and again\r\n'],
+  ['chunk extensions', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;', 'again=and-again;'],
+  ['trailers', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n', 'X-Again: and again\r\n'],
+])('who never comes to an end with %s is cut off, long before the deadline', async (_what, beginning, part) => {
+  const { post } = await near()
+  let sent = 0
+  const server = createTcpServer((socket) => {
+    const more = (): void => {
+      while (!socket.destroyed && sent < 512 * 1024 * 1024) {
+        sent += 65_536
+        if (!socket.write(part.repeat(Math.ceil(65_536 / part.length)))) return void socket.once('drain', more)
+      }
+    }
+    socket.on('error', () => undefined)
+    socket.once('data', () => {
+      socket.write(beginning)
+      more()
+    })
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await expect(post(`http://127.0.0.1:${port}/`, hello(60_000))).rejects.toThrow(/too much|Headers Overflow/)
+  expect(sent).toBeLessThan(64 * 1024 * 1024)
+})
+
+test('what a connection may carry is counted anew for each answer', async () => {
+  const { sink, post } = await near()
+  sink.behaviour = says(200, {}, 'x'.repeat(60_000))
+  for (let count = 0; count < 30; count += 1) expect((await post(sink.url, hello())).status).toBe(200)
+  expect(sink.connections).toBeLessThan(5)
+})
+
+test('no proxy is used, whatever the environment says', async () => {
+  const { sink, post } = await near()
+  const proxy = await WebhookSink.start()
+  for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY']) vi.stubEnv(name, proxy.url)
+  vi.stubEnv('NODE_USE_ENV_PROXY', '1')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { post: fresh } = await near()
+  for (const through of [post, fresh]) expect((await through(sink.url, hello())).status).toBe(200)
+  expect(sink.received).toHaveLength(2)
+  expect(proxy.connections).toBe(0)
 })
 
 test('who hangs, or drips, is given up at the deadline, and the reason says so', async () => {

@@ -73,6 +73,17 @@ const hang = (_parcel: Parcel, _attempt: number, signal: AbortSignal): Promise<s
     else signal.addEventListener('abort', cut)
   })
 
+/** Attempts that end well when their gate is opened. */
+function gated(): { gates: (() => void)[]; wait: (signal: AbortSignal) => Promise<string> } {
+  const gates: (() => void)[] = []
+  const wait = (signal: AbortSignal): Promise<string> =>
+    new Promise((resolve, reject) => {
+      gates.push(() => resolve('thanks'))
+      signal.addEventListener('abort', () => reject(new Error('cut')))
+    })
+  return { gates, wait }
+}
+
 const plan = async (query: ReturnType<typeof sql>): Promise<string> =>
   (await database.all<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${query}`)).map(({ detail }) => detail).join('\n')
 
@@ -189,9 +200,107 @@ test('hundreds of lanes that hang leave room for those that do not', async () =>
       await queue.enqueue(tx, { kind: 'parcel', lane: `dead ${count}`, load: { to: `dead ${count}`, text: 'x' } })
     }
   })
-  await expect.poll(() => runner.carried.length).toBe(129)
+  await expect.poll(() => runner.carried.length).toBe(65)
   for (let count = 0; count < 10; count += 1) await put(`good ${count}`, 'good')
   await expect.poll(() => runner.settled.length).toBe(11)
+})
+
+test('lanes that answer well but slowly share the room of those that fail: prompt ones find theirs', async () => {
+  const { gates, wait } = gated()
+  runner.act = async ({ to }, _attempt, signal) => (to === 'prompt' ? 'thanks' : wait(signal))
+  await queue.start()
+  await put('known', 'prompt')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  for (let count = 0; count < 100; count += 1) await put('first', `slow ${count}`)
+  await expect
+    .poll(() => {
+      clock.advance(10 * second)
+      for (const go of gates.splice(0)) go()
+      return runner.settled.length
+    })
+    .toBe(101)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 400; count += 1) {
+      const to = `slow ${count % 100}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'next' } })
+    }
+  })
+  await expect.poll(() => gates.length).toBe(96)
+  await put('now', 'prompt')
+  await expect.poll(() => runner.settled.at(-1)).toEqual(['now', 'done', 'thanks'])
+  expect(gates.length).toBe(96)
+})
+
+test('a new lane finds room however much the known ones have to do', async () => {
+  runner.act = async (parcel, attempt, signal) => (parcel.text === 'busy' ? hang(parcel, attempt, signal) : 'thanks')
+  await queue.start()
+  for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
+  await expect.poll(() => runner.settled.length).toBe(70)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 700; count += 1) {
+      const to = `busy ${count % 70}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'busy' } })
+    }
+  })
+  await expect.poll(() => runner.carried.length).toBeGreaterThan(300)
+  await put('hello', 'new')
+  await expect.poll(() => runner.settled.at(-1)).toEqual(['hello', 'done', 'thanks'])
+})
+
+test('lanes known to hang, however many, delay neither a new one nor one that failed once', async () => {
+  const hanging = new Map<string, () => void>()
+  let once = true
+  runner.act = async ({ to }, _attempt, signal) => {
+    if (to === 'hiccup' && once) throw new Later('one moment')
+    if (!to.startsWith('dead')) return 'thanks'
+    return new Promise((_resolve, reject) => {
+      hanging.set(to, () => reject(new Later('too late', hour)))
+      signal.addEventListener('abort', () => reject(new Error('cut')))
+    })
+  }
+  await queue.start()
+  const hiccup = await put('first', 'hiccup')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  for (let count = 0; count < 200; count += 1) await put('x', `dead ${count}`)
+  await expect
+    .poll(() => {
+      clock.advance(3 * second)
+      for (const end of hanging.values()) end()
+      return runner.settled.filter(([text]) => text === 'x').length
+    })
+    .toBe(200)
+  hanging.clear()
+  for (let count = 0; count < 200; count += 1) await put('y', `dead ${count}`)
+  await expect.poll(() => hanging.size).toBeGreaterThanOrEqual(96)
+  once = false
+  await database.transaction((tx) => queue.again(tx, hiccup))
+  await put('hello', 'new')
+  await expect.poll(() => runner.settled.filter(([, outcome]) => outcome === 'done').length).toBe(2)
+  expect(hanging.size).toBe(96)
+})
+
+test('lanes take turns: who waits longest is next, however much the others have to do', async () => {
+  const { gates, wait } = gated()
+  runner.act = async ({ text }, _attempt, signal) => (text === 'much' ? wait(signal) : 'thanks')
+  await queue.start()
+  for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
+  await put('first', 'late')
+  await expect.poll(() => runner.settled.length).toBe(71)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 7000; count += 1) {
+      const to = `busy ${count % 70}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'much' } })
+    }
+  })
+  await expect.poll(() => gates.length).toBeGreaterThanOrEqual(240)
+  const full = gates.length
+  clock.advance(1)
+  await put('at last', 'late')
+  clock.advance(1)
+  // each that ends makes room for one: those that waited before come first, but none of them a second time
+  for (const go of gates.splice(0, 60)) go()
+  await expect.poll(() => runner.settled.some(([text]) => text === 'at last')).toBe(true)
+  expect(gates.length).toBeLessThanOrEqual(full)
 })
 
 test('what a former run had under way is tried again, under the same id', async () => {
@@ -263,6 +372,23 @@ test('what ended a month ago is forgotten', async () => {
   await expect.poll(() => runner.settled.length).toBe(2)
   await queue.clear()
   expect(await database.all(sql`SELECT load FROM deliveries_queue`)).toEqual([{ load: '{"to":"there","text":"new"}' }])
+})
+
+test('what a clock that ran ahead has put off for years is tried once the clock is right', async () => {
+  runner.act = async ({ text }) => {
+    if (text === 'later') throw new Later('busy')
+    return 'thanks'
+  }
+  clock.advance(4 * 365 * 24 * hour)
+  await put('stranded')
+  clock.advance(-4 * 365 * 24 * hour)
+  await queue.start()
+  const later = await put('later', 'elsewhere')
+  await expect.poll(() => look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+  expect(runner.carried).toEqual(['later 1'])
+  await queue.clear()
+  await expect.poll(() => runner.carried).toEqual(['later 1', 'stranded 1'])
+  expect(await look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
 })
 
 test('looking for what is due walks an index, however much is deferred', async () => {

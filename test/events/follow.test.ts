@@ -34,10 +34,10 @@ function over(database: SqliteDatabase): Desk {
     events,
     database,
     add: (text) =>
-      database.transaction((tx) => events.append(tx, noted, { account_id: 'acct_1', identity_id: null, data: { text } })),
+      database.transaction((tx) => events.append(tx, noted, { account_id: 'acct_1', identity_id: text, data: { text } })),
     written: async () => (await database.all<{ text: string }>(sql`SELECT text FROM seen ORDER BY seq`)).map(({ text }) => text),
     write: async (tx, batch) => {
-      for (const { data } of batch) await tx.run(sql`INSERT INTO seen (text) VALUES (${(data as { text: string }).text})`)
+      for (const { identity_id } of batch) await tx.run(sql`INSERT INTO seen (text) VALUES (${identity_id})`)
     },
   }
 }
@@ -91,7 +91,7 @@ test('a reading that fails leaves nothing behind, is logged and tried again; the
     'reader',
     async (tx, batch) => {
       await write(tx, batch)
-      if (broken && batch.some(({ data }) => (data as { text: string }).text === '2')) throw new Error('cannot read 2')
+      if (broken && batch.some(({ identity_id }) => identity_id === '2')) throw new Error('cannot read 2')
     },
     log,
   )

@@ -13,6 +13,12 @@ type Row = ReturnType<typeof JSON.parse>
 interface Channel {
   on(type: 'postgres_changes', filter: object, callback: (payload: Row) => void): Channel
   subscribe(callback: (status: string, error?: Error) => void): unknown
+  unsubscribe(): unknown
+}
+
+interface Client {
+  channel(name: string): Channel
+  setAuth(token: string): unknown
 }
 
 /** Subscribes, and collects what comes. */
@@ -41,6 +47,7 @@ function follow(channel: Channel, filter: object) {
       wake()
     })
   return {
+    channel,
     rows,
     states,
     state: (wanted: string, times = 1) => reached(() => states.filter((state) => state.startsWith(wanted)).length >= times),
@@ -48,15 +55,15 @@ function follow(channel: Channel, filter: object) {
   }
 }
 
-async function realtime(kind: string, box: Appliance): Promise<{ channel(name: string): Channel }> {
-  const { token: text, supabase_url } = await token(box)
+async function realtime(kind: string, box: Appliance, wish: object = {}): Promise<Client> {
+  const { token: text, supabase_url } = await token(box, wish)
   const url = `${supabase_url.replace('http', 'ws')}/realtime/v1`
   const [name, vsn] = kind.split(' ')
   if (name === 'supabase-js') {
     const client = createClient(supabase_url, 'any-public-key', { auth: { persistSession: false } })
     await client.realtime.setAuth(text)
     onTestFinished(async () => void (await client.removeAllChannels()))
-    return client
+    return { channel: (topic) => client.channel(topic), setAuth: (fresh) => client.realtime.setAuth(fresh) }
   }
   const options = { params: { apikey: text }, ...(vsn === undefined ? {} : { vsn }) }
   if (name === 'old') {
@@ -88,6 +95,95 @@ test.each(clients)('%s subscribes and receives the rows of one identity', async 
   expect(mail.rows[0].new).toEqual(body.data[0].data)
   expect(events.rows.map((row) => row.new.data.subject)).toEqual(['For Bob', 'For Ada'])
   expect(events.rows[1].new).toEqual(body.data[0])
+})
+
+test.each(clients)('%s has several bindings on one channel, each with its own filter, event and callback', async (kind) => {
+  const box = await appliance()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  const client = await realtime(kind, box)
+  const filters: Record<string, string | undefined> = {
+    any: undefined,
+    ada: `identity_id=eq.${ada.id}`,
+    notAda: `identity_id=neq.${ada.id}`,
+    listed: `identity_id=in.(${bob.id},ident_x)`,
+    large: 'size=gt.2000',
+    small: 'size=lte.2000',
+    early: 'subject=lt.M',
+    late: 'subject=gte.M',
+    both: `identity_id=eq.${ada.id},size=lt.2000`,
+  }
+  const heard: string[] = []
+  let channel: Channel = client.channel('several')
+  const insert = { event: 'INSERT', schema: 'public', table: 'email_messages' }
+  for (const [name, filter] of Object.entries(filters)) {
+    const wish = filter === undefined ? insert : { ...insert, filter }
+    channel = channel.on('postgres_changes', wish, (row) => heard.push(`${name} ${row.new.subject}`))
+  }
+  channel.on('postgres_changes', { ...insert, event: 'UPDATE' }, () => heard.push('update'))
+  const all = follow(channel, { event: '*', schema: 'public' })
+  await all.state('SUBSCRIBED')
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Alpha' }, 'x\n') })
+  await deliver(box.smtp, { to: bob.email, raw: message({ Subject: 'Zulu' }, 'x\n'.repeat(2000)) })
+  await all.count(4)
+  expect(all.rows.map(({ table, eventType }) => `${eventType} ${table}`)).toEqual([
+    'INSERT agent_events',
+    'INSERT email_messages',
+    'INSERT agent_events',
+    'INSERT email_messages',
+  ])
+  const [alpha, zulu] = [
+    ['any', 'ada', 'small', 'early', 'both'],
+    ['any', 'notAda', 'listed', 'large', 'late'],
+  ]
+  expect(heard).toEqual([...alpha.map((name) => `${name} Alpha`), ...zulu.map((name) => `${name} Zulu`)])
+})
+
+test.each(clients)('%s gives a fresh token with setAuth, leaves, and joins the same topic again', async (kind) => {
+  const box = await appliance()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  const client = await realtime(kind, box, { identity_id: ada.id })
+  const wish = { event: '*', schema: 'public', table: 'agent_events' }
+  const events = follow(client.channel('events'), wish)
+  await events.state('SUBSCRIBED')
+  const fresh = await token(box, { identity_id: bob.id })
+  await client.setAuth(fresh.token)
+  const mail = async (subject: string): Promise<void> => {
+    for (const { email } of [ada, bob]) await deliver(box.smtp, { to: email, raw: message({ Subject: subject }, 'x\n') })
+  }
+  // the client sends it without waiting for anything
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  await mail('Fresh')
+  await events.count(1)
+  await events.channel.unsubscribe()
+  const again = follow(client.channel('events'), wish)
+  await again.state('SUBSCRIBED')
+  await mail('Again')
+  await again.count(1)
+  expect([...events.rows, ...again.rows].map((row) => `${row.new.identity_id} ${row.new.data.subject}`)).toEqual([
+    `${bob.id} Fresh`,
+    `${bob.id} Again`,
+  ])
+  expect(events.states).toEqual(['SUBSCRIBED', 'CLOSED'])
+})
+
+test('supabase-js, which falls back to its apikey with every heartbeat, keeps what it joined with a token', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const { token: text, supabase_url } = await token(box)
+  const beats: string[] = []
+  const client = createClient(supabase_url, 'any-public-key', {
+    auth: { persistSession: false },
+    realtime: { heartbeatIntervalMs: 100, heartbeatCallback: (status) => void beats.push(status) },
+  })
+  onTestFinished(async () => void (await client.removeAllChannels()))
+  await client.realtime.setAuth(text)
+  const events = follow(client.channel('events'), { event: '*', schema: 'public', table: 'agent_events' })
+  await events.state('SUBSCRIBED')
+  await client.realtime.setAuth((await token(box)).token)
+  await expect.poll(() => beats.filter((status) => status === 'ok').length, { timeout: 20_000 }).toBeGreaterThan(5)
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Still here' }, 'x\n') })
+  await events.count(1)
+  expect(events.states).toEqual(['SUBSCRIBED'])
 })
 
 test('a bad token is told, and the client comes by itself once it has a good one', async () => {

@@ -1,62 +1,8 @@
-import { once } from 'node:events'
-import { connect as connectTcp } from 'node:net'
-import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import type { Clock } from '../../src/core/clock.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
-import { connect, identity, live, token } from '../support/live.ts'
-
-/** The status and error of a handshake that is refused. */
-async function refusal(url: string, headers: Record<string, string> = {}): Promise<{ status: number; error: { code: string } }> {
-  const { hostname, port, pathname, search } = new URL(url)
-  const socket = connectTcp(Number(port), hostname)
-  const fields = {
-    Host: `${hostname}:${port}`,
-    Upgrade: 'websocket',
-    Connection: 'Upgrade, close',
-    'Sec-WebSocket-Version': '13',
-    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    ...headers,
-  }
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`GET ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`)
-  let answer = ''
-  socket.setEncoding('utf8').on('data', (text: string) => (answer += text))
-  await Promise.race([once(socket, 'close'), once(socket, 'end')])
-  socket.destroy()
-  const [head, body] = answer.split('\r\n\r\n')
-  return { status: Number(head!.slice(9, 12)), error: (JSON.parse(body || '{"error":{}}') as { error: { code: string } }).error }
-}
-
-/** A client that opens a socket, and then neither asks nor answers. */
-async function silent(made: { token: string; url: string }): Promise<Socket> {
-  const { hostname, port, pathname } = new URL(made.url)
-  const socket = connectTcp(Number(port), hostname)
-  const handshake = [
-    'Upgrade: websocket',
-    'Connection: Upgrade',
-    'Sec-WebSocket-Version: 13',
-    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  ]
-  socket.write(`GET ${pathname}?token=${made.token} HTTP/1.1\r\nHost: ${hostname}\r\n${handshake.join('\r\n')}\r\n\r\n`)
-  await once(socket, 'data')
-  return socket.resume()
-}
-
-async function keyWith(box: Appliance, wish: object): Promise<{ id: string; key: string }> {
-  const { body } = await box.call('POST', '/v1/api-keys', wish)
-  return body as never
-}
-
-function movable(): Clock & { ahead: number } {
-  return {
-    ahead: 0,
-    now() {
-      return Date.now() + this.ahead
-    },
-  }
-}
+import { refusal } from '../support/handshake.ts'
+import { movable } from '../support/held-clock.ts'
+import { connect, identity, keyWith, live, token } from '../support/live.ts'
 
 test('a token says what it opens and where', async () => {
   const box = await appliance()
@@ -130,6 +76,24 @@ test('who has no good token is refused before the upgrade, in the shape of the A
   expect(await refusal(`${made.url}?token=${made.token}`)).toMatchObject({ status: 401, error: { code: 'token_expired' } })
 })
 
+test('no token is written to the log, however it was shown', async () => {
+  const box = await appliance()
+  const made = await token(box)
+  const supabase = `${made.url.replace('/v1/realtime', '/realtime/v1/websocket')}?vsn=2.0.0&apikey=`
+  const shown = [
+    await live(`${made.url}?token=${made.token}`),
+    await live(made.url, ['pillarbox.v1', made.token]),
+    await live(supabase + made.token),
+  ]
+  expect(shown.map(({ webSocket }) => webSocket.extensions)).toEqual(['', '', ''])
+  await refusal(`${made.url}?token=${made.token}x`)
+  await refusal(`${made.url}/nowhere?token=${made.token}`)
+  shown[0]!.say({ type: 'refresh', token: `${made.token}x` })
+  await shown[0]!.closed
+  expect(box.logged.filter((line) => line.includes('/v1/realtime'))).not.toEqual([])
+  expect(box.logged.filter((line) => line.includes(made.token.slice(0, 40)))).toEqual([])
+})
+
 test('every change of one character makes a token worthless', async () => {
   const box = await appliance()
   const made = await token(box)
@@ -187,106 +151,4 @@ test('a fresh token that opens less ends what it does not open', async () => {
   await deliver(box.smtp, { to: email, raw: message({ Subject: 'x' }, 'x\n') })
   await socket.until('event')
   expect(socket.frames.filter((frame) => frame.type === 'event')).toHaveLength(1)
-})
-
-test('sockets and tokens of a key end with it: revoked, rotated, expired', async () => {
-  const clock = movable()
-  const box = await appliance({}, clock)
-  const revoked = await keyWith(box, {})
-  const rotated = await keyWith(box, {})
-  const graced = await keyWith(box, {})
-  const expiring = await keyWith(box, { expires_at: new Date(clock.now() + 3600_000).toISOString() })
-  const sockets = await Promise.all([revoked, rotated, graced, expiring].map(({ key }) => connect(box, {}, key)))
-  const old = await Promise.all([revoked, rotated, graced, expiring].map(({ key }) => token(box, { expires_in: 3600 }, key)))
-  await box.call('DELETE', `/v1/api-keys/${revoked.id}`)
-  expect((await sockets[0]!.closed).code).toBe(4401)
-  await box.call('POST', `/v1/api-keys/${rotated.id}/rotate`)
-  expect((await sockets[1]!.closed).code).toBe(4401)
-  await box.call('POST', `/v1/api-keys/${graced.id}/rotate`, { grace_seconds: 600 })
-  await live(`${old[2]!.url}?token=${old[2]!.token}`)
-  clock.ahead = 601_000
-  expect((await sockets[2]!.closed).code).toBe(4401)
-  clock.ahead = 3601_000
-  expect((await sockets[3]!.closed).code).toBe(4401)
-  clock.ahead = 602_000
-  for (const { url, token: text } of old.slice(0, 3)) expect((await refusal(`${url}?token=${text}`)).status).toBe(401)
-})
-
-test('no event is heard after the key is revoked', async () => {
-  const box = await appliance()
-  const ada = await identity(box, 'Ada')
-  const { id, key } = await keyWith(box, {})
-  const socket = await connect(box, {}, key)
-  socket.say({ type: 'subscribe', channel: 'agent_events' })
-  await socket.until('subscribed')
-  await box.call('DELETE', `/v1/api-keys/${id}`)
-  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'x' }, 'x\n') })
-  await socket.closed
-  expect(socket.frames.map((frame) => frame.type)).toEqual(['subscribed'])
-})
-
-test('an identity that is deleted takes its sockets along; the account hears of it', async () => {
-  const box = await appliance()
-  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
-  const bound = await connect(box, { identity_id: ada.id })
-  const both = await connect(box)
-  for (const { id } of [ada, bob]) both.say({ type: 'subscribe', channel: 'agent_events', identity_id: id })
-  const all = await connect(box)
-  all.say({ type: 'subscribe', channel: 'agent_events' })
-  await Promise.all([both.until('subscribed', 2), all.until('subscribed')])
-  await box.call('DELETE', `/v1/identities/${ada.id}`)
-  expect((await bound.closed).code).toBe(4410)
-  expect((await both.until('error'))[0]).toMatchObject({ code: 'identity_deleted', identity_id: ada.id })
-  expect((await both.until('event'))[0].event).toMatchObject({ type: 'identity.deleted', identity_id: ada.id })
-  await all.until('event')
-  await box.call('DELETE', `/v1/identities/${bob.id}`)
-  expect((await both.closed).code).toBe(4410)
-  await all.until('event', 2)
-})
-
-test('there are only so many sockets, for a key and in all', async () => {
-  const box = await appliance({ PILLARBOX_REALTIME__MAX_SOCKETS: '3', PILLARBOX_REALTIME__MAX_SOCKETS_PER_KEY: '2' })
-  const first = await connect(box)
-  await connect(box)
-  const made = await token(box)
-  expect(await refusal(`${made.url}?token=${made.token}`)).toMatchObject({ status: 429, error: { code: 'too_many_sockets' } })
-  first.webSocket.close()
-  await first.closed
-  await connect(box)
-  const other = await keyWith(box, {})
-  await connect(box, {}, other.key)
-  const more = await token(box, {}, other.key)
-  expect(await refusal(`${more.url}?token=${more.token}`)).toMatchObject({ status: 429 })
-})
-
-test('a client that is silent is asked, and cut when it does not answer; a day is the longest life', async () => {
-  const clock = movable()
-  const box = await appliance({}, clock)
-  const socket = await connect(box)
-  const mute = await silent(await token(box))
-  clock.ahead += 26_000
-  await once(socket.webSocket, 'ping')
-  await new Promise((resolve) => setTimeout(resolve, 100))
-  clock.ahead += 36_000
-  await once(mute, 'close')
-  socket.say({ type: 'ping' })
-  await socket.until('pong')
-  clock.ahead += 24 * 3600_000
-  expect((await socket.closed).code).toBe(4401)
-})
-
-test('sockets are no connections: as many calls as ever go beside them', async () => {
-  const box = await appliance({ PILLARBOX_HTTP__MAX_CONNECTIONS: '4', PILLARBOX_REALTIME__MAX_SOCKETS_PER_KEY: '30' })
-  const made = await token(box)
-  for (let index = 0; index < 12; index += 1) await live(`${made.url}?token=${made.token}`)
-  expect((await box.call('GET', '/v1/identities')).status).toBe(200)
-})
-
-test('a stop does not wait for ever for a client that does not answer the goodbye', async () => {
-  const box = await appliance()
-  const mute = await silent(await token(box))
-  const closed = once(mute, 'close')
-  await box.restart()
-  await closed
-  expect((await box.call('GET', '/healthz')).status).toBe(200)
 })

@@ -111,3 +111,22 @@ test('a pattern made to be slow is not', () => {
   const filter = readFilter('subject=match.^(a+)+$,subject=match.(a*)*b')
   expect(filter.passes({ subject: `${'a'.repeat(100_000)}!` })).toBe(false)
 })
+
+test.each(['(a?){1000}', '((a{30}){30})', '(a?){600}$', '[ab]{501}', '\\Q[\\E(a?){400}(b?){400}]', 'x'.repeat(501)])(
+  'a pattern that is a long program, %s, is refused',
+  (pattern) => {
+    expect(() => readFilter(`subject=match.${pattern}`)).toThrow('500 steps')
+  },
+)
+
+test('many patterns together are refused like a long one', () => {
+  const conditions = Array.from({ length: 10 }, () => 'subject=match.(a?){30}$')
+  expect(() => readFilter(conditions.join(','))).toThrow('500 steps')
+  expect(readFilter(conditions.slice(0, 2).join(',')).steps).toBeGreaterThan(60)
+})
+
+test('patterns of ordinary size are taken as they are', () => {
+  for (const pattern of ['^[A-Z]{2}-\\d{6}$', '\\bcode: (\\d{6}|[[:upper:]]{8})\\b', '(invoice|receipt){3}', '\\x{41}+']) {
+    expect(readFilter(`subject=match.${pattern}`).steps).toBeGreaterThan(0)
+  }
+})

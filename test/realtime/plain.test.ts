@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { connect, identity, live, token } from '../support/live.ts'
@@ -49,6 +52,31 @@ test('a subscriber that comes back with since gets what it missed, once and in o
   const third = await connect(box, { identity_id: ada.id })
   third.say({ type: 'subscribe', channel: 'email_messages', since: heard[77].event.id })
   expect((await third.until('event', 2)).map(({ event }) => event.data.subject)).toEqual(['Number 78', 'Number 79'])
+})
+
+test('who subscribes where nothing ever happened, or not for long, is told a since that misses nothing', async () => {
+  const box = await appliance()
+  const first = await connect(box)
+  first.say({ type: 'subscribe', channel: 'agent_events' })
+  const [{ since }] = await first.until('subscribed')
+  first.webSocket.terminate()
+  const ada = await identity(box, 'Ada')
+  const second = await connect(box)
+  second.say({ type: 'subscribe', channel: 'agent_events', since })
+  expect((await second.until('event'))[0].event).toMatchObject({ type: 'identity.created', identity_id: ada.id })
+
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'))
+  database.exec(`WITH RECURSIVE many (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM many WHERE number < 10001)
+    INSERT INTO events (id, type, account_id, identity_id, created_at, data)
+    SELECT 'evt_' || number, 'identity.updated', 'acct_other', NULL, '${new Date().toISOString()}', '{}' FROM many`)
+  database.close()
+  second.say({ type: 'subscribe', channel: 'agent_events', identity_id: ada.id })
+  const [, quiet] = await second.until('subscribed', 2)
+  second.webSocket.terminate()
+  await box.call('PATCH', `/v1/identities/${ada.id}`, { name: 'Ada L' })
+  const third = await connect(box)
+  third.say({ type: 'subscribe', channel: 'agent_events', identity_id: ada.id, since: quiet.since })
+  expect((await third.until('event')).map(({ event }) => event.type)).toEqual(['identity.updated'])
 })
 
 test('since takes a time, for one identity and for the account', async () => {
@@ -147,6 +175,25 @@ test('binary, oversize, crumbled and too many frames end the socket, each with i
   expect((await crumbled.closed).code).toBe(1008)
   const hurried = await connect(box)
   for (let index = 0; index < 300; index += 1) hurried.say({ type: 'ping' })
+  expect((await hurried.closed).code).toBe(4429)
+})
+
+test('pings count as frames, and use up no more than frames do', async () => {
+  const clock = { ahead: 0, now: () => Date.now() + clock.ahead }
+  const box = await appliance({}, clock)
+  const patient = await connect(box)
+  for (let index = 0; index < 190; index += 1) patient.say({ type: 'ping' })
+  await patient.until('pong', 190)
+  clock.ahead += 5000
+  patient.webSocket.ping()
+  await once(patient.webSocket, 'pong')
+  for (let index = 0; index < 90; index += 1) patient.say({ type: 'ping' })
+  await patient.until('pong', 280)
+  const hurried = await connect(box)
+  for (let index = 0; index < 300; index += 1) {
+    hurried.webSocket.pong()
+    if (index % 20 === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
   expect((await hurried.closed).code).toBe(4429)
 })
 

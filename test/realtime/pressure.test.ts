@@ -1,4 +1,7 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'
+import type { Sql } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
@@ -58,6 +61,40 @@ test('a reader that pauses while it is given what is stored is waited for, not c
   const all = Array.from({ length: 41 }, (_, index) => `email_messages Number ${index}`)
   expect(heard.toSorted()).toEqual([...all, ...all, 'agent_events Number 40'].toSorted())
   expect([...new Set(heard)].filter((text) => text.startsWith('email'))).toEqual(all)
+})
+
+test('however many catch up at once, only one of them looks through the log in a turn of the event loop', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'))
+  database.exec(`WITH RECURSIVE many (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM many WHERE number < 100000)
+    INSERT INTO events (id, type, account_id, identity_id, created_at, data)
+    SELECT 'evt_' || number, 'identity.updated', 'acct_other', NULL, '2026-01-01T00:00:00.000Z', '{}' FROM many`)
+  database.close()
+  await box.call('PATCH', `/v1/identities/${ada.id}`, { name: 'Ada L' })
+  const sockets = await Promise.all(Array.from({ length: 10 }, () => connect(box)))
+  const { all } = Object.getOwnPropertyDescriptors(SqliteDatabase.prototype)
+  const looks: number[] = []
+  vi.spyOn(SqliteDatabase.prototype, 'all').mockImplementation(function (this: SqliteDatabase, query) {
+    if (query.sql.includes('type IN')) looks.push(turn)
+    return (all.value as (query: Sql) => Promise<never[]>).call(this, query)
+  })
+  let turn = 0
+  let counting = true
+  const count = (): void => {
+    turn += 1
+    if (counting) setImmediate(count)
+  }
+  count()
+  for (const socket of sockets) socket.say({ type: 'subscribe', channel: 'agent_events', since: '2001-01-01T00:00:00Z' })
+  for (const socket of sockets) {
+    expect((await socket.until('event', 2)).map(({ event }) => event.type)).toEqual(['identity.created', 'identity.updated'])
+  }
+  counting = false
+  const begun = new Set(looks.slice(0, 10))
+  const crowded = looks.filter((at, index) => looks.indexOf(at) !== index && !begun.has(at))
+  expect(looks.length).toBeGreaterThan(100)
+  expect(crowded).toEqual([])
 })
 
 test('2,000 sockets hear of one message, each once', { timeout: 120_000 }, async () => {

@@ -1,45 +1,7 @@
-import { once } from 'node:events'
-import { expect, onTestFinished, test } from 'vitest'
-import { WebSocket } from 'ws'
+import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
 import { identity, token } from '../support/live.ts'
-
-type Any = ReturnType<typeof JSON.parse>
-
-/** A socket that speaks the protocol by hand: every frame as it came. */
-async function raw(box: Appliance, query: string) {
-  const webSocket = new WebSocket(`${box.url.replace('http', 'ws')}/realtime/v1/websocket?${query}`)
-  onTestFinished(() => webSocket.terminate())
-  const frames: Any[] = []
-  const arrived = new EventTarget()
-  webSocket.on('message', (data: Buffer) => {
-    frames.push(JSON.parse(data.toString()))
-    arrived.dispatchEvent(new Event('frame'))
-  })
-  const closed = new Promise<number>((resolve) => webSocket.once('close', resolve))
-  await once(webSocket, 'open')
-  return {
-    webSocket,
-    frames,
-    closed,
-    say: (frame: unknown) => webSocket.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
-    async next(count: number): Promise<Any[]> {
-      while (frames.length < count) await once(arrived, 'frame')
-      return frames.splice(0, count)
-    },
-  }
-}
-
-const join = (bindings: object[], access_token?: string) => ({
-  config: {
-    broadcast: { ack: false, self: false },
-    presence: { key: '', enabled: false },
-    postgres_changes: bindings,
-    private: false,
-  },
-  ...(access_token === undefined ? {} : { access_token }),
-})
+import { join, raw } from '../support/phoenix.ts'
 
 test('version 2.0.0, frame by frame', async () => {
   const box = await appliance()
@@ -177,7 +139,9 @@ test('joining a topic again closes it first; a fresh token is taken in silence, 
   expect(close).toEqual(['2', '2', 'realtime:x', 'phx_close', {}])
 })
 
-test.each(['hello', '{}', '[1]', '["1","1","realtime:x"]', '["1","1","realtime:x","phx_join","text"]'])(
+const deep = `["1","1","realtime:x","phx_join",{"x":${'['.repeat(40)}${']'.repeat(40)}}]`
+
+test.each(['hello', '{}', '[1]', '["1","1","realtime:x"]', '["1","1","realtime:x","phx_join","text"]', deep])(
   'the frame %s ends the socket with 4400',
   async (frame) => {
     const box = await appliance()
@@ -188,14 +152,34 @@ test.each(['hello', '{}', '[1]', '["1","1","realtime:x"]', '["1","1","realtime:x
   },
 )
 
-test('who never shows a token does not stay, and an address has few of them', async () => {
-  const clock = { ahead: 0, now: () => Date.now() + clock.ahead }
-  const box = await appliance({}, clock)
-  const strangers = []
-  for (let index = 0; index < 20; index += 1) strangers.push(await raw(box, 'apikey=anon'))
-  await expect(raw(box, 'apikey=anon')).rejects.toThrow('429')
-  clock.ahead = 31_000
-  for (const { closed } of strangers) expect(await closed).toBe(4401)
-  await expect(raw(box, 'vsn=2.0.0')).rejects.toThrow('401')
-  await expect(raw(box, 'apikey=anon&vsn=3.0.0')).rejects.toThrow('400')
+test('what a join asks is echoed as it was, and what is too deep to be echoed does not fail on our side', async () => {
+  const box = await appliance()
+  const made = await token(box)
+  const client = await raw(box, `apikey=${made.token}&vsn=2.0.0`)
+  const asked = { event: '*', table: 'agent_events', select: ['id', 'type'], extra: { deep: [[1]] } }
+  client.say(['1', '1', 'realtime:x', 'phx_join', join([asked])])
+  const [reply] = await client.next(2)
+  expect(reply[4].response.postgres_changes).toEqual([{ ...asked, id: expect.any(Number) }])
+  const binding = `{"event":"*","table":"agent_events","x":${'['.repeat(7000)}${']'.repeat(7000)}}`
+  client.say(`["2","2","realtime:y","phx_join",{"config":{"postgres_changes":[${binding}]}}]`)
+  expect(await client.closed).toBe(4400)
+  expect(box.logged.filter((line) => line.includes('"level":"error"'))).toEqual([])
+})
+
+test('the patterns of a socket are bounded together, whichever join they came with', async () => {
+  const box = await appliance()
+  const made = await token(box)
+  const client = await raw(box, `apikey=${made.token}&vsn=2.0.0`)
+  const asked = { event: '*', table: 'email_messages', filter: 'subject=match.[ab]{200}' }
+  const reasons: unknown[] = []
+  for (const topic of ['a', 'b', 'c']) {
+    client.say(['1', '1', `realtime:${topic}`, 'phx_join', join([asked], made.token)])
+    const [reply] = await client.next(topic === 'c' ? 1 : 2)
+    reasons.push(reply[4].response.reason)
+  }
+  expect(reasons).toEqual([undefined, undefined, expect.stringMatching(/^ChannelRateLimitReached: .*500 steps/)])
+  client.say(['1', '2', 'realtime:a', 'phx_leave', {}])
+  await client.next(2)
+  client.say(['1', '3', 'realtime:c', 'phx_join', join([asked], made.token)])
+  expect((await client.next(1))[0][4].status).toBe('ok')
 })

@@ -16,3 +16,13 @@ export class HeldClock implements Clock {
     this.#now += milliseconds
   }
 }
+
+/** A clock that runs, and can be put ahead by milliseconds. */
+export function movable(): Clock & { ahead: number } {
+  return {
+    ahead: 0,
+    now() {
+      return Date.now() + this.ahead
+    },
+  }
+}

@@ -81,3 +81,9 @@ export async function identity(box: Appliance, name?: string): Promise<{ id: str
   const { body } = await box.call('POST', '/v1/identities', name === undefined ? {} : { name })
   return body as never
 }
+
+/** Makes an API key. */
+export async function keyWith(box: Appliance, wish: object): Promise<{ id: string; key: string }> {
+  const { body } = await box.call('POST', '/v1/api-keys', wish)
+  return body as never
+}

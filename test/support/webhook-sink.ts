@@ -22,6 +22,14 @@ export function says(status: number, headers: Record<string, string> = {}, body 
 /** Takes the request and never answers. */
 export const hangs: Behaviour = () => undefined
 
+/** Answers well, after this many milliseconds. */
+export function takes(milliseconds: number): Behaviour {
+  return (response) => {
+    const timer = setTimeout(() => response.writeHead(200).end('thanks'), milliseconds)
+    response.on('close', () => clearTimeout(timer))
+  }
+}
+
 /** Begins a good answer and goes on with one octet at a time, for ever. */
 export const drips: Behaviour = (response) => {
   response.writeHead(200)

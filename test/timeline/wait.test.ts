@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { Cursors } from '../../src/core/cursor.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import { newId } from '../../src/core/ids.ts'
 import { createLog } from '../../src/core/log.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import { EventTypes } from '../../src/events/catalogue.ts'
@@ -126,12 +127,12 @@ test('five hundred wait at once and each is told; those who leave are forgotten'
   await waits(box, 0)
 })
 
-test('a message that is being forced to disk as the time runs out is told now or by the next wait', async () => {
+/** A log with one identity, and those who wait for it, over a disk that may be slow. */
+async function log(disk: { slow: Promise<void> }) {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-wait-'))
   const file = join(directory, 'pillarbox.db')
   prepare(file, false)
-  let slow: Promise<void> = Promise.resolve()
-  const database = await SqliteDatabase.open(file, createLog('silent'), { sync: () => slow })
+  const database = await SqliteDatabase.open(file, createLog('silent'), { sync: () => disk.slow })
   onTestFinished(async () => {
     await database.close()
     rmSync(directory, { recursive: true, force: true })
@@ -152,26 +153,43 @@ test('a message that is being forced to disk as the time runs out is told now or
     user_agent: '',
   }
   const { id } = await identities.create(caller, { name: 'Ada' })
-  const filter = { channel: 'any' as const, spam: false, since: new Date(Date.now() - 1000).toISOString() }
-  const { signal } = new AbortController()
+  const arrive = (subject: string): Promise<unknown> =>
+    database.transaction(async (tx) => {
+      const email = newId('email')
+      await tx.run(sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
+        automated, labels, size, has_attachments, codes, received_at, created_at, detail, trace, raw_id, body_id)
+        VALUES (${email}, ${id}, '', 'inbound', 'received', '', '', '', ${subject}, '', 0, 0, 0, '[]', 1, 0, '[]', '', '', '{}', '', 0, 0)`)
+      const data = { id: email, subject, codes: [], links: [] } as unknown as Email
+      await events.append(tx, emailReceived, { account_id: 'acct_1', identity_id: id, data })
+    })
+  const wait = (filter: { since?: string; timeout: number }, signal = new AbortController().signal) =>
+    waiting.wait(caller, id, { channel: 'any', spam: false, since: undefined, ...filter }, signal)
+  return { arrive, wait }
+}
 
+test('a message that is being forced to disk as the time runs out is told now or by the next wait', async () => {
+  const disk = { slow: Promise.resolve() }
+  const { arrive, wait } = await log(disk)
+  const since = new Date(Date.now() - 1000).toISOString()
   const { promise, resolve: forced } = Promise.withResolvers<void>()
-  slow = promise
-  const first = waiting.wait(caller, id, { ...filter, timeout: 1 }, signal)
-  const writing = database.transaction(async (tx) => {
-    await tx.run(sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
-      automated, labels, size, has_attachments, codes, received_at, created_at, detail, trace, raw_id, body_id)
-      VALUES ('email_01jd3v8m2ef1pbx9mz5k7q4w6a', ${id}, '', 'inbound', 'received', '', '', '', 'Late', '', 0, 0, 0, '[]', 1, 0, '[]', '', '', '{}', '', 0, 0)`)
-    const data = { id: 'email_01jd3v8m2ef1pbx9mz5k7q4w6a', subject: 'Late', codes: [], links: [] } as unknown as Email
-    await events.append(tx, emailReceived, { account_id: 'acct_1', identity_id: id, data })
-  })
+  disk.slow = promise
+  const first = wait({ since, timeout: 1 })
+  const writing = arrive('Late')
   const answer = await first
   forced()
   await writing
   // the caller hears of it a little later than those who listen
   await new Promise((resolve) => setTimeout(resolve, 20))
-  const next = answer.timed_out ? await waiting.wait(caller, id, { ...filter, since: answer.since!, timeout: 0 }, signal) : answer
+  const next = answer.timed_out ? await wait({ since: answer.since!, timeout: 0 }) : answer
   expect([answer.item, next.item].some((item) => item?.subject === 'Late')).toBe(true)
+})
+
+test('who hung up before the answer was given nothing, and gets it when it asks again', async () => {
+  const { arrive, wait } = await log({ slow: Promise.resolve() })
+  await arrive('Your code')
+  await wait({ timeout: 60 }, AbortSignal.abort())
+  expect((await wait({ timeout: 0 })).item?.subject).toBe('Your code')
+  expect((await wait({ timeout: 0 })).item).toBe(null)
 })
 
 async function waits(box: Appliance, count: number): Promise<void> {

@@ -83,6 +83,12 @@ test.each([
   ['https://user:pass@outside.test/', 'must not hold credentials', near],
   ['nonsense', 'not a URL', near],
   ['https://outside.test:25/', 'port 25', near],
+  ['https://out\nside.test/', 'spaces, control characters', near],
+  [' https://outside.test/', 'spaces, control characters', near],
+  ['https:/\\outside.test/', 'backslashes', near],
+  ['https:outside.test', 'must begin with https://', near],
+  ['https://@outside.test/', 'must not hold credentials', near],
+  ['https://:@outside.test/', 'must not hold credentials', near],
 ])('%s is refused, saying why', async (bad, why, env) => {
   const box = await appliance(env)
   box.dns.a('inside.test', '10.0.0.1').a('outside.test', '93.184.215.14')

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { Webhook } from 'standardwebhooks'
-import { appliance } from '../support/appliance.ts'
+import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
-import { drips, hangs, says, WebhookSink } from '../support/webhook-sink.ts'
+import { drips, hangs, says, takes, WebhookSink } from '../support/webhook-sink.ts'
 
 const near = { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' }
 const second = 1000
@@ -14,7 +14,8 @@ const make = async (box: Appliance, url: string, part: object = {}): Promise<{ i
   const { body } = await box.call('POST', '/v1/webhooks', { url, events: ['identity.created'], ...part })
   return body as unknown as { id: string; secret: string }
 }
-const deliveries = async (box: Appliance, id: string) => (await box.call('GET', `/v1/webhooks/${id}/deliveries`)).body.data
+const deliveries = async (box: Appliance, id: string, query = '') =>
+  (await box.call('GET', `/v1/webhooks/${id}/deliveries${query}`)).body.data
 const get = async (box: Appliance, id: string) => (await box.call('GET', `/v1/webhooks/${id}`)).body
 
 /** A box whose clock stands still; `wake` has the queue look at it, by way of a webhook of its own. */
@@ -177,6 +178,34 @@ test('once a deletion is answered, nothing more is heard: not what waited, not w
   expect(sink.received.filter(({ path }) => path === '/slow')).toHaveLength(heard)
 })
 
+test('what was deleted is not told any more, however soon an event is delivered once more', async () => {
+  const { box, sink } = await held()
+  const { body: ada } = await box.call('POST', '/v1/identities', {})
+  const webhook = await make(box, `${sink.url}/mail`, { events: ['email.received'] })
+  await deliver(box.smtp, { to: ada['email'], raw: message({ Subject: 'Deleted canary' }, 'Body canary\n') })
+  const [told] = await sink.until(1, ({ path }) => path === '/mail')
+  expect(told!.body.data).toMatchObject({ subject: 'Deleted canary' })
+  await expect.poll(async () => (await deliveries(box, webhook.id))[0]).toMatchObject({ status: 'delivered' })
+  const id = String(told!.body.data['id'])
+  expect((await box.call('DELETE', `/v1/identities/${ada['id']}/emails/${id}`)).status).toBe(200)
+  const [delivery] = await deliveries(box, webhook.id)
+  await box.call('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`)
+  const [, again] = await sink.until(2, ({ path }) => path === '/mail')
+  expect(again!.body.id).toBe(told!.body.id)
+  expect(again!.body.data).toEqual({ id, deleted: true })
+})
+
+test('a webhook outlives the key that made it', async () => {
+  const { box, sink } = await held()
+  const { body: key } = await box.call('POST', '/v1/api-keys', { scopes: ['account:write', 'identities:read'] })
+  const made = await box.call('POST', '/v1/webhooks', { url: `${sink.url}/orphan`, events: ['*'] }, { key: key['key'] as string })
+  expect(made.status).toBe(201)
+  expect((await box.call('DELETE', `/v1/api-keys/${key['id']}`)).status).toBe(200)
+  await box.call('POST', '/v1/identities', {})
+  const [told] = await sink.until(1, ({ path }) => path === '/orphan')
+  expect(told!.body.event).toBe('identity.created')
+})
+
 test('for 24 hours after a rotation both secrets verify, then only the new one', async () => {
   const { box, sink, clock } = await held()
   const before = await make(box, `${sink.url}/rotated`)
@@ -210,28 +239,43 @@ test('a test event reaches its webhook alone, with its own headers, whatever it 
 })
 
 test(
-  'a dead endpoint, one that hangs, one that drips and 1,000 healthy ones: the healthy ones hear every event',
-  { timeout: 60_000 },
+  'a dead endpoint, one that takes 30 s, one that hangs, one that drips, each with much to do: 1,000 healthy ones hear every event meanwhile',
+  { timeout: 120_000 },
   async () => {
     const { box, sink } = await held()
-    sink.paths.set('/hangs', hangs)
-    sink.paths.set('/drips', drips)
-    const dead = await make(box, 'http://127.0.0.1:1/')
-    const hanging = await make(box, `${sink.url}/hangs`)
-    const dripping = await make(box, `${sink.url}/drips`)
-    for (let made = 0; made < 1000; made += 50) {
-      await Promise.all(Array.from({ length: 50 }, (_, index) => make(box, `${sink.url}/healthy/${made + index}`)))
+    const slow = { '/thirty': takes(30 * second), '/hangs': hangs, '/drips': drips }
+    const made = new Map<string, string>()
+    for (const [path, behaviour] of Object.entries(slow)) {
+      sink.paths.set(path, behaviour)
+      made.set(path, (await make(box, `${sink.url}${path}`)).id)
     }
+    const dead = await make(box, 'http://127.0.0.1:1/')
+    for (let count = 0; count < 1000; count += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, index) => make(box, `${sink.url}/healthy/${count + index}`)))
+    }
+    // of each more than there is room for in all, if it were theirs
+    const tests = [...made.values(), dead.id].flatMap((id) => Array.from({ length: 90 }, () => `/v1/webhooks/${id}/test`))
+    await Promise.all(tests.map((path) => box.call('POST', path)))
+    const begun = () => Object.keys(slow).map((path) => sink.received.filter((one) => one.path === path).length)
+    await expect.poll(begun).toEqual([1, 1, 1])
     for (let count = 0; count < 3; count += 1) await box.call('POST', '/v1/identities', { name: `Agent ${count}` })
     const heard = await sink.until(3000, ({ path }) => path.startsWith('/healthy/'))
     expect(new Set(heard.map(({ path, body }) => `${path} ${body.id}`)).size).toBe(3000)
-    // to the others nothing got through meanwhile
-    for (const { id } of [hanging, dripping]) {
-      const list = await deliveries(box, id)
-      expect(list.map(({ status }) => status)).toEqual(['pending', 'pending', 'pending'])
+    // the healthy ones waited for none of these: their first attempts are still under way, and no other was begun
+    expect(begun()).toEqual([1, 1, 1])
+    for (const id of made.values()) {
+      const { attempts } = (await deliveries(box, id, '?offset=92'))[0]
+      expect(attempts).toMatchObject([{ number: 1, status: 'pending', ended_at: null }])
     }
-    await expect
-      .poll(async () => (await deliveries(box, dead.id)).at(-1))
-      .toMatchObject({ status: 'pending', attempts: [{ error: 'the connection was refused' }] })
+    expect((await deliveries(box, dead.id, '?offset=92'))[0]).toMatchObject({
+      status: 'pending',
+      attempts: [{ status: 'failed', error: 'the connection was refused' }],
+    })
+    // and what comes after 30 s, or never, has failed after 15
+    for (const id of made.values()) {
+      await expect
+        .poll(async () => (await deliveries(box, id, '?offset=92'))[0], { timeout: 30_000, interval: 200 })
+        .toMatchObject({ status: 'pending', attempts: [{ status: 'failed', error: 'no whole answer within 15 s' }] })
+    }
   },
 )

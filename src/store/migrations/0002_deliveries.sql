@@ -24,8 +24,8 @@ CREATE INDEX deliveries_running ON deliveries_queue (seq) WHERE state = 'running
 CREATE INDEX deliveries_by_lane ON deliveries_queue (kind, lane, seq);
 CREATE INDEX deliveries_ended ON deliveries_queue (ended_at) WHERE ended_at IS NOT NULL;
 
--- When each lane next has something due; NULL while it has nothing, or as much under way as it may. A lane is sound when its last attempt
--- went well: the others have to share what room there is. A closed lane takes nothing and is cleared bit by bit.
+-- When each lane next has something due; NULL while it has nothing, or as much under way as it may. `sound` is 1 when its last attempt went
+-- well, and soon; -1 when that took long, however it went; else 0, as for a new one. A closed lane takes nothing and is cleared bit by bit.
 CREATE TABLE delivery_lanes (
   kind TEXT NOT NULL,
   lane TEXT NOT NULL,
