@@ -140,14 +140,14 @@ export class Outgoing {
         JOIN identities ON identities.id = emails.identity_id LEFT JOIN blobs ON blobs.id = emails.body_id WHERE emails.id = ${emailId}`,
     )
     if (!row) return
-    const email = await this.show(tx, emailId)
-    const bodies = cut(email)
-    const whole = bodies.body_truncated === undefined
+    const deliveries = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
+    const bodies = cut(whole(row))
+    const blob = { id: row.body_id, fields: ['body_text', 'body_html', 'text'] as const }
     await this.#events.append(tx, type, {
       account_id: row.account_id,
       identity_id: row.identity_id,
-      data: { ...email, ...bodies, ...more } as Data,
-      ...(whole ? { blob: { id: row.body_id, fields: ['body_text', 'body_html', 'text'] as const } } : {}),
+      data: { ...whole(row), deliveries, ...bodies, ...more } as Data,
+      ...(bodies.body_truncated ? {} : { blob }),
     })
   }
 
