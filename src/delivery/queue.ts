@@ -13,7 +13,7 @@ import { Later, Refused } from './courier.ts'
 import { Flights } from './flights.ts'
 import type { Claim } from './flights.ts'
 import { Ledger } from './ledger.ts'
-import type { Result, Shipment } from './ledger.ts'
+import type { End, Result, Shipment } from './ledger.ts'
 
 interface Needs {
   database: Database
@@ -24,6 +24,10 @@ interface Needs {
   random?: () => number
   /** Longest time in milliseconds that attempts under way have to end by themselves when the box stops; 3 s. */
   grace?: number
+}
+
+interface Recorded extends End {
+  resolve: () => void
 }
 
 /** How long ended deliveries are kept, in milliseconds. */
@@ -46,6 +50,8 @@ export class Queue {
   #timer: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
   #again = false
+  #ended: Recorded[] = []
+  #writing: Promise<void> | undefined
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -80,10 +86,15 @@ export class Queue {
 
   /** Enqueues in the caller's transaction; it leaves once that is on disk. Answers the delivery's id. */
   async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>): Promise<string> {
-    const id = newId('dlv')
-    await this.#ledger.add(tx, { ...shipment, id }, this.#now())
+    return (await this.enqueueAll(tx, [shipment]))[0]!
+  }
+
+  /** As `enqueue`, for many. */
+  async enqueueAll(tx: Transaction, shipments: readonly Omit<Shipment, 'id'>[]): Promise<string[]> {
+    const added = shipments.map((shipment) => ({ ...shipment, id: newId('dlv') }))
+    await this.#ledger.add(tx, added, this.#now())
     tx.afterCommit(() => this.wake())
-    return id
+    return added.map(({ id }) => id)
   }
 
   /** Sends a delivery once more, from the beginning of its schedule. Answers false when an attempt is under way. */
@@ -183,26 +194,60 @@ export class Queue {
     }
   }
 
-  readonly #record = async (claim: Claim, result: Result): Promise<void> => {
-    const { database, log } = this.#needs
-    const courier = this.#couriers.get(claim.kind)
+  /** Resolves when it is written down, together with what else ended while the disk was busy. */
+  readonly #record = (claim: Claim, result: Result): Promise<void> =>
+    new Promise((resolve) => {
+      this.#ended.push({ claim, result, resolve })
+      this.#writing ??= this.#writeEnds()
+    })
+
+  async #writeEnds(): Promise<void> {
+    // what ends in the same turn is written together
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#ended.length > 0) {
+      const ends = this.#ended.splice(0)
+      try {
+        await this.#writeDown(ends)
+        for (const end of ends) this.#recorded(end)
+        this.wake()
+      } catch (error) {
+        this.#needs.log.error({ err: error, ends: ends.length }, 'the end of attempts could not be written down; now one by one')
+        for (const end of ends) void this.#insist(end)
+      }
+    }
+    this.#writing = undefined
+  }
+
+  async #insist(end: Recorded): Promise<void> {
     // what was delivered must not be delivered again because the disk was full for a while
     for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
       try {
-        await database.transaction(async (tx) => {
-          await this.#ledger.record(tx, claim, result, this.#now())
-          const { outcome, answer } = result
-          if (outcome !== 'interrupted') await courier?.settle?.(tx, JSON.parse(claim.load), outcome, answer)
-        })
+        await this.#writeDown([end])
         break
       } catch (error) {
-        log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'the end of an attempt could not be written down')
-        if (this.#state === 'stopping') return
+        const { kind, lane } = end.claim
+        this.#needs.log.error({ err: error, kind, lane }, 'the end of an attempt could not be written down')
+        if (this.#state === 'stopping') return end.resolve()
         await sleep(wait, undefined, { ref: false })
       }
     }
-    this.#outcomes.labels(claim.kind, result.outcome).inc()
+    this.#recorded(end)
     this.wake()
+  }
+
+  #writeDown(ends: readonly End[]): Promise<void> {
+    return this.#needs.database.transaction(async (tx) => {
+      await this.#ledger.record(tx, ends, this.#now())
+      for (const { claim, result } of ends) {
+        const { outcome, answer } = result
+        if (outcome !== 'interrupted') await this.#couriers.get(claim.kind)?.settle?.(tx, JSON.parse(claim.load), outcome, answer)
+      }
+    })
+  }
+
+  #recorded({ claim, result, resolve }: Recorded): void {
+    this.#outcomes.labels(claim.kind, result.outcome).inc()
+    resolve()
   }
 
   #now(): string {

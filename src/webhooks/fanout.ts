@@ -59,12 +59,11 @@ export class Fanout {
       if (event.type === webhookTest.name) continue
       const listening = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
       accounts.set(event.account_id, listening)
-      for (const webhook of listening) {
-        if (!wants(webhook, event)) continue
-        const load: Load = { webhook_id: webhook.id, event_id: event.id, event: event.type }
-        await queue.enqueue(tx, { kind, lane: webhook.id, load })
-        written += 1
-      }
+      const shipments = listening
+        .filter((webhook) => wants(webhook, event))
+        .map(({ id }) => ({ kind, lane: id, load: { webhook_id: id, event_id: event.id, event: event.type } satisfies Load }))
+      await queue.enqueueAll(tx, shipments)
+      written += shipments.length
       if (written >= enough) return index + 1
     }
     return batch.length
