@@ -51,7 +51,7 @@ export class Queue {
   #pumping: Promise<void> | undefined
   #again = false
   #ended: Recorded[] = []
-  #writing: Promise<void> | undefined
+  #writing = false
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -198,10 +198,11 @@ export class Queue {
   readonly #record = (claim: Claim, result: Result): Promise<void> =>
     new Promise((resolve) => {
       this.#ended.push({ claim, result, resolve })
-      this.#writing ??= this.#writeEnds()
+      if (!this.#writing) void this.#writeEnds()
     })
 
   async #writeEnds(): Promise<void> {
+    this.#writing = true
     // what ends in the same turn is written together
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#ended.length > 0) {
@@ -215,7 +216,7 @@ export class Queue {
         for (const end of ends) void this.#insist(end)
       }
     }
-    this.#writing = undefined
+    this.#writing = false
   }
 
   async #insist(end: Recorded): Promise<void> {
