@@ -24,8 +24,11 @@ export interface Flight {
 /** Attempts under way at once: in all, and of those to lanes whose last attempt did not go well. */
 const most = { all: 256, unsound: 128 }
 
-/** Attempts under way at once to one lane. */
-const width = { sound: 4, unsound: 1 }
+/** So many under way in all are a crowd. */
+const crowd = 64
+
+/** Attempts under way at once to one lane: in a crowd fewer, so that those that begin to hang together leave room. */
+const width = { sound: 16, crowded: 4, unsound: 1 }
 
 /** The attempts under way: bounded in all and per lane, so that a lane that hangs takes no room from the others. */
 export class Flights {
@@ -46,7 +49,9 @@ export class Flights {
 
   /** How many more may begin to this lane. */
   roomIn(kind: string, lane: string, sound: boolean): number {
-    return (sound ? width.sound : width.unsound) - (this.#lanes.get(key(kind, lane)) ?? 0)
+    const crowded = this.#taken.sound + this.#taken.unsound >= crowd
+    const wide = !sound ? width.unsound : crowded ? width.crowded : width.sound
+    return wide - (this.#lanes.get(key(kind, lane)) ?? 0)
   }
 
   /** Begins an attempt: `fly` makes it, `record` writes down how it went. */
