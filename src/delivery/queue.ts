@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -50,6 +51,10 @@ export class Queue {
   #timer: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
   #again = false
+  /** Something is due, or will be by the time a claim is made. */
+  #due = false
+  /** Runs outside of any transaction, whoever calls. */
+  readonly #apart = AsyncLocalStorage.snapshot()
   #ended: Recorded[] = []
   #writing = false
 
@@ -93,6 +98,8 @@ export class Queue {
   async enqueueAll(tx: Transaction, shipments: readonly Omit<Shipment, 'id'>[]): Promise<string[]> {
     const added = shipments.map((shipment) => ({ ...shipment, id: newId('dlv') }))
     await this.#ledger.add(tx, added, this.#now())
+    // the claim comes right behind this transaction, and shares its commit
+    this.#apart(() => this.#expect())
     tx.afterCommit(() => this.wake())
     return added.map(({ id }) => id)
   }
@@ -143,6 +150,11 @@ export class Queue {
     })
   }
 
+  #expect(): void {
+    this.#due = true
+    this.wake()
+  }
+
   /** Removes what ended long ago and what closed lanes still hold, a little at a time. */
   async clear(): Promise<void> {
     const { database, clock } = this.#needs
@@ -158,9 +170,12 @@ export class Queue {
     try {
       while (this.#state === 'open') {
         this.#again = false
-        const next = await this.#ledger.nextDue(database, this.#flights)
-        if (next === undefined) return
-        if (next > this.#now()) return this.#sleepUntil(next)
+        if (!this.#due) {
+          const next = await this.#ledger.nextDue(database, this.#flights)
+          if (next === undefined) return
+          if (next > this.#now()) return this.#sleepUntil(next)
+        }
+        this.#due = false
         const claims = await database.transaction((tx) => this.#ledger.claim(tx, this.#now(), this.#flights))
         for (const claim of claims) this.#flights.begin(claim, this.#fly, this.#record)
       }
@@ -208,7 +223,10 @@ export class Queue {
     while (this.#ended.length > 0) {
       const ends = this.#ended.splice(0)
       try {
-        await this.#writeDown(ends)
+        const written = this.#writeDown(ends)
+        // what waits for their room is claimed with the same commit
+        this.#expect()
+        await written
         for (const end of ends) this.#recorded(end)
         this.wake()
       } catch (error) {

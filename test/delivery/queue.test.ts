@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Metrics } from '../../src/core/metrics.ts'
 import type { Courier, Outcome } from '../../src/delivery/courier.ts'
@@ -146,6 +147,24 @@ test('a refusal is final, a bug is not, and who asks for time gets it', async ()
   await expect
     .poll(() => look(bug))
     .toMatchObject({ state: 'waiting', attempts: [{ outcome: 'deferred', answer: 'a slip of ours' }] })
+})
+
+test('what is enqueued leaves after one flush of the disk, in which its attempt is already recorded', async () => {
+  let flushes = 0
+  const sync = async (handle: FileHandle): Promise<void> => {
+    flushes += 1
+    await handle.datasync()
+  }
+  const made = await opened(folder(), { sync })
+  const other = new Queue({ database: made.database, clock, log: quiet, metrics: new Metrics(), grace: 20 })
+  const seen: number[] = []
+  other.add(Object.assign(new Runner(), { deliver: async () => `${seen.push(flushes)}` }))
+  await other.start()
+  const before = flushes
+  await made.database.transaction((tx) => other.enqueue(tx, { kind: 'parcel', lane: 'there', load: { to: 'there', text: 'a' } }))
+  await expect.poll(() => seen).toEqual([before + 1])
+  await other.stop()
+  await made.database.close()
 })
 
 test('a lane has one under way until one went well, then sixteen, and no lane waits for another', async () => {
