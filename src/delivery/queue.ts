@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -13,7 +14,7 @@ import { Later, Refused } from './courier.ts'
 import { Flights } from './flights.ts'
 import type { Claim } from './flights.ts'
 import { Ledger } from './ledger.ts'
-import type { Result, Shipment } from './ledger.ts'
+import type { End, Result, Shipment } from './ledger.ts'
 
 interface Needs {
   database: Database
@@ -24,6 +25,10 @@ interface Needs {
   random?: () => number
   /** Longest time in milliseconds that attempts under way have to end by themselves when the box stops; 3 s. */
   grace?: number
+}
+
+interface Recorded extends End {
+  resolve: () => void
 }
 
 /** How long ended deliveries are kept, in milliseconds. */
@@ -52,6 +57,12 @@ export class Queue {
   #timer: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
   #again = false
+  /** Something is due, or will be by the time a claim is made. */
+  #due = false
+  /** Runs outside of any transaction, whoever calls. */
+  readonly #apart = AsyncLocalStorage.snapshot()
+  #ended: Recorded[] = []
+  #writing = false
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -86,10 +97,17 @@ export class Queue {
 
   /** Enqueues in the caller's transaction; it leaves once that is on disk. Answers the delivery's id. */
   async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>): Promise<string> {
-    const id = newId('dlv')
-    await this.#ledger.add(tx, { ...shipment, id }, this.#now())
+    return (await this.enqueueAll(tx, [shipment]))[0]!
+  }
+
+  /** As `enqueue`, for many. */
+  async enqueueAll(tx: Transaction, shipments: readonly Omit<Shipment, 'id'>[]): Promise<string[]> {
+    const added = shipments.map((shipment) => ({ ...shipment, id: newId('dlv') }))
+    await this.#ledger.add(tx, added, this.#now())
+    // the claim comes right behind this transaction, and shares its commit
+    this.#apart(() => this.#expect())
     tx.afterCommit(() => this.wake())
-    return id
+    return added.map(({ id }) => id)
   }
 
   /** Sends a delivery once more, from the beginning of its schedule. Answers false when an attempt is under way. */
@@ -138,6 +156,11 @@ export class Queue {
     })
   }
 
+  #expect(): void {
+    this.#due = true
+    this.wake()
+  }
+
   /** Removes what ended long ago and what closed lanes still hold, a little at a time. */
   async clear(): Promise<void> {
     const { database, clock } = this.#needs
@@ -154,9 +177,12 @@ export class Queue {
     try {
       while (this.#state === 'open') {
         this.#again = false
-        const next = await this.#ledger.nextDue(database, this.#flights)
-        if (next === undefined) return
-        if (next > this.#now()) return this.#sleepUntil(next)
+        if (!this.#due) {
+          const next = await this.#ledger.nextDue(database, this.#flights)
+          if (next === undefined) return
+          if (next > this.#now()) return this.#sleepUntil(next)
+        }
+        this.#due = false
         const claims = await database.transaction((tx) => this.#ledger.claim(tx, this.#now(), this.#flights))
         for (const claim of claims) this.#flights.begin(claim, this.#fly, this.#record)
       }
@@ -193,26 +219,64 @@ export class Queue {
     }
   }
 
-  readonly #record = async (claim: Claim, result: Result): Promise<void> => {
-    const { database, log } = this.#needs
-    const courier = this.#couriers.get(claim.kind)
+  /** Resolves when it is written down, together with what else ended while the disk was busy. */
+  readonly #record = (claim: Claim, result: Result): Promise<void> =>
+    new Promise((resolve) => {
+      this.#ended.push({ claim, result, resolve })
+      if (!this.#writing) void this.#writeEnds()
+    })
+
+  async #writeEnds(): Promise<void> {
+    this.#writing = true
+    // what ends in the same turn is written together
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#ended.length > 0) {
+      const ends = this.#ended.splice(0)
+      try {
+        const written = this.#writeDown(ends)
+        // what waits for their room is claimed with the same commit
+        this.#expect()
+        await written
+        for (const end of ends) this.#recorded(end)
+        this.wake()
+      } catch (error) {
+        this.#needs.log.error({ err: error, ends: ends.length }, 'the end of attempts could not be written down; now one by one')
+        for (const end of ends) void this.#insist(end)
+      }
+    }
+    this.#writing = false
+  }
+
+  async #insist(end: Recorded): Promise<void> {
     // what was delivered must not be delivered again because the disk was full for a while
     for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
       try {
-        await database.transaction(async (tx) => {
-          await this.#ledger.record(tx, claim, result, this.#now())
-          const { outcome, answer } = result
-          if (outcome !== 'interrupted') await courier?.settle?.(tx, JSON.parse(claim.load), outcome, answer)
-        })
+        await this.#writeDown([end])
         break
       } catch (error) {
-        log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'the end of an attempt could not be written down')
-        if (this.#state === 'stopping') return
+        const { kind, lane } = end.claim
+        this.#needs.log.error({ err: error, kind, lane }, 'the end of an attempt could not be written down')
+        if (this.#state === 'stopping') return end.resolve()
         await sleep(wait, undefined, { ref: false })
       }
     }
-    this.#outcomes.labels(claim.kind, result.outcome).inc()
+    this.#recorded(end)
     this.wake()
+  }
+
+  #writeDown(ends: readonly End[]): Promise<void> {
+    return this.#needs.database.transaction(async (tx) => {
+      await this.#ledger.record(tx, ends, this.#now())
+      for (const { claim, result } of ends) {
+        const { outcome, answer } = result
+        if (outcome !== 'interrupted') await this.#couriers.get(claim.kind)?.settle?.(tx, JSON.parse(claim.load), outcome, answer)
+      }
+    })
+  }
+
+  #recorded({ claim, result, resolve }: Recorded): void {
+    this.#outcomes.labels(claim.kind, result.outcome).inc()
+    resolve()
   }
 
   #now(): string {
