@@ -5,16 +5,20 @@ import { parseArgs } from 'node:util'
 import type { Bench } from './finding.ts'
 import { attachment } from './goals/attachment.ts'
 import { calls } from './goals/calls.ts'
+import { dispatch } from './goals/dispatch.ts'
+import { fanOut } from './goals/fan-out.ts'
 import { footprint } from './goals/footprint.ts'
+import { live } from './goals/live.ts'
 import { million } from './goals/million.ts'
 import { plain } from './goals/plain.ts'
+import { prompt } from './goals/prompt.ts'
 import { real } from './goals/real.ts'
 import { slowDisk } from './goals/slow-disk.ts'
 import { describeMachine, waitForQuiet } from './machine.ts'
 import { tell, write, writePage } from './report.ts'
 import type { Result } from './report.ts'
 
-const benches: Bench[] = [plain, real, attachment, slowDisk, calls, million, footprint]
+const benches: Bench[] = [plain, real, attachment, slowDisk, calls, live, prompt, fanOut, dispatch, million, footprint]
 
 const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,

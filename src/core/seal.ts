@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -19,11 +28,11 @@ import { dirname, join } from 'node:path'
  */
 export class Seal {
   readonly #master: Buffer
-  readonly #sealing: Buffer
+  readonly #sealing: KeyObject
 
   constructor(master: Buffer) {
     this.#master = master
-    this.#sealing = this.key('seal')
+    this.#sealing = createSecretKey(this.key('seal'))
   }
 
   /** A 32-byte key of its own for one purpose (HKDF-SHA-256, RFC 5869). */
@@ -55,9 +64,20 @@ export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** HMAC-SHA-256. */
-export function mac(key: Uint8Array, text: string): Buffer {
-  return createHmac('sha256', key).update(text).digest()
+const keyObjects = new WeakMap<Uint8Array, KeyObject>()
+
+/** HMAC-SHA-256. The octets of a key must not change afterwards. */
+export function mac(key: KeyObject | Uint8Array, text: string): Buffer {
+  return createHmac('sha256', key instanceof Uint8Array ? keyObject(key) : key)
+    .update(text)
+    .digest()
+}
+
+/** Node reads a key anew for every use of its octets, at several times the cost of the whole HMAC. */
+function keyObject(key: Uint8Array): KeyObject {
+  const known = keyObjects.get(key) ?? createSecretKey(key)
+  keyObjects.set(key, known)
+  return known
 }
 
 /**

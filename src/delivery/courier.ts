@@ -1,4 +1,5 @@
 import type { Transaction } from '../store/database.ts'
+import type { Width } from './flights.ts'
 
 /** What became of an attempt: there, never, or not yet. */
 export type Outcome = 'done' | 'failed' | 'deferred'
@@ -10,8 +11,8 @@ export interface Courier<Load = unknown> {
   schedule: readonly number[]
   /** The part of a wait by which chance may make it shorter or longer: 0.1 is ± 10 %. */
   jitter: number
-  /** Attempts under way at once to one lane whose last attempt went well and soon, and to any other; 4 and 1 unless said. */
-  width?: { sound: number; unsound: number }
+  /** Attempts under way at once to one lane, unless the usual ones fit. */
+  width?: Width
   /** Milliseconds above which an attempt is slow, so that its lane has to share what room such lanes have; 2 s unless said. */
   prompt?: number
   /** In the transaction that writes down that an attempt begins. */

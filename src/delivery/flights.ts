@@ -32,15 +32,24 @@ const mostInAll = 256
 /** And to lanes of each kind, so that each leaves room to the others: what hangs does so among its like. */
 const most = { [1]: 240, [0]: 64, [-1]: 96 }
 
-/** Attempts under way at once to one lane. */
-const usual = { sound: 4, unsound: 1 }
+/** So many under way in all are a crowd. */
+const crowd = 64
+
+/** Attempts under way at once to one lane: in a crowd fewer, so that those that begin to hang together leave room. */
+export interface Width {
+  sound: number
+  crowded: number
+  unsound: number
+}
+
+const usual: Width = { sound: 16, crowded: 4, unsound: 1 }
 
 /** The attempts under way: bounded in all and per lane, so that a lane that hangs takes no room from the others. */
 export class Flights {
   readonly #all = new Set<Flight>()
   /** Those that still take room, by lane. */
   readonly #lanes = new Map<string, number>()
-  readonly #widths = new Map<string, { sound: number; unsound: number }>()
+  readonly #widths = new Map<string, Width>()
   readonly #taken = { [1]: 0, [0]: 0, [-1]: 0 }
 
   get size(): number {
@@ -48,20 +57,20 @@ export class Flights {
   }
 
   /** How many may be under way at once to one lane of deliveries of this kind. */
-  widen(kind: string, width: { sound: number; unsound: number }): void {
+  widen(kind: string, width: Width): void {
     this.#widths.set(kind, width)
   }
 
   /** How many more may begin, to lanes of this kind. */
   room(sound: Soundness): number {
-    const taken = everySoundness.reduce<number>((sum, kind) => sum + this.#taken[kind], 0)
-    return Math.min(mostInAll - taken, most[sound] - this.#taken[sound])
+    return Math.min(mostInAll - this.#underWay, most[sound] - this.#taken[sound])
   }
 
   /** How many more may begin to this lane. */
   roomIn(kind: string, lane: string, sound: Soundness): number {
     const width = this.#widths.get(kind) ?? usual
-    return (sound === 1 ? width.sound : width.unsound) - (this.#lanes.get(key(kind, lane)) ?? 0)
+    const wide = sound !== 1 ? width.unsound : this.#underWay >= crowd ? width.crowded : width.sound
+    return wide - (this.#lanes.get(key(kind, lane)) ?? 0)
   }
 
   /** Begins an attempt: `fly` makes it, `record` writes down how it went. */
@@ -91,6 +100,10 @@ export class Flights {
   /** Resolves when those under way now are over. */
   async landed(): Promise<void> {
     await Promise.all([...this.#all].map(({ over }) => over))
+  }
+
+  get #underWay(): number {
+    return this.#taken[1] + this.#taken[0] + this.#taken[-1]
   }
 
   #count({ kind, lane, sound }: Claim, by: 1 | -1): void {

@@ -1,8 +1,8 @@
-import { sql } from '../store/database.ts'
+import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import type { Outcome } from './courier.ts'
 import { everySoundness } from './flights.ts'
-import type { Claim, Flights } from './flights.ts'
+import type { Claim, Flights, Soundness } from './flights.ts'
 
 /** What leaves the box: `lane` is the destination that must not delay others. */
 export interface Shipment {
@@ -10,6 +10,8 @@ export interface Shipment {
   kind: string
   lane: string
   load: unknown
+  /** Not before this time, ISO 8601. */
+  due?: string
 }
 
 /** How an attempt is written down; without `next` there is no further one. */
@@ -22,6 +24,14 @@ export interface Result {
   slow?: boolean
 }
 
+/** An attempt that is over. */
+export interface End {
+  claim: Claim
+  result: Result
+}
+
+type Lane = Pick<Claim, 'kind' | 'lane'>
+
 /** Deliveries claimed, or rows cleared, in one transaction at most: it must not hold the event loop. */
 const slice = 64
 
@@ -30,12 +40,14 @@ const part = { [1]: 40, [0]: 56, [-1]: slice }
 
 /** The queue's tables: each change of a delivery also keeps its lane's next due time. */
 export class Ledger {
-  async add(tx: Transaction, { id, kind, lane, load }: Shipment, now: string, due = now): Promise<void> {
-    await tx.run(
-      sql`INSERT INTO deliveries_queue (id, kind, lane, load, due_at, created_at)
-        VALUES (${id}, ${kind}, ${lane}, ${JSON.stringify(load)}, ${due}, ${now})`,
-    )
-    await this.#due(tx, kind, lane, due)
+  async add(tx: Transaction, shipments: readonly Shipment[], now: string): Promise<void> {
+    for (const some of few(shipments)) {
+      const rows = some.map(
+        ({ id, kind, lane, load, due = now }) => sql`(${id}, ${kind}, ${lane}, ${JSON.stringify(load)}, ${due}, ${now})`,
+      )
+      await tx.run(sql`INSERT INTO deliveries_queue (id, kind, lane, load, due_at, created_at) VALUES ${join(rows)}`)
+      await this.#due(tx, some, now)
+    }
   }
 
   /** Removes a delivery that no attempt was made of. */
@@ -50,7 +62,7 @@ export class Ledger {
       sql`UPDATE deliveries_queue SET due_at = ${due} WHERE id = ${id} AND state = 'waiting' AND attempts = 0 RETURNING kind, lane`,
     )
     // a lane that is looked at too early is only looked at
-    if (row) await this.#due(tx, row.kind, row.lane, due)
+    if (row) await this.#due(tx, [row], due)
     return row !== undefined
   }
 
@@ -60,7 +72,7 @@ export class Ledger {
       sql`UPDATE deliveries_queue SET state = 'waiting', tries = 0, due_at = ${now}, ended_at = NULL
         WHERE id = ${id} AND state <> 'running' RETURNING kind, lane`,
     )
-    if (row) await this.#due(tx, row.kind, row.lane, now)
+    if (row) await this.#due(tx, [row], now)
     return row !== undefined
   }
 
@@ -91,39 +103,67 @@ export class Ledger {
     for (const sound of everySoundness) {
       const room = (): number => Math.min(flights.room(sound), part[sound]) - claims.length
       if (room() <= 0) continue
-      const lanes = await tx.all<{ kind: string; lane: string }>(
+      const lanes = await tx.all<Lane>(
         sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${sound} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
       )
-      for (const { kind, lane } of lanes) {
+      const [full, others]: [Lane[], Lane[]] = [[], []]
+      for (const lane of lanes) {
         // who got nothing keeps its place
         if (room() <= 0) break
-        const width = flights.roomIn(kind, lane, sound)
-        const taken = await this.#take(tx, { kind, lane, sound }, now, Math.min(width, room()))
+        const width = flights.roomIn(lane.kind, lane.lane, sound)
+        const taken = await this.#take(tx, { ...lane, sound }, now, Math.min(width, room()))
         claims.push(...taken)
         // a full lane is looked at again when one of its attempts is over
-        await this.#settle(tx, kind, lane, taken.length >= width ? sql`NULL` : earliest(kind, lane, now))
+        if (taken.length >= width) full.push(lane)
+        else others.push(lane)
       }
+      await this.#settle(tx, full, sql`NULL`)
+      await this.#settle(tx, others, earliest(now))
     }
+    await this.#begin(tx, claims, now)
     return claims
   }
 
-  /** Writes down how an attempt went. */
-  async record(tx: Transaction, claim: Claim, { outcome, answer, next, slow = false }: Result, now: string): Promise<void> {
-    const { seq, kind, lane, attempt_seq, tries } = claim
-    await tx.run(
-      sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer} WHERE seq = ${attempt_seq}`,
-    )
-    if (next === undefined) {
-      const state = outcome === 'done' ? 'done' : 'failed'
-      await tx.run(sql`UPDATE deliveries_queue SET state = ${state}, tries = ${tries}, ended_at = ${now} WHERE seq = ${seq}`)
-    } else {
-      // an attempt that we cut off ourselves does not count
-      const counted = outcome === 'interrupted' ? tries - 1 : tries
-      await tx.run(sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${next} WHERE seq = ${seq}`)
+  /** Writes down how attempts went, in this order; those that went alike together. */
+  async record(tx: Transaction, ends: readonly End[], now: string): Promise<void> {
+    for (const alike of Map.groupBy(ends, ({ result }) => `${result.outcome} ${result.answer}`).values()) {
+      const { outcome, answer } = alike[0]!.result
+      for (const some of few(alike)) {
+        await tx.run(
+          sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer}
+            WHERE seq IN (${join(some.map(({ claim }) => claim.attempt_seq))})`,
+        )
+      }
     }
-    const known = outcome === 'done' || outcome === 'deferred'
-    const sound = known ? sql`${slow ? -1 : Number(outcome === 'done')}` : sql`sound`
-    await this.#settle(tx, kind, lane, earliest(kind, lane, now), sound)
+    const over = ends.filter(({ result }) => result.next === undefined)
+    for (const [state, alike] of Map.groupBy(over, ({ result }) => (result.outcome === 'done' ? 'done' : 'failed'))) {
+      for (const some of few(alike)) {
+        const rows = join(some.map(({ claim }) => claim.seq))
+        await tx.run(sql`UPDATE deliveries_queue SET state = ${state}, ended_at = ${now} WHERE seq IN (${rows})`)
+      }
+    }
+    for (const { claim, result } of ends) {
+      if (result.next === undefined) continue
+      // an attempt that we cut off ourselves does not count
+      const counted = result.outcome === 'interrupted' ? claim.tries - 1 : claim.tries
+      await tx.run(
+        sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${result.next} WHERE seq = ${claim.seq}`,
+      )
+    }
+    const lanes = new Map<string, Lane & { sound: Sql }>()
+    for (const { claim, result } of ends) {
+      const { kind, lane } = claim
+      const key = `${kind} ${lane}`
+      const before = lanes.get(key)?.sound ?? unchanged
+      const known = result.outcome === 'done' || result.outcome === 'deferred'
+      lanes.set(key, {
+        kind,
+        lane,
+        sound: known ? states[result.slow ? -1 : result.outcome === 'done' ? 1 : 0] : before,
+      })
+    }
+    for (const [state, alike] of Map.groupBy(lanes.values(), (lane) => lane.sound))
+      await this.#settle(tx, alike, earliest(now), state)
   }
 
   /** What a former run had under way is due again, under the same id. Answers how many. */
@@ -135,7 +175,7 @@ export class Ledger {
       await tx.run(
         sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = 'interrupted' WHERE delivery_seq = ${seq} AND outcome IS NULL`,
       )
-      await this.#settle(tx, kind, lane, earliest(kind, lane, now))
+      await this.#settle(tx, [{ kind, lane }], earliest(now))
     }
     return rows.length
   }
@@ -172,7 +212,7 @@ export class Ledger {
         sql`UPDATE deliveries_queue SET due_at = ${now} WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting' AND due_at > ${far}
           AND (attempts > 0 OR due_at <= created_at)`,
       )
-      await this.#settle(tx, kind, lane, earliest(kind, lane, now))
+      await this.#settle(tx, [{ kind, lane }], earliest(now))
     }
     await tx.run(
       sql`UPDATE delivery_lanes SET due_at = (SELECT min(due_at) FROM deliveries_queue AS d
@@ -195,35 +235,63 @@ export class Ledger {
       sql`SELECT seq, load, attempts, tries FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting'
         AND due_at <= ${now} ORDER BY due_at, seq LIMIT ${limit}`,
     )
-    const claims: Claim[] = []
-    for (const { seq, load, attempts, tries } of rows) {
-      const attempt = attempts + 1
+    return rows.map(({ seq, load, attempts, tries }) => {
+      return { seq, kind, lane, load, attempt: attempts + 1, tries: tries + 1, attempt_seq: 0, sound }
+    })
+  }
+
+  /** The attempts are on record before they are made. */
+  async #begin(tx: Transaction, claims: Claim[], now: string): Promise<void> {
+    const made = new Map<number, number>()
+    for (const some of few(claims)) {
+      const rows = join(some.map(({ seq }) => seq))
       await tx.run(
-        sql`UPDATE deliveries_queue SET state = 'running', attempts = ${attempt}, tries = ${tries + 1} WHERE seq = ${seq}`,
+        sql`UPDATE deliveries_queue SET state = 'running', attempts = attempts + 1, tries = tries + 1 WHERE seq IN (${rows})`,
       )
-      const made = await tx.get<{ seq: number }>(
-        sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at) VALUES (${seq}, ${attempt}, ${now}) RETURNING seq`,
+      const attempts = await tx.all<{ seq: number; delivery_seq: number }>(
+        sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at) SELECT seq, attempts, ${now} FROM deliveries_queue
+          WHERE seq IN (${rows}) RETURNING seq, delivery_seq`,
       )
-      claims.push({ seq, kind, lane, load, attempt, tries: tries + 1, attempt_seq: made!.seq, sound })
+      for (const { seq, delivery_seq } of attempts) made.set(delivery_seq, seq)
     }
-    return claims
+    for (const claim of claims) claim.attempt_seq = made.get(claim.seq)!
   }
 
-  async #due(tx: Transaction, kind: string, lane: string, now: string): Promise<void> {
+  async #due(tx: Transaction, lanes: readonly (Lane & { due?: string })[], now: string): Promise<void> {
+    const rows = lanes.map(({ kind, lane, due = now }) => sql`(${kind}, ${lane}, ${due})`)
     await tx.run(
-      sql`INSERT INTO delivery_lanes (kind, lane, due_at) VALUES (${kind}, ${lane}, ${now}) ON CONFLICT DO UPDATE
-        SET due_at = CASE WHEN closed = 1 THEN NULL ELSE min(coalesce(due_at, excluded.due_at), excluded.due_at) END`,
+      sql`INSERT INTO delivery_lanes (kind, lane, due_at) VALUES ${join(rows)} ON CONFLICT DO UPDATE SET due_at = excluded.due_at
+        WHERE closed = 0 AND (due_at IS NULL OR due_at > excluded.due_at)`,
     )
   }
 
-  async #settle(tx: Transaction, kind: string, lane: string, due: Sql, sound: Sql = sql`sound`): Promise<void> {
-    await tx.run(
-      sql`UPDATE delivery_lanes SET due_at = ${due}, sound = ${sound} WHERE kind = ${kind} AND lane = ${lane} AND closed = 0`,
-    )
+  // a row that would stay as it is, is not written
+  async #settle(tx: Transaction, lanes: readonly Lane[], due: Sql, state: Sql = unchanged): Promise<void> {
+    for (const [kind, alike] of Map.groupBy(lanes, (lane) => lane.kind)) {
+      for (const some of few(alike)) {
+        await tx.run(
+          sql`UPDATE delivery_lanes SET due_at = ${due}, sound = ${state} WHERE kind = ${kind} AND closed = 0
+            AND lane IN (${join(some.map(({ lane }) => lane))}) AND (sound <> ${state} OR due_at IS NOT ${due})`,
+        )
+      }
+    }
   }
 }
 
+const states: Record<Soundness, Sql> = { [1]: sql`1`, [0]: sql`0`, [-1]: sql`-1` }
+const unchanged = sql`sound`
+
 /** Never before now: a lane that was just served comes after those that were due before, however much it holds. */
-function earliest(kind: string, lane: string, now: string): Sql {
-  return sql`(SELECT max(min(due_at), ${now}) FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting')`
+function earliest(now: string): Sql {
+  return sql`(SELECT max(min(d.due_at), ${now}) FROM deliveries_queue AS d
+    WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.state = 'waiting')`
+}
+
+/** Handfuls of few different sizes, so that there are few different statements. */
+function* few<One>(all: readonly One[]): Generator<readonly One[]> {
+  for (let first = 0; first < all.length;) {
+    const size = 2 ** Math.floor(Math.log2(Math.min(all.length - first, slice)))
+    yield all.slice(first, first + size)
+    first += size
+  }
 }

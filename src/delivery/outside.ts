@@ -5,6 +5,8 @@ import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { Networks } from '../core/networks.ts'
 import { allow } from './allowance.ts'
+import { Exchange } from './exchange.ts'
+import type { OutsideAnswer } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
 
@@ -14,14 +16,6 @@ export interface OutsideSettings {
   /** Whether strangers may be reached over plain http. */
   allow_http: boolean
   resolve: Resolve
-}
-
-/** What a stranger answered. */
-export interface OutsideAnswer {
-  status: number
-  headers: Record<string, string | string[] | undefined>
-  /** The first KiB of the body, as UTF-8. */
-  body: string
 }
 
 /** Opens a connection; tests put something that must not be called in its place. */
@@ -34,10 +28,6 @@ export class Unreachable extends Error {
     this.name = 'Unreachable'
   }
 }
-
-/** Bytes of an answer that are read, and those that are kept. */
-const answerRead = 64 * 1024
-const answerKept = 1024
 
 /** Octets that an answer may have in all, what frames its body included; what is read of a body stays far below. */
 const answerMost = 512 * 1024
@@ -100,30 +90,21 @@ export class Outside {
   ): Promise<OutsideAnswer> {
     const url = this.#read(text)
     if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
-    const cut = new AbortController()
-    const abort = (): void => cut.abort()
-    let late = false
-    const timer = setTimeout(() => {
-      late = true
-      abort()
-    }, deadline)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort)
+    const exchange = new Exchange()
+    const late = (): void => exchange.cut(new Unreachable(`no whole answer within ${deadline / 1000} s`))
+    const cut = (): void => exchange.cut(new Unreachable('it was aborted'))
+    const timer = setTimeout(late, deadline)
+    signal.addEventListener('abort', cut)
     try {
-      const answer = await request(url, {
-        method: 'POST',
-        headers,
-        body,
-        dispatcher: this.#agent,
-        signal: cut.signal,
-      })
-      return { status: answer.statusCode, headers: answer.headers, body: await beginning(answer.body) }
+      const path = url.pathname + url.search
+      if (signal.aborted) cut()
+      else this.#agent.dispatch({ origin: url.origin, path, method: 'POST', headers, body }, exchange)
+      return await exchange.answer
     } catch (error) {
-      if (late) throw new Unreachable(`no whole answer within ${deadline / 1000} s`, error)
       throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
     } finally {
       clearTimeout(timer)
-      signal.removeEventListener('abort', abort)
+      signal.removeEventListener('abort', cut)
     }
   }
 
@@ -214,18 +195,6 @@ export async function postInside(
     chunks.push(chunk)
   }
   return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') }
-}
-
-async function beginning(body: AsyncIterable<Buffer>): Promise<string> {
-  const kept: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    if (size < answerKept) kept.push(chunk.subarray(0, answerKept - size))
-    size += chunk.length
-    // leaving the loop closes the connection
-    if (size > answerRead) break
-  }
-  return Buffer.concat(kept).toString('utf8')
 }
 
 function hostOf(url: URL): string {

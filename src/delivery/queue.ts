@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -10,10 +11,11 @@ import type { Database, Transaction } from '../store/database.ts'
 import { waitAfter } from './backoff.ts'
 import type { Courier } from './courier.ts'
 import { Later, Refused } from './courier.ts'
+import { Endings } from './endings.ts'
 import { Flights } from './flights.ts'
 import type { Claim } from './flights.ts'
 import { Ledger } from './ledger.ts'
-import type { Result, Shipment } from './ledger.ts'
+import type { End, Result, Shipment } from './ledger.ts'
 
 interface Needs {
   database: Database
@@ -47,16 +49,30 @@ export class Queue {
   readonly #couriers = new Map<string, Courier>()
   readonly #ledger = new Ledger()
   readonly #flights = new Flights()
-  readonly #outcomes
   #state: 'idle' | 'open' | 'stopping' = 'idle'
   #timer: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
   #again = false
+  /** Something is due, or will be by the time a claim is made. */
+  #due = false
+  /** Runs outside of any transaction, whoever calls. */
+  readonly #apart = AsyncLocalStorage.snapshot()
+  readonly #endings: Endings
 
   constructor(needs: Needs) {
     this.#needs = needs
-    const { metrics } = needs
-    this.#outcomes = metrics.counter('pillarbox_delivery_attempts_total', 'Attempts to deliver', ['kind', 'outcome'])
+    const { metrics, log } = needs
+    const outcomes = metrics.counter('pillarbox_delivery_attempts_total', 'Attempts to deliver', ['kind', 'outcome'])
+    this.#endings = new Endings({
+      log,
+      write: (ends) => this.#writeDown(ends),
+      // what waits for their room is claimed with the same commit
+      writing: () => this.#expect(),
+      written: ({ claim, result }) => {
+        outcomes.labels(claim.kind, result.outcome).inc()
+        this.wake()
+      },
+    })
     metrics.gauge(
       'pillarbox_deliveries',
       'Deliveries that wait in the queue, and attempts under way',
@@ -85,12 +101,19 @@ export class Queue {
     if (courier.width) this.#flights.widen(courier.kind, courier.width)
   }
 
-  /** Enqueues in the caller's transaction; it leaves once that is on disk, or when it is due (ISO 8601). Answers the delivery's id. */
-  async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>, due?: string): Promise<string> {
-    const id = newId('dlv')
-    await this.#ledger.add(tx, { ...shipment, id }, this.#now(), due)
+  /** Enqueues in the caller's transaction; it leaves once that is on disk, or when it is due. Answers the delivery's id. */
+  async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>): Promise<string> {
+    return (await this.enqueueAll(tx, [shipment]))[0]!
+  }
+
+  /** As `enqueue`, for many. */
+  async enqueueAll(tx: Transaction, shipments: readonly Omit<Shipment, 'id'>[]): Promise<string[]> {
+    const added = shipments.map((shipment) => ({ ...shipment, id: newId('dlv') }))
+    await this.#ledger.add(tx, added, this.#now())
+    // the claim comes right behind this transaction, and shares its commit
+    if (added.some(({ due }) => due === undefined)) this.#apart(() => this.#expect())
     tx.afterCommit(() => this.wake())
-    return id
+    return added.map(({ id }) => id)
   }
 
   /** Sends a delivery once more, from the beginning of its schedule. Answers false when an attempt is under way. */
@@ -131,6 +154,7 @@ export class Queue {
   /** Begins nothing more; what is under way has a moment to end, and is then cut off and due again at the next start. */
   async stop(): Promise<void> {
     this.#state = 'stopping'
+    this.#endings.stop()
     clearTimeout(this.#timer)
     await this.#pumping
     const { grace = 3000 } = this.#needs
@@ -150,6 +174,11 @@ export class Queue {
     })
   }
 
+  #expect(): void {
+    this.#due = true
+    this.wake()
+  }
+
   /** Removes what ended long ago and what closed lanes still hold, a little at a time. */
   async clear(): Promise<void> {
     const { database, clock } = this.#needs
@@ -166,11 +195,14 @@ export class Queue {
     try {
       while (this.#state === 'open') {
         this.#again = false
-        const next = await this.#ledger.nextDue(database, this.#flights)
-        if (next === undefined) return
-        if (next > this.#now()) return this.#sleepUntil(next)
+        if (!this.#due) {
+          const next = await this.#ledger.nextDue(database, this.#flights)
+          if (next === undefined) return
+          if (next > this.#now()) return this.#sleepUntil(next)
+        }
+        this.#due = false
         const claims = await database.transaction((tx) => this.#claim(tx))
-        for (const claim of claims) this.#flights.begin(claim, this.#fly, this.#record)
+        for (const claim of claims) this.#flights.begin(claim, this.#fly, this.#endings.record)
       }
     } catch (error) {
       log.error({ err: error }, 'the queue could not be read; it is looked at again')
@@ -211,26 +243,15 @@ export class Queue {
     }
   }
 
-  readonly #record = async (claim: Claim, result: Result): Promise<void> => {
-    const { database, log } = this.#needs
-    const courier = this.#couriers.get(claim.kind)
-    // what was delivered must not be delivered again because the disk was full for a while
-    for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
-      try {
-        await database.transaction(async (tx) => {
-          await this.#ledger.record(tx, claim, result, this.#now())
-          const { outcome, answer } = result
-          if (outcome !== 'interrupted') await courier?.settle?.(tx, JSON.parse(claim.load), outcome, answer, result.next)
-        })
-        break
-      } catch (error) {
-        log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'the end of an attempt could not be written down')
-        if (this.#state === 'stopping') return
-        await sleep(wait, undefined, { ref: false })
+  #writeDown(ends: readonly End[]): Promise<void> {
+    return this.#needs.database.transaction(async (tx) => {
+      await this.#ledger.record(tx, ends, this.#now())
+      for (const { claim, result } of ends) {
+        const { outcome, answer } = result
+        if (outcome !== 'interrupted')
+          await this.#couriers.get(claim.kind)?.settle?.(tx, JSON.parse(claim.load), outcome, answer, result.next)
       }
-    }
-    this.#outcomes.labels(claim.kind, result.outcome).inc()
-    this.wake()
+    })
   }
 
   #now(): string {

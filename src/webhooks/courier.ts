@@ -4,12 +4,15 @@ import { retryAfter } from '../delivery/backoff.ts'
 import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
 import { Unreachable } from '../delivery/outside.ts'
-import type { Outside, OutsideAnswer } from '../delivery/outside.ts'
+import type { OutsideAnswer } from '../delivery/exchange.ts'
+import type { Outside } from '../delivery/outside.ts'
 import type { EventLog } from '../events/log.ts'
+import type { Event } from '../events/model.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
-import { disable, kind, readHeaders } from './row.ts'
+import { Opened } from './opened.ts'
+import { disable, kind } from './row.ts'
 import type { Load, WebhookRow } from './row.ts'
 import type { Sealed } from './secret.ts'
 import { signatureHeaders } from './signature.ts'
@@ -43,17 +46,31 @@ const endurance = 5 * 24 * hour
 /** Bodies that many webhooks get at one time are made once; milliseconds they are kept for that. */
 const shared = 1000
 
+/** An envelope as it is signed, and as it is sent. */
+interface Body {
+  text: string
+  octets: Buffer
+}
+
+/** What an attempt reads of its webhook. */
+type Addressee = Pick<WebhookRow, 'id' | 'url' | 'active' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'>
+
 /** Signs an event and posts it: 2xx is success, a redirect is none, 410 switches the webhook off. */
 export class WebhookCourier implements Courier<Load> {
   readonly kind = kind
   readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
   readonly jitter = 0.1
   readonly #parts: Parts
-  readonly #bodies = new Map<string, Promise<string | undefined>>()
+  readonly #bodies = new Map<string, Promise<Body | undefined>>()
+  readonly #opened: Opened
+  /** Every webhook with `failing_since`, and maybe a few more, as this courier alone sets it; and its newest failure, counted over all. */
+  #failing: Map<string, number> | undefined
+  #failures = 0
 
   constructor(parts: Parts) {
     this.#parts = parts
     parts.events.onRedaction(() => this.#bodies.clear())
+    this.#opened = new Opened(parts.sealed)
   }
 
   async deliver(load: Load, _attempt: number, signal: AbortSignal): Promise<string> {
@@ -61,13 +78,15 @@ export class WebhookCourier implements Courier<Load> {
     const body = await this.#body(load.event_id)
     if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
     // read last, so that what was switched off or deleted meanwhile is not told
-    const webhook = await database.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
+    const webhook = await database.get<Addressee>(
+      sql`SELECT id, url, active, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}`,
+    )
     if (webhook?.active !== 1) throw new Refused(heard({ error: 'the webhook is switched off' }))
     let answer: OutsideAnswer
     try {
       answer = await outside.post(webhook.url, {
-        headers: this.#headers(webhook, load, body),
-        body: Buffer.from(body),
+        headers: this.#headers(webhook, load, body.text),
+        body: body.octets,
         deadline: patience,
         signal,
       })
@@ -84,11 +103,20 @@ export class WebhookCourier implements Courier<Load> {
   /** Counts how long nothing but failure came back, and draws the consequence. */
   async settle(tx: Transaction, load: Load, outcome: Outcome, answer: string): Promise<void> {
     const { events, clock } = this.#parts
-    // the usual case, and the one that must be cheap
+    const failing = (this.#failing ??= await this.#stored())
+    const { webhook_id } = load
     if (outcome === 'done') {
-      await tx.run(sql`UPDATE webhooks SET failing_since = NULL WHERE id = ${load.webhook_id} AND failing_since IS NOT NULL`)
+      const newest = failing.get(webhook_id)
+      // the usual case, and the one that must be cheap
+      if (newest === undefined) return
+      await tx.run(sql`UPDATE webhooks SET failing_since = NULL WHERE id = ${webhook_id}`)
+      tx.afterCommit(() => {
+        if (failing.get(webhook_id) === newest) failing.delete(webhook_id)
+      })
       return
     }
+    this.#failures += 1
+    failing.set(webhook_id, this.#failures)
     const webhook = await tx.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
     if (webhook?.active !== 1) return
     const failing_since = webhook.failing_since ?? iso(clock.now())
@@ -102,31 +130,39 @@ export class WebhookCourier implements Courier<Load> {
     }
   }
 
-  #headers(webhook: WebhookRow, load: Load, body: string): Record<string, string> {
-    const { sealed, clock, version } = this.#parts
-    const { id, previous_secret, previous_expires_at } = webhook
-    const former = previous_secret !== null && previous_expires_at !== null && previous_expires_at > iso(clock.now())
+  // what is on disk: a change that comes to nothing must not hide a failure
+  async #stored(): Promise<Map<string, number>> {
+    const rows = await this.#parts.database.all<{ id: string }>(sql`SELECT id FROM webhooks WHERE failing_since IS NOT NULL`)
+    return new Map(rows.map(({ id }) => [id, 0]))
+  }
+
+  #headers(webhook: Addressee, load: Load, body: string): Record<string, string> {
+    const { clock, version } = this.#parts
+    const { previous_expires_at } = webhook
+    const { headers, key, previous } = this.#opened.of(webhook)
+    const former = previous_expires_at !== null && previous_expires_at > iso(clock.now()) ? previous : null
     return {
-      ...readHeaders(webhook, sealed),
+      ...headers,
       'Content-Type': 'application/json',
       'User-Agent': `Pillarbox/${version}`,
-      ...signatureHeaders(
-        { id: load.event_id, timestamp: Math.floor(clock.now() / 1000), body },
-        sealed.read(id, webhook.secret),
-        former ? sealed.read(id, previous_secret) : null,
-      ),
+      ...signatureHeaders({ id: load.event_id, timestamp: Math.floor(clock.now() / 1000), body }, key, former),
     }
   }
 
   // read anew for each try: what was deleted since then is not told
-  #body(eventId: string): Promise<string | undefined> {
+  #body(eventId: string): Promise<Body | undefined> {
     const known = this.#bodies.get(eventId)
     if (known) return known
-    const made = this.#parts.events.find(eventId).then((event) => event && JSON.stringify(envelopeOf(event)))
+    const made = this.#parts.events.find(eventId).then((event) => event && bodyOf(event))
     this.#bodies.set(eventId, made)
     setTimeout(() => this.#bodies.delete(eventId), shared).unref()
     return made
   }
+}
+
+function bodyOf(event: Event): Body {
+  const text = JSON.stringify(envelopeOf(event))
+  return { text, octets: Buffer.from(text) }
 }
 
 /** What a webhook's endpoint answered, from the queue's record; of an attempt that failed before, only the error. */

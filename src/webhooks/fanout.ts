@@ -63,18 +63,22 @@ export class Fanout {
       if (event.type === webhookTest.name) continue
       const listening = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
       accounts.set(event.account_id, listening)
-      for (const webhook of listening) {
-        if (webhook.seq <= reached || !wants(webhook, event)) continue
-        const load: Load = { webhook_id: webhook.id, event_id: event.id, event: event.type }
-        await queue.enqueue(tx, { kind, lane: webhook.id, load })
-        written += 1
-        if (written >= enough) {
-          await this.#reach(tx, webhook.seq)
-          return index
-        }
+      const wanting = listening.filter((webhook) => webhook.seq > reached && wants(webhook, event))
+      const told = wanting.slice(0, enough - written)
+      const shipments = told.map(({ id }) => ({
+        kind,
+        lane: id,
+        load: { webhook_id: id, event_id: event.id, event: event.type } satisfies Load,
+      }))
+      await queue.enqueueAll(tx, shipments)
+      written += told.length
+      if (told.length < wanting.length) {
+        await this.#reach(tx, told.at(-1)!.seq)
+        return index
       }
       if (reached > 0) await this.#reach(tx, 0)
       reached = 0
+      if (written >= enough) return index + 1
     }
     return batch.length
   }

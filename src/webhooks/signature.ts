@@ -1,3 +1,5 @@
+import { createSecretKey } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
 import { mac } from '../core/seal.ts'
 
 /** What is signed: the octets of the body are exactly those that are sent. */
@@ -8,24 +10,32 @@ export interface Signed {
   body: string
 }
 
+/** A secret, ready to sign with. */
+export interface SigningKey {
+  /** The secret as shown. */
+  text: KeyObject
+  /** What Standard Webhooks keys with: the octets after `whsec_`, or the text of a secret without that prefix. */
+  octets: KeyObject
+}
+
+export function signingKey(secret: string): SigningKey {
+  const text = createSecretKey(Buffer.from(secret))
+  return { text, octets: secret.startsWith('whsec_') ? createSecretKey(Buffer.from(secret.slice(6), 'base64')) : text }
+}
+
 /**
  * The headers that prove a delivery. `X-Service-Signature` is the hex HMAC-SHA-256 of the body, keyed with the secret as shown; the other
  * three are those of Standard Webhooks. With a second secret, both say so in their own way.
  */
-export function signatureHeaders(signed: Signed, secret: string, previous: string | null): Record<string, string> {
+export function signatureHeaders(signed: Signed, key: SigningKey, previous: SigningKey | null): Record<string, string> {
   const { id, timestamp, body } = signed
   const content = `${id}.${timestamp}.${body}`
-  const secrets = previous === null ? [secret] : [secret, previous]
+  const keys = previous === null ? [key] : [key, previous]
   return {
-    'X-Service-Signature': mac(Buffer.from(secret), body).toString('hex'),
-    ...(previous === null ? {} : { 'X-Service-Signature-Previous': mac(Buffer.from(previous), body).toString('hex') }),
+    'X-Service-Signature': mac(key.text, body).toString('hex'),
+    ...(previous === null ? {} : { 'X-Service-Signature-Previous': mac(previous.text, body).toString('hex') }),
     'webhook-id': id,
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': secrets.map((one) => `v1,${mac(keyOf(one), content).toString('base64')}`).join(' '),
+    'webhook-signature': keys.map((one) => `v1,${mac(one.octets, content).toString('base64')}`).join(' '),
   }
-}
-
-/** What Standard Webhooks keys with: the octets after `whsec_`, or the text of a secret without that prefix. */
-function keyOf(secret: string): Buffer {
-  return secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : Buffer.from(secret)
 }

@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Metrics } from '../../src/core/metrics.ts'
 import type { Courier, Outcome } from '../../src/delivery/courier.ts'
@@ -159,7 +160,25 @@ test('a refusal is final, a bug is not, and who asks for time gets it', async ()
     .toMatchObject({ state: 'waiting', attempts: [{ outcome: 'deferred', answer: 'a slip of ours' }] })
 })
 
-test('a lane has one under way until one went well, then four, and no lane waits for another', async () => {
+test('what is enqueued leaves after one flush of the disk, in which its attempt is already recorded', async () => {
+  let flushes = 0
+  const sync = async (handle: FileHandle): Promise<void> => {
+    flushes += 1
+    await handle.datasync()
+  }
+  const made = await opened(folder(), { sync })
+  const other = new Queue({ database: made.database, clock, log: quiet, metrics: new Metrics(), grace: 20 })
+  const seen: number[] = []
+  other.add(Object.assign(new Runner(), { deliver: async () => `${seen.push(flushes)}` }))
+  await other.start()
+  const before = flushes
+  await made.database.transaction((tx) => other.enqueue(tx, { kind: 'parcel', lane: 'there', load: { to: 'there', text: 'a' } }))
+  await expect.poll(() => seen).toEqual([before + 1])
+  await other.stop()
+  await made.database.close()
+})
+
+test('a lane has one under way until one went well, then sixteen, and no lane waits for another', async () => {
   const open = new Map<string, number>()
   const most = new Map<string, number>()
   const gates: (() => void)[] = []
@@ -182,12 +201,32 @@ test('a lane has one under way until one went well, then four, and no lane waits
   expect(runner.carried.filter((text) => text.startsWith('d'))).toEqual(['d0 1'])
   expect(most.get('slow')).toBe(1)
   gates.shift()!()
-  await expect.poll(() => gates.length).toBe(4)
-  expect(most.get('slow')).toBe(4)
+  await expect.poll(() => gates.length).toBe(16)
+  expect(most.get('slow')).toBe(16)
   held = false
   for (const go of gates.splice(0)) go()
   await expect.poll(() => runner.settled.filter(([text]) => text.startsWith('s')).length).toBe(20)
-  expect(most.get('slow')).toBe(4)
+  expect(most.get('slow')).toBe(16)
+})
+
+test('lanes that went well and begin to hang together are kept to four each, and leave room', async () => {
+  let hanging = false
+  runner.act = async (parcel, attempt, signal) => (hanging && parcel.to !== 'good' ? hang(parcel, attempt, signal) : 'thanks')
+  const lanes = Array.from({ length: 20 }, (_, index) => `lane ${index}`)
+  await queue.start()
+  for (const lane of [...lanes, 'good']) await put('first', lane)
+  await expect.poll(() => runner.settled.length).toBe(21)
+  hanging = true
+  const begun = (lane: string): number => runner.carried.filter((text) => text.startsWith(`${lane} `)).length
+  for (const lane of lanes) {
+    for (let count = 0; count < 20; count += 1) await put(`to ${lane.slice(5)}: ${count}`, lane)
+  }
+  await expect.poll(() => lanes.every((lane) => begun(`to ${lane.slice(5)}:`) >= 4)).toBe(true)
+  await put('last', 'good')
+  await expect.poll(() => runner.settled.some(([text]) => text === 'last')).toBe(true)
+  const total = lanes.map((lane) => begun(`to ${lane.slice(5)}:`))
+  expect(Math.max(...total)).toBe(16)
+  expect(total.filter((count) => count === 4).length).toBeGreaterThan(10)
 })
 
 test('hundreds of lanes that hang leave room for those that do not', async () => {
@@ -298,7 +337,7 @@ test('lanes take turns: who waits longest is next, however much the others have 
   await put('at last', 'late')
   clock.advance(1)
   // each that ends makes room for one: those that waited before come first, but none of them a second time
-  for (const go of gates.splice(0, 60)) go()
+  for (const go of gates.splice(0, 120)) go()
   await expect.poll(() => runner.settled.some(([text]) => text === 'at last')).toBe(true)
   expect(gates.length).toBeLessThanOrEqual(full)
 })

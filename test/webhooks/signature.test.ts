@@ -3,14 +3,14 @@ import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { SecretRotation } from '../../src/webhooks/model.ts'
 import { newSecret } from '../../src/webhooks/secret.ts'
-import { signatureHeaders } from '../../src/webhooks/signature.ts'
+import { signatureHeaders, signingKey } from '../../src/webhooks/signature.ts'
 
 const signed = { id: 'evt_1', timestamp: Math.floor(Date.now() / 1000), body: '{"text":"grüße 🎉"}' }
 
 test('the example of the Standard Webhooks specification comes out as it says', () => {
   const headers = signatureHeaders(
     { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: 1614265330, body: '{"test": 2432232314}' },
-    'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    signingKey('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'),
     null,
   )
   expect(headers['webhook-signature']).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=')
@@ -21,16 +21,16 @@ test('the example of the Standard Webhooks specification comes out as it says', 
 
 test('during a rotation both secrets verify, and no other', () => {
   const [now, before, other] = [newSecret(), newSecret(), newSecret()]
-  const headers = signatureHeaders(signed, now, before)
+  const headers = signatureHeaders(signed, signingKey(now), signingKey(before))
   for (const secret of [now, before]) expect(new Webhook(secret).verify(signed.body, headers)).toEqual(JSON.parse(signed.body))
   expect(() => new Webhook(other).verify(signed.body, headers)).toThrow('signature')
   expect(headers['X-Service-Signature-Previous']).toBe(createHmac('sha256', before).update(signed.body).digest('hex'))
-  expect(signatureHeaders(signed, now, null)).not.toHaveProperty('X-Service-Signature-Previous')
+  expect(signatureHeaders(signed, signingKey(now), null)).not.toHaveProperty('X-Service-Signature-Previous')
 })
 
 test('a secret of the user’s own keys with its text', () => {
   const secret = 'a secret of my own making'
-  expect(new Webhook(secret, { format: 'raw' }).verify(signed.body, signatureHeaders(signed, secret, null))).toEqual(
+  expect(new Webhook(secret, { format: 'raw' }).verify(signed.body, signatureHeaders(signed, signingKey(secret), null))).toEqual(
     JSON.parse(signed.body),
   )
 })
