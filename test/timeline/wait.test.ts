@@ -138,7 +138,11 @@ test('a message that is being forced to disk as the time runs out is told now or
   })
   const events = new EventLog(database, systemClock)
   const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)) }
-  const identities = new Identities({ ...parts, domains: { mayUse: () => false }, domain: 'box.test' })
+  const identities = new Identities({
+    ...parts,
+    domains: { mayUse: () => false, stillUsable: async () => true },
+    domain: 'box.test',
+  })
   const emails = new Emails({ ...parts, identities, hostname: 'box.test' })
   const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails })
   const waiting = new Waiting({ ...parts, identities, emails, timeline, admitted: async () => true })
