@@ -13,8 +13,7 @@ import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
 import { identitiesPart } from './identities/part.ts'
-import { checkSpf } from './mail/checks.ts'
-import { Dns, Inquiry } from './mail/dns.ts'
+import { inquire } from './mail/inquire.ts'
 import { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
@@ -51,18 +50,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const common = { ...basis, events, cursors }
   const queue = new Queue({ ...common, log: logOf('delivery') })
   const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
-  const ours = new DomainsPart({
-    ...common,
-    log: logOf('domains'),
-    operatorAccount: account,
-    inquire: ({ dns, hostname }) => {
-      // a Dns of its own: what was just published must be seen at once
-      const inquiry = new Inquiry(new Dns(dns).lookup, { deadline: 15_000, limit: 120 })
-      const spf = ({ ip, domain }: { ip: string; domain: string }): ReturnType<typeof checkSpf> =>
-        checkSpf({ remote_address: ip, mail_from: `postmaster@${domain}`, helo: hostname }, inquiry, hostname)
-      return { lookup: inquiry.lookup, spf, close: () => inquiry.close() }
-    },
-  })
+  const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
   const mail = new MailPart({

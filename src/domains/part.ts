@@ -8,6 +8,7 @@ import type { Seal } from '../core/seal.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
+import type { FreshInquiry } from '../mail/inquire.ts'
 import type { Part } from '../part.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
@@ -19,7 +20,6 @@ import { Reports } from './reports.ts'
 import { routes } from './routes.ts'
 import type { DomainSettings } from './settings.ts'
 import { Verification } from './verification.ts'
-import type { Inquiring } from './verification.ts'
 
 interface Needs {
   database: Database
@@ -32,7 +32,7 @@ interface Needs {
   metrics: Metrics
   operatorAccount: string
   /** Begins to ask the DNS anew. */
-  inquire: (settings: DomainSettings) => Inquiring
+  inquire: (settings: DomainSettings) => FreshInquiry
 }
 
 /** Our domains: what the DNS must say of them, whether it does, and the keys that sign for them. */

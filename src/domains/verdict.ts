@@ -1,17 +1,15 @@
 import type { Lookup } from '../mail/dns.ts'
+import type { FreshInquiry } from '../mail/inquire.ts'
 import type { DnsRecord } from './model.ts'
 import type { DomainSettings } from './settings.ts'
 
 /** What was seen in one place, and what it is worth. */
 export type Judged = Pick<DnsRecord, 'status' | 'found' | 'reason'>
 
-/** What a receiver would make of mail in the domain's name from an address (RFC 7208 2.6), and why. */
-export type SpfCheck = (client: { ip: string; domain: string }) => Promise<{ result: string; reason: string | null }>
-
 /** What a judgement is made with; `lookup` remembers nothing from before. */
 export interface Bench {
   lookup: Lookup
-  spf: SpfCheck
+  spf: FreshInquiry['spf']
   settings: DomainSettings
 }
 

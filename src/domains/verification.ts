@@ -7,7 +7,7 @@ import type { Counter } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
-import type { Lookup } from '../mail/dns.ts'
+import type { FreshInquiry } from '../mail/inquire.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { look, weigh } from './check.ts'
@@ -19,14 +19,7 @@ import { domainFailed, domainVerified } from './model.ts'
 import { keyOf, recordsOf } from './records.ts'
 import { afterWait } from './rhythm.ts'
 import type { DomainSettings } from './settings.ts'
-import type { Judged, SpfCheck, Unanswered } from './verdict.ts'
-
-/** Questions to the DNS that belong together; what was answered before they began is not remembered. */
-export interface Inquiring {
-  lookup: Lookup
-  spf: SpfCheck
-  close(): void
-}
+import type { Judged, Unanswered } from './verdict.ts'
 
 interface Parts {
   database: Database
@@ -36,7 +29,7 @@ interface Parts {
   domains: Domains
   keys: DkimKeys
   settings: () => DomainSettings
-  inquire: () => Inquiring
+  inquire: () => FreshInquiry
   checked: Counter<'outcome'>
 }
 
