@@ -174,7 +174,7 @@ export class Domains {
   /** Throws Fault conflict for the box's own, and while living identities have addresses in it. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     const { database, keys } = this.#parts
-    return database.transaction(async (tx) => {
+    const gone = await database.transaction(async (tx) => {
       const { name, is_default, receives } = await this.row(caller, id, tx)
       if (is_default === 1) throw conflict(`${name} is the box's own domain; it cannot be deleted.`, { code: 'default_domain' })
       const user = sql`SELECT 1 FROM identities WHERE status <> 'deleted' AND email LIKE ${`%@${name}`} LIMIT 1`
@@ -184,9 +184,11 @@ export class Domains {
       await keys.remove(tx, id)
       await tx.run(sql`DELETE FROM domain_reports WHERE domain_id = ${id}`)
       await tx.run(sql`DELETE FROM domains WHERE id = ${id}`)
-      if (receives === 1) tx.afterCommit(() => this.#known.delete(name))
-      return { id, deleted: true }
+      return { name, receives }
     })
+    if (gone.receives === 1) this.#known.delete(gone.name)
+    keys.forget(id)
+    return { id, deleted: true }
   }
 
   /** The row of a domain the caller may see; throws Fault not_found. */

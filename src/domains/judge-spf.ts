@@ -26,11 +26,17 @@ export async function judgeSpf({ name, value }: Wanted, values: string[], bench:
     const { result, reason } = await bench.spf({ ip, domain: name })
     if (result === 'temperror') throw new Unanswered('ESERVFAIL')
     if (result === 'pass') continue
-    const said = reason === null ? result : `${result}, ${reason}`
     return invalid(
       judged.found,
-      `Mail from ${ip} (${hostname}) would not pass (${said}); add mx before the term “all”, as in “${value}”.`,
+      refusalOf({ ip, hostname, value, said: reason === null ? result : `${result}: ${reason}` }, judged.found[0]!),
     )
   }
   return judged
+}
+
+function refusalOf({ ip, hostname, value, said }: Record<'ip' | 'hostname' | 'value' | 'said', string>, text: string): string {
+  const cure = /\s\+?mx(?:\s|$)/i.test(text)
+    ? `its term mx lets in what the MX record names, and that is not ${hostname}`
+    : `add mx before the term “all”, as in “${value}”`
+  return `Mail from ${ip} (${hostname}) would not pass: ${cure} (${said}).`
 }

@@ -101,12 +101,15 @@ export class DkimKeys {
       sql`UPDATE dkim_keys SET state = 'active', activated_at = ${now} WHERE domain_id = ${domain.id} AND state = 'spare'`,
     )
     await this.insert(tx, domain, fresh, 'spare')
-    tx.afterCommit(() => this.#signing.delete(domain.id))
   }
 
   async remove(tx: Transaction, domainId: string): Promise<void> {
     await tx.run(sql`DELETE FROM dkim_keys WHERE domain_id = ${domainId}`)
-    tx.afterCommit(() => this.#signing.delete(domainId))
+  }
+
+  /** After a rotation or removal was committed: what signed until then is not to be remembered. */
+  forget(domainId: string): void {
+    this.#signing.delete(domainId)
   }
 
   /** The keys in use, made now if there are none. */

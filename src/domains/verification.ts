@@ -33,6 +33,15 @@ interface Parts {
   checked: Counter<'outcome'>
 }
 
+interface Conclusion {
+  domain: Domain
+  /** All is right, but another account holds the name. */
+  held: boolean
+  outcome: Look['outcome'] | 'late'
+  /** As it is now, when its status changed. */
+  turned: DomainRow | null
+}
+
 /** How long a verified domain may be wrong in the DNS before it stops sending. */
 const patience = 72 * 3_600_000
 
@@ -67,7 +76,7 @@ export class Verification {
     const { database, domains, keys, settings } = this.#parts
     await this.#check(await domains.row(caller, id), true)
     const fresh = await keys.make()
-    return database.transaction(async (tx) => {
+    const rotated = await database.transaction(async (tx) => {
       const row = await domains.row(caller, id, tx)
       const findings = JSON.parse(row.findings) as Findings
       const listed = (await keys.of(tx, [id])).get(id)!
@@ -85,6 +94,8 @@ export class Verification {
       await keys.rotate(tx, row, fresh)
       return domains.shown(tx, row)
     })
+    keys.forget(id)
+    return rotated
   }
 
   /** Looks at the domains whose turn it is. */
@@ -117,20 +128,23 @@ export class Verification {
     const seen = await look(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(() =>
       inquiry.close(),
     )
-    const { outcome, ...concluded } = await database.transaction((tx) => this.#conclude(tx, { id: row.id, seen, began, asked }))
+    const { domain, held, outcome, turned } = await database.transaction((tx) =>
+      this.#conclude(tx, { id: row.id, seen, began, asked }),
+    )
     checked.labels(outcome).inc()
-    return concluded
+    if (turned) this.#turn(turned)
+    return { domain, held }
   }
 
   async #conclude(
     tx: Transaction,
     { id, seen, began, asked }: { id: string; seen: Map<string, Judged | Unanswered>; began: string; asked: boolean },
-  ): Promise<{ domain: Domain; held: boolean; outcome: Look['outcome'] | 'late' }> {
+  ): Promise<Conclusion> {
     const { keys, domains, settings, clock } = this.#parts
     const row = await domains.current(tx, id)
     // what was begun earlier does not overrule what was seen later
     if (row.last_checked_at !== null && row.last_checked_at > began) {
-      return { domain: await domains.shown(tx, row), held: false, outcome: 'late' }
+      return { domain: await domains.shown(tx, row), held: false, outcome: 'late', turned: null }
     }
     const wanted = recordsOf(row.name, (await keys.of(tx, [id])).get(id)!, settings())
     const { findings, outcome } = weigh(wanted, seen, JSON.parse(row.findings) as Findings)
@@ -149,8 +163,9 @@ export class Verification {
         next_check_at = ${after.next_check_at} WHERE id = ${id}`,
     )
     const domain = await domains.shown(tx, after)
-    if (after.status !== row.status) await this.#tell(tx, after, domain)
-    return { domain, held, outcome }
+    const turned = after.status === row.status ? null : after
+    if (turned) await this.#tell(tx, turned, domain)
+    return { domain, held, outcome, turned }
   }
 
   async #isHeld(tx: Transaction, { id, name }: DomainRow): Promise<boolean> {
@@ -158,14 +173,16 @@ export class Verification {
   }
 
   async #tell(tx: Transaction, row: DomainRow, domain: Domain): Promise<void> {
-    const { events, domains, log } = this.#parts
     const type: EventType<Domain> = row.status === 'verified' ? domainVerified : domainFailed
-    await events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
-    tx.afterCommit(() => {
-      domains.know(row)
-      if (row.status === 'verified') log.info({ domain: row.name }, 'a domain is verified')
-      else log.warn({ domain: row.name }, 'a domain was wrong in the DNS for 72 hours: it sends no more')
-    })
+    await this.#parts.events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
+  }
+
+  /** Once it is on disk. */
+  #turn(row: DomainRow): void {
+    const { domains, log } = this.#parts
+    domains.know(row)
+    if (row.status === 'verified') log.info({ domain: row.name }, 'a domain is verified')
+    else log.warn({ domain: row.name }, 'a domain was wrong in the DNS for 72 hours: it sends no more')
   }
 }
 
