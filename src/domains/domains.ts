@@ -8,6 +8,7 @@ import type { Paging } from '../core/shapes.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import type { Agenda } from './agenda.ts'
 import { shownRecord } from './check.ts'
 import type { Findings } from './check.ts'
 import type { DkimKeys, PublicKey, SigningKey } from './keys.ts'
@@ -46,6 +47,7 @@ interface Parts {
   clock: Clock
   cursors: Cursors
   keys: DkimKeys
+  agenda: Agenda
   settings: () => DomainSettings
   /** The box's own domain, and the account that it belongs to. */
   domain: string
@@ -122,14 +124,14 @@ export class Domains {
 
   async create(caller: Caller, wish: NewDomain): Promise<Domain> {
     requireWhole(caller)
-    const { database, clock, keys } = this.#parts
+    const { database, clock, keys, agenda } = this.#parts
     const { param, name } = wishedName(wish)
     const taken = conflict(`This account has ${name} already.`, { param })
     const before = sql`SELECT 1 FROM domains WHERE account_id = ${caller.account_id} AND name = ${name}`
     // keys take long to make: not for nothing
     if (await database.get(before)) throw taken
     const [active, spare] = [await keys.make(), await keys.make()]
-    return database.transaction(async (tx) => {
+    const made = await database.transaction(async (tx) => {
       if (await tx.get(before)) throw taken
       const now = iso(clock.now())
       const row = await tx.get<DomainRow>(
@@ -140,6 +142,8 @@ export class Domains {
       await keys.insert(tx, row!, spare, 'spare')
       return this.shown(tx, row!)
     })
+    agenda.by(clock.now())
+    return made
   }
 
   async list(caller: Caller, paging: Paging): Promise<{ data: Domain[]; has_more: boolean; next_cursor: string | null }> {

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Seal } from '../core/seal.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
+import type { Agenda } from './agenda.ts'
 
 /** A key that signs for a domain now. */
 export interface SigningKey {
@@ -40,11 +41,13 @@ export class DkimKeys {
   readonly #database: Database
   readonly #clock: Clock
   readonly #seal: Seal
+  readonly #agenda: Agenda
   readonly #signing = new Map<string, Promise<SigningKey[]>>()
   readonly #making = new Map<string, Promise<void>>()
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: { database: Database; clock: Clock; seal: Seal }) {
+  constructor(parts: { database: Database; clock: Clock; seal: Seal; agenda: Agenda }) {
+    this.#agenda = parts.agenda
     this.#database = parts.database
     this.#clock = parts.clock
     this.#seal = parts.seal
@@ -155,6 +158,7 @@ export class DkimKeys {
       await this.insert(tx, domain, active, 'active')
       await this.insert(tx, domain, spare, 'spare')
     })
+    this.#agenda.by(this.#clock.now())
   }
 
   /** One after the other: the thread pool that makes them also forces commits to disk. */

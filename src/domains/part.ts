@@ -12,6 +12,7 @@ import type { FreshInquiry } from '../mail/inquire.ts'
 import type { Part } from '../part.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
+import { Agenda } from './agenda.ts'
 import { Domains } from './domains.ts'
 import { DkimKeys } from './keys.ts'
 import { domainFailed, domainVerified } from './model.ts'
@@ -48,8 +49,9 @@ export class DomainsPart implements Part {
     const { config, database, metrics, inquire } = needs
     this.#settings = settingsOf(config)
     const settings = (): DomainSettings => this.#settings
-    const keys = new DkimKeys(needs)
-    this.domains = new Domains({ ...needs, keys, settings, domain: config.mail.domain })
+    const agenda = new Agenda()
+    const keys = new DkimKeys({ ...needs, agenda })
+    this.domains = new Domains({ ...needs, keys, agenda, settings, domain: config.mail.domain })
     const checked = metrics.counter(
       'pillarbox_domain_checks_total',
       'Looks at the DNS of a domain by what they found: right, wrong, unknown (no answer), late (overtaken by another look)',
@@ -58,6 +60,7 @@ export class DomainsPart implements Part {
     const verification = new Verification({
       ...needs,
       keys,
+      agenda,
       settings,
       domains: this.domains,
       inquire: () => inquire(this.#settings),

@@ -10,6 +10,7 @@ import type { EventType } from '../events/model.ts'
 import type { FreshInquiry } from '../mail/inquire.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
+import type { Agenda } from './agenda.ts'
 import { look, weigh } from './check.ts'
 import type { Findings, Look } from './check.ts'
 import type { Domains, DomainRow } from './domains.ts'
@@ -28,6 +29,7 @@ interface Parts {
   log: Log
   domains: Domains
   keys: DkimKeys
+  agenda: Agenda
   settings: () => DomainSettings
   inquire: () => FreshInquiry
   checked: Counter<'outcome'>
@@ -100,6 +102,20 @@ export class Verification {
 
   /** Looks at the domains whose turn it is. */
   async checkDue(): Promise<void> {
+    const { database, clock, agenda } = this.#parts
+    if (!agenda.isDue(clock.now())) return
+    agenda.clear()
+    let next: string | null = iso(clock.now())
+    try {
+      await this.#checkAll()
+      const row = await database.get<{ next: string | null }>(sql`SELECT min(next_check_at) AS next FROM domains`)
+      next = row?.next ?? null
+    } finally {
+      if (next !== null) agenda.by(Date.parse(next))
+    }
+  }
+
+  async #checkAll(): Promise<void> {
     const { database, clock, log } = this.#parts
     const due = await database.all<DomainRow>(
       sql`SELECT * FROM domains WHERE next_check_at <= ${iso(clock.now())} ORDER BY next_check_at LIMIT 200`,
@@ -140,7 +156,7 @@ export class Verification {
     tx: Transaction,
     { id, seen, began, asked }: { id: string; seen: Map<string, Judged | Unanswered>; began: string; asked: boolean },
   ): Promise<Conclusion> {
-    const { keys, domains, settings, clock } = this.#parts
+    const { keys, domains, settings, clock, agenda } = this.#parts
     const row = await domains.current(tx, id)
     // what was begun earlier does not overrule what was seen later
     if (row.last_checked_at !== null && row.last_checked_at > began) {
@@ -156,7 +172,9 @@ export class Verification {
       checks: asked || row.checks === 0 ? 1 : row.checks + 1,
     }
     if (after.status !== row.status) after.checks = 1
-    after.next_check_at = iso(clock.now() + afterWait(after.status, after.checks, outcome === 'unknown'))
+    const next = clock.now() + afterWait(after.status, after.checks, outcome === 'unknown')
+    after.next_check_at = iso(next)
+    agenda.by(next)
     await tx.run(
       sql`UPDATE domains SET status = ${after.status}, receives = ${after.receives}, findings = ${after.findings}, checks = ${after.checks},
         failing_since = ${after.failing_since}, verified_at = ${after.verified_at}, last_checked_at = ${after.last_checked_at},
