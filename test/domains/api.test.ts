@@ -200,6 +200,28 @@ describe('mail of a domain', () => {
   })
 })
 
+test("another domain may become the box's own: the former takes mail until it is deleted", async () => {
+  const box = await appliance()
+  const shop = await addedDomain(box, 'shop.example')
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  box.env['PILLARBOX_MAIL__DOMAIN'] = 'shop.example'
+  await box.restart()
+  const { body: list } = await box.call('GET', '/v1/domains')
+  expect(list.data.map(({ name, default: own, status }) => [name, own, status])).toEqual([
+    ['shop.example', true, 'verified'],
+    ['pillarbox.test', false, 'pending'],
+  ])
+  expect((await box.call('POST', '/v1/identities', { name: 'Bob' })).body['email']).toBe('bob@shop.example')
+  const raw = message({ To: ada.email }, 'Hello')
+  expect(await deliver(box.smtp, { to: ada.email, raw })).toMatch(/^250 /)
+  expect((await box.call('DELETE', `/v1/domains/${shop.id}`)).body.error['code']).toBe('default_domain')
+  const former = `/v1/domains/${list.data[1].id}`
+  expect((await box.call('DELETE', former)).body.error['code']).toBe('domain_in_use')
+  await box.call('DELETE', `/v1/identities/${ada.id}`)
+  expect((await box.call('DELETE', former)).status).toBe(200)
+  expect(await deliver(box.smtp, { to: ada.email, raw })).toMatch(/^550 5\.7\.1 /)
+})
+
 describe('the MTA-STS policy', () => {
   test('is read at mta-sts. of a domain that takes mail, and nowhere else', async () => {
     const box = await appliance({ PILLARBOX_HOSTNAME: 'mx.box.test' })
