@@ -43,7 +43,14 @@ export async function openStore(directory: string): Promise<Store> {
   const seal = new Seal(masterKey(`${directory}-keys`))
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
-  const identities = new Identities({ database, events, clock, cursors, domains: { mayUse: () => false }, domain: boxDomain })
+  const identities = new Identities({
+    database,
+    events,
+    clock,
+    cursors,
+    domains: { mayUse: () => false, stillUsable: async () => true },
+    domain: boxDomain,
+  })
   const account_id = state.data.accounts[0]!.id
   const caller = { account_id, key_id: null, scopes: new Set(scopes), identity_id: null, rate_limit: 0, ip: '', user_agent: '' }
   return { database, events, identities, caller, close: () => database.close() }

@@ -8,12 +8,12 @@ import type { Metrics } from './core/metrics.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
-import { Domains } from './domains/domains.ts'
-import { domainsPart } from './domains/part.ts'
+import { DomainsPart } from './domains/part.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
 import { identitiesPart } from './identities/part.ts'
+import { inquire } from './mail/inquire.ts'
 import { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
@@ -50,7 +50,8 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const common = { ...basis, events, cursors }
   const queue = new Queue({ ...common, log: logOf('delivery') })
   const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
-  const domains = new Domains({ ...common, domain: config.mail.domain, operatorAccount: account })
+  const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
+  const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
   const mail = new MailPart({
     ...common,
@@ -79,7 +80,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     parts: [
       accountPart(keys),
       identitiesPart(identities),
-      domainsPart(domains),
+      ours,
       mail,
       sending,
       timelinePart(timeline, waiting),

@@ -1,13 +1,25 @@
-import type { KeyObject } from 'node:crypto'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
-import { conflict } from '../core/fault.ts'
+import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Seal } from '../core/seal.ts'
-import type { EventLog } from '../events/log.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
 import { sql } from '../store/database.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Reader } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { Agenda } from './agenda.ts'
+import { shownRecord } from './check.ts'
+import type { Findings } from './check.ts'
+import type { DkimKeys, PublicKey, SigningKey } from './keys.ts'
+import type { Domain, NewDomain } from './model.ts'
+import { domainNameOf } from './name.ts'
+import { policyText } from './policy.ts'
+import { recordsOf } from './records.ts'
+import type { DomainSettings } from './settings.ts'
+import { zoneText } from './zone.ts'
+
+export type { SigningKey } from './keys.ts'
 
 /** A row of `domains`. */
 export interface DomainRow {
@@ -27,22 +39,16 @@ export interface DomainRow {
   created_at: string
 }
 
-/** A key that signs for a domain now. */
-export interface SigningKey {
-  selector: string
-  algorithm: 'rsa-sha256' | 'ed25519-sha256'
-  private_key: KeyObject
-}
-
-/** What the rest of the box asks in passing, kept in memory. */
-type Known = Pick<DomainRow, 'account_id' | 'is_default' | 'status' | 'receives'>
+/** What the rest of the box asks in passing of the domains that take mail, kept in memory. */
+type Known = Pick<DomainRow, 'id' | 'name' | 'account_id' | 'is_default' | 'status'>
 
 interface Parts {
   database: Database
-  events: EventLog
   clock: Clock
   cursors: Cursors
-  seal: Seal
+  keys: DkimKeys
+  agenda: Agenda
+  settings: () => DomainSettings
   /** The box's own domain, and the account that it belongs to. */
   domain: string
   operatorAccount: string
@@ -57,30 +63,41 @@ export class Domains {
     this.#parts = parts
   }
 
-  /** Reads what there is; makes the box's own domain when it has none yet. */
+  /** Reads what there is; makes the box's own domain when it has none yet. Its keys wait until somebody looks at it. */
   async start(): Promise<void> {
     const { database, clock, domain, operatorAccount } = this.#parts
     await database.transaction(async (tx) => {
-      const now = iso(clock.now())
-      await tx.run(sql`UPDATE domains SET is_default = 0 WHERE name <> ${domain}`)
+      await tx.run(sql`UPDATE domains SET is_default = 0 WHERE name <> ${domain} AND is_default = 1`)
+      // what the operator calls the box's own is nobody else's
       await tx.run(
-        sql`INSERT INTO domains (id, account_id, name, is_default, receives, next_check_at, created_at) VALUES (${newId('dom')},
-          ${operatorAccount}, ${domain}, 1, 1, ${now}, ${now}) ON CONFLICT (account_id, name) DO UPDATE SET is_default = 1, receives = 1`,
+        sql`UPDATE domains SET receives = 0, status = 'pending' WHERE name = ${domain} AND account_id <> ${operatorAccount} AND receives = 1`,
+      )
+      await tx.run(
+        sql`INSERT INTO domains (id, account_id, name, is_default, receives, created_at) VALUES (${newId('dom')}, ${operatorAccount},
+          ${domain}, 1, 1, ${iso(clock.now())}) ON CONFLICT (account_id, name) DO UPDATE SET is_default = 1, receives = 1`,
       )
     })
-    const rows = await database.all<DomainRow>(sql`SELECT * FROM domains`)
-    for (const row of rows.toSorted((one, other) => one.receives - other.receives)) this.#known.set(row.name, row)
+    for (const row of await database.all<DomainRow>(sql`SELECT * FROM domains WHERE receives = 1`)) this.know(row)
   }
 
   /** Whether mail for this domain (lower-case A-labels) is taken: it was verified once, or is the box's own. */
   receives(domain: string): boolean {
-    return this.#known.get(domain)?.receives === 1
+    return this.#known.has(domain)
   }
 
   /** Whether identities of the account may have addresses in the domain (lower-case A-labels). */
   mayUse(accountId: string, domain: string): boolean {
     const known = this.#known.get(domain)
     return known !== undefined && (known.is_default === 1 || (known.account_id === accountId && known.status === 'verified'))
+  }
+
+  /** As `mayUse`, asked in the transaction that gives out an address: what is being deleted gets none any more. */
+  async stillUsable(reader: Reader, accountId: string, domain: string): Promise<boolean> {
+    if (domain === this.#parts.domain) return true
+    const row = await reader.get(
+      sql`SELECT 1 FROM domains WHERE account_id = ${accountId} AND name = ${domain} AND receives = 1 AND status = 'verified'`,
+    )
+    return row !== undefined
   }
 
   /** Throws Fault conflict, `domain_not_verified`, when mail from this domain could not be told from a forgery. */
@@ -91,4 +108,141 @@ export class Domains {
       code: 'domain_not_verified',
     })
   }
+
+  /** The keys in use of a domain that takes mail (lower-case A-labels), made now if there are none; of any other domain there are none. */
+  async signingKeys(domain: string): Promise<SigningKey[]> {
+    const known = this.#known.get(domain)
+    return known ? this.#parts.keys.signing(known) : []
+  }
+
+  /** The MTA-STS policy that is read at this host; throws Fault not_found for a host that is none of ours. */
+  policyAt(host: string): string {
+    const domain = host.startsWith('mta-sts.') ? host.slice('mta-sts.'.length) : ''
+    if (!this.receives(domain)) throw notFound('policy')
+    return policyText(this.#parts.settings())
+  }
+
+  async create(caller: Caller, wish: NewDomain): Promise<Domain> {
+    requireWhole(caller)
+    const { database, clock, keys, agenda } = this.#parts
+    const { param, name } = wishedName(wish)
+    const taken = conflict(`This account has ${name} already.`, { param })
+    const before = sql`SELECT 1 FROM domains WHERE account_id = ${caller.account_id} AND name = ${name}`
+    // keys take long to make: not for nothing
+    if (await database.get(before)) throw taken
+    const [active, spare] = [await keys.make(), await keys.make()]
+    const made = await database.transaction(async (tx) => {
+      if (await tx.get(before)) throw taken
+      const now = iso(clock.now())
+      const row = await tx.get<DomainRow>(
+        sql`INSERT INTO domains (id, account_id, name, next_check_at, created_at) VALUES (${newId('dom')}, ${caller.account_id}, ${name},
+          ${now}, ${now}) RETURNING *`,
+      )
+      await keys.insert(tx, row!, active, 'active')
+      await keys.insert(tx, row!, spare, 'spare')
+      return this.shown(tx, row!)
+    })
+    agenda.by(clock.now())
+    return made
+  }
+
+  async list(caller: Caller, paging: Paging): Promise<{ data: Domain[]; has_more: boolean; next_cursor: string | null }> {
+    requireWhole(caller)
+    const { database, cursors, keys } = this.#parts
+    const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {
+      name: `domains ${caller.account_id}`,
+      select: sql`SELECT * FROM domains`,
+      where: sql`account_id = ${caller.account_id}`,
+      order: 'seq',
+      present: (row) => row,
+    })
+    const ids = rows.data.map(({ id }) => id)
+    const before = await keys.of(database, ids)
+    const without = rows.data.filter(({ id }) => before.get(id)!.length === 0)
+    for (const row of without) await keys.ensure(row)
+    const ofEach = without.length === 0 ? before : await keys.of(database, ids)
+    return { ...rows, data: rows.data.map((row) => this.#present(row, ofEach.get(row.id)!)) }
+  }
+
+  async get(caller: Caller, id: string): Promise<Domain> {
+    const row = await this.row(caller, id)
+    await this.#parts.keys.ensure(row)
+    return this.shown(this.#parts.database, row)
+  }
+
+  /** The records as zone-file text. */
+  async zone(caller: Caller, id: string): Promise<string> {
+    return zoneText(await this.get(caller, id), this.#parts.settings().hostname)
+  }
+
+  /** Throws Fault conflict for the box's own, and while living identities have addresses in it. */
+  async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
+    const { database, keys } = this.#parts
+    const gone = await database.transaction(async (tx) => {
+      const { name, is_default, receives } = await this.row(caller, id, tx)
+      if (is_default === 1) throw conflict(`${name} is the box's own domain; it cannot be deleted.`, { code: 'default_domain' })
+      const user = sql`SELECT 1 FROM identities WHERE status <> 'deleted' AND email LIKE ${`%@${name}`} LIMIT 1`
+      if (receives === 1 && (await tx.get(user))) {
+        throw conflict(`Identities have addresses in ${name}; delete them first.`, { code: 'domain_in_use' })
+      }
+      await keys.remove(tx, id)
+      await tx.run(sql`DELETE FROM domain_reports WHERE domain_id = ${id}`)
+      await tx.run(sql`DELETE FROM domains WHERE id = ${id}`)
+      return { name, receives }
+    })
+    if (gone.receives === 1) this.#known.delete(gone.name)
+    keys.forget(id)
+    return { id, deleted: true }
+  }
+
+  /** The row of a domain the caller may see; throws Fault not_found. */
+  async row(caller: Caller, id: string, reader: Reader = this.#parts.database): Promise<DomainRow> {
+    requireWhole(caller)
+    const row = await reader.get<DomainRow>(sql`SELECT * FROM domains WHERE id = ${id} AND account_id = ${caller.account_id}`)
+    if (!row) throw notFound('domain')
+    return row
+  }
+
+  /** The row as the transaction sees it; throws Fault not_found when it was deleted meanwhile. */
+  async current(tx: Reader, id: string): Promise<DomainRow> {
+    const row = await tx.get<DomainRow>(sql`SELECT * FROM domains WHERE id = ${id}`)
+    if (!row) throw notFound('domain')
+    return row
+  }
+
+  async shown(reader: Reader, row: DomainRow): Promise<Domain> {
+    const keys = await this.#parts.keys.of(reader, [row.id])
+    return this.#present(row, keys.get(row.id)!)
+  }
+
+  /** Takes over what was committed of a domain that takes mail. */
+  know({ id, name, account_id, is_default, status }: DomainRow): void {
+    this.#known.set(name, { id, name, account_id, is_default, status })
+  }
+
+  #present(row: DomainRow, keys: PublicKey[]): Domain {
+    const { id, name, status, is_default, findings, created_at, verified_at, last_checked_at } = row
+    const seen = JSON.parse(findings) as Findings
+    const dns_records = recordsOf(name, keys, this.#parts.settings()).map((wanted) => shownRecord(wanted, seen))
+    return { id, name, status, default: is_default === 1, dns_records, created_at, verified_at, last_checked_at }
+  }
+}
+
+/** A key bound to one identity sees nothing of what is the account's. */
+function requireWhole(caller: Caller): void {
+  if (caller.identity_id !== null) throw notFound('domain')
+}
+
+function wishedName(wish: NewDomain): { param: string; name: string } {
+  const given = Object.entries(wish).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const names = given.map(([param, text]) => {
+    const name = domainNameOf(text)
+    if (name === undefined) throw invalid(param, `${param} must be a domain that mail can be sent to, such as example.com.`)
+    return { param, name }
+  })
+  const [first, ...others] = names
+  if (!first) throw invalid('name', 'name must be given: the domain, such as example.com.')
+  const other = others.find(({ name }) => name !== first.name)
+  if (other) throw invalid(other.param, `${first.param} and ${other.param} are the same thing; give one of them.`)
+  return first
 }

@@ -1,8 +1,107 @@
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Job } from '../core/cron.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Seal } from '../core/seal.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { FreshInquiry } from '../mail/inquire.ts'
 import type { Part } from '../part.ts'
-import type { Domains } from './domains.ts'
+import { sql } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
+import { Agenda } from './agenda.ts'
+import { Domains } from './domains.ts'
+import { DkimKeys } from './keys.ts'
 import { domainFailed, domainVerified } from './model.ts'
+import { domainNameOf } from './name.ts'
+import { Reports } from './reports.ts'
+import { routes } from './routes.ts'
+import type { DomainSettings } from './settings.ts'
+import { Verification } from './verification.ts'
 
-/** Our domains: what the DNS must say of them, and whether it does. */
-export function domainsPart(domains: Domains): Part {
-  return { name: 'domains', events: [domainVerified, domainFailed], start: () => domains.start() }
+interface Needs {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  seal: Seal
+  config: Config
+  log: Log
+  metrics: Metrics
+  operatorAccount: string
+  /** Begins to ask the DNS anew. */
+  inquire: (settings: DomainSettings) => FreshInquiry
+}
+
+/** Our domains: what the DNS must say of them, whether it does, and the keys that sign for them. */
+export class DomainsPart implements Part {
+  readonly name = 'domains'
+  readonly events: EventType[] = [domainVerified, domainFailed]
+  readonly routes: AnyRoute[]
+  readonly jobs: Job[]
+  readonly domains: Domains
+  #settings: DomainSettings
+
+  constructor(needs: Needs) {
+    const { config, database, metrics, inquire } = needs
+    this.#settings = settingsOf(config)
+    const settings = (): DomainSettings => this.#settings
+    const agenda = new Agenda()
+    const keys = new DkimKeys({ ...needs, agenda })
+    this.domains = new Domains({ ...needs, keys, agenda, settings, domain: config.mail.domain })
+    const checked = metrics.counter(
+      'pillarbox_domain_checks_total',
+      'Looks at the DNS of a domain by what they found: right, wrong, unknown (no answer), late (overtaken by another look)',
+      ['outcome'],
+    )
+    const verification = new Verification({
+      ...needs,
+      keys,
+      agenda,
+      settings,
+      domains: this.domains,
+      inquire: () => inquire(this.#settings),
+      checked,
+    })
+    this.routes = routes({ domains: this.domains, verification, reports: new Reports({ ...needs, domains: this.domains }) })
+    this.jobs = [
+      { name: 'check-domains', schedule: '*/10 * * * * *', run: () => verification.checkDue() },
+      { name: 'forget-dkim-keys', schedule: '23 * * * *', run: () => keys.forgetRetired() },
+    ]
+    metrics.gauge(
+      'pillarbox_domains',
+      'Domains by their status',
+      async (gauge) => {
+        const rows = await database.all<{ status: string; count: number }>(
+          sql`SELECT status, count(*) AS count FROM domains GROUP BY status`,
+        )
+        for (const status of ['pending', 'verified']) {
+          gauge.labels(status).set(rows.find((row) => row.status === status)?.count ?? 0)
+        }
+      },
+      ['status'],
+    )
+  }
+
+  start(): Promise<void> {
+    return this.domains.start()
+  }
+
+  reload(config: Config): void {
+    this.#settings = settingsOf(config)
+  }
+}
+
+function settingsOf({ hostname, public_url, mail, outbound, dns }: Config): DomainSettings {
+  return {
+    hostname,
+    policy_host: domainNameOf(new URL(public_url).hostname) ?? hostname,
+    mta_sts: mail.mta_sts,
+    direct: outbound.mode === 'direct',
+    ipv6: outbound.ipv6,
+    dns: { servers: dns.servers, timeout: dns.timeout },
+  }
 }

@@ -62,6 +62,7 @@ async function handle(route: AnyRoute, call: Call, query: unknown, body: unknown
     query: query as never,
     body: body as never,
     caller: call.caller,
+    host: hostOf(call.headers.host),
     request_id: call.requestId,
     get signal() {
       return hand.signal
@@ -123,6 +124,11 @@ function inTime<T>(work: Promise<T>, route: AnyRoute, hand: Hand, log: Log): Pro
 /** The same for every spelling of a call. */
 function spelt(route: AnyRoute, params: Record<string, string>): string {
   return route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+}
+
+/** RFC 9110 7.2: the name of the `Host` field. */
+function hostOf(host = ''): string {
+  return host.toLowerCase().replace(/:\d*$/, '')
 }
 
 function headerText(value: string | string[] | undefined): string | undefined {

@@ -21,6 +21,8 @@ export interface Input<P, Q, B> {
   query: Q
   body: B
   caller: Caller
+  /** The name that the client asked, in lower case and without a port; empty when it named none. */
+  host: string
   /** Also in `X-Request-Id` and in the log. */
   request_id: string
   /** Aborts when the client goes away, the handler's time is up, or the box stops. */
@@ -68,7 +70,7 @@ export interface Route<
   /** Longest time in milliseconds the handler may take; 30 s unless said. */
   timeout?: number
   /** A request and its answer for the reference; a test sends it. */
-  example?: { body?: unknown; query?: Record<string, string> }
+  example?: { body?: unknown; query?: Record<string, string>; headers?: Record<string, string> }
   handle: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Reply> | Download>
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import type { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -38,7 +39,7 @@ export class Identities {
   readonly #events: EventLog
   readonly #clock: Clock
   readonly #cursors: Cursors
-  readonly #domains: Pick<Domains, 'mayUse'>
+  readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   readonly #domain: string
 
   constructor(parts: {
@@ -46,7 +47,7 @@ export class Identities {
     events: EventLog
     clock: Clock
     cursors: Cursors
-    domains: Pick<Domains, 'mayUse'>
+    domains: Pick<Domains, 'mayUse' | 'stillUsable'>
     domain: string
   }) {
     this.#database = parts.database
@@ -62,7 +63,10 @@ export class Identities {
     const name = oneName(wish)
     if (wish.provision_phone) throw invalid('provision_phone', 'No SMS provider is configured on this box.', 'sms_not_configured')
     const domain = this.#hosted(caller.account_id, wish.email_domain)
-    return this.#database.transaction((tx) => this.#insert(tx, caller.account_id, { ...wish, name }, domain))
+    return this.#database.transaction(async (tx) => {
+      if (!(await this.#domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
+      return this.#insert(tx, caller.account_id, { ...wish, name }, domain)
+    })
   }
 
   async list(caller: Caller, paging: Paging): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
@@ -212,7 +216,11 @@ export class Identities {
     // domainToASCII reads a URL's host: what ends one there is no part of a domain
     const name = /[\s/@:?#\\%[\]]/.test(domain) ? '' : domainToASCII(domain)
     if (this.#domains.mayUse(accountId, name)) return name
-    throw invalid('email_domain', `${domain} is not a verified domain of this box; leave it out for ${this.#domain}.`)
+    throw this.#notHosted(domain)
+  }
+
+  #notHosted(domain: string): Fault {
+    return invalid('email_domain', `${domain} is not a verified domain of this account; leave it out for ${this.#domain}.`)
   }
 }
 

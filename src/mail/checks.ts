@@ -44,7 +44,11 @@ const noArc: Arc = { result: 'none', chain: 0, reason: null, vouched: null }
 const results: readonly AuthResult[] = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy']
 
 /** SPF for MAIL FROM, or for the HELO name of the null sender (RFC 7208 2.4). */
-export async function checkSpf(envelope: Envelope, inquiry: Inquiry, mta: string): Promise<Spf> {
+export async function checkSpf(
+  envelope: Pick<Envelope, 'helo' | 'mail_from' | 'remote_address'>,
+  inquiry: Inquiry,
+  mta: string,
+): Promise<Spf> {
   const helo = isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo
   const client = { sender: envelope.mail_from, ip: envelope.remote_address, helo, mta }
   const { status, domain } = await verifySpf({ ...client, ...strictly, resolver: resolverOf(inquiry) })

@@ -7,12 +7,12 @@ const longestAddress = 254
 
 /**
  * The address of a RCPT command as we look it up: lower-case A-label domain, no needless quotes. Throws a `Refusal` for what cannot be a
- * mailbox here: routes through us (`%`, `!`), address literals, characters that cannot be seen, and non-ASCII without SMTPUTF8 (RFC 6531).
+ * mailbox here: routes through us (`%`, `!`), address literals, characters that cannot be seen, and a non-ASCII local part without SMTPUTF8 (RFC 6531).
  */
 export function recipientOf(path: string, smtputf8: boolean): string {
   if (path.toLowerCase() === 'postmaster') return 'postmaster'
   const { local, domain } = partsOf(path)
-  checkCharset(path, smtputf8)
+  checkCharset(local, smtputf8)
   if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'We do not relay')
   const mailbox = `${unquoted(local)}@${asciiDomain(domain) ?? ''}`
   if (!dotAtomAtDomain.test(mailbox) || unseen.test(mailbox) || tooLong(mailbox)) {
@@ -28,7 +28,7 @@ export function recipientOf(path: string, smtputf8: boolean): string {
 export function senderOf(path: string, smtputf8: boolean): string {
   if (path === '') return ''
   const { local, domain } = partsOf(path)
-  checkCharset(path, smtputf8)
+  checkCharset(local, smtputf8)
   const host = isLiteral(domain) ? domain : asciiDomain(domain)
   const mailbox = `${unquoted(local)}@${host ?? ''}`
   if (host === null || !sendingLocal.test(unquoted(local)) || unseen.test(mailbox) || tooLong(mailbox)) {
@@ -58,8 +58,9 @@ function partsOf(path: string): { local: string; domain: string } {
   return { local: path.slice(0, Math.max(0, at)), domain: path.slice(at + 1) }
 }
 
-function checkCharset(path: string, smtputf8: boolean): void {
-  if (!smtputf8 && nonAscii.test(path)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
+/** Of the local part alone: the receiver's library shows A-labels as the letters they stand for, so a domain may have come in ASCII. */
+function checkCharset(local: string, smtputf8: boolean): void {
+  if (!smtputf8 && nonAscii.test(local)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
 }
 
 /** `"a.b"` and `a.b` are one mailbox (RFC 5321 4.1.2); quotes that are needed stay. */

@@ -5,6 +5,7 @@ import type { IdPrefix } from '../../src/core/ids.ts'
 import { openapi } from '../../src/http/openapi.ts'
 import { spellings } from '../../src/http/route.ts'
 import type { AnyRoute, Spelling } from '../../src/http/route.ts'
+import { fetchAs } from '../support/host.ts'
 import type { Estate, Inhabited } from './inhabited.ts'
 
 export interface Question {
@@ -75,16 +76,22 @@ export class Asking {
     const { own, box } = this.#inhabited
     const key = question.key === undefined ? (spelling.route.scope === 'public' ? null : own.key) : question.key
     const { body, query } = question
-    const response = await fetch(`${box.url}${path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`, {
-      method: question.method ?? spelling.method,
-      redirect: 'manual',
-      headers: {
-        ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-        ...question.headers,
-      },
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
+    const headers: Record<string, string> = {
+      ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...question.headers,
+    }
+    const method = question.method ?? spelling.method
+    const url = `${box.url}${path}${query ? `?${new URLSearchParams(query).toString()}` : ''}`
+    const response =
+      'Host' in headers
+        ? await fetchAs(url, { method, headers })
+        : await fetch(url, {
+            method,
+            redirect: 'manual',
+            headers,
+            ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+          })
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true && text !== ''
     const told = {
@@ -93,7 +100,7 @@ export class Asking {
       text,
       json: isJson ? JSON.parse(text) : undefined,
     }
-    this.#check(spelling, question.method ?? spelling.method, told)
+    this.#check(spelling, method, told)
     return told
   }
 
@@ -104,6 +111,7 @@ export class Asking {
     const question: Question = {
       ...(example?.query ? { query: example.query } : {}),
       ...(example?.body ? { body: example.body } : {}),
+      ...(example?.headers ? { headers: example.headers } : {}),
     }
     if (query === undefined || !('signature' in shapeOf(query))) return { path, question }
     const signer = `/v1/identities/${estate.objects['identities/:id']}/emails/${estate.objects[':email_id']}/attachments/0`

@@ -96,7 +96,7 @@ describe('whatever is asked, nothing breaks and every answer is as described', (
             .map((name) => [name, pick()]),
         )
       const seen = new Set<number>()
-      const estate = spelling.method === 'DELETE' ? await world.settle(`Fuzz ${index}`) : world.own
+      const estate = spelling.method === 'DELETE' ? await world.settle(`Fuzz ${spelling.path} ${index}`) : world.own
       for (let turn = 0; turn < each; turn += 1) {
         const { path } = await asking.good(spelling, estate)
         const query = some(shapeOf(spelling.route.query), word) as Record<string, string>

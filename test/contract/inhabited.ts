@@ -7,6 +7,7 @@ import { scopes } from '../../src/core/scopes.ts'
 import type { Scope } from '../../src/core/scopes.ts'
 import { deliver, message, openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
+import { addedDomain } from '../support/verified-domain.ts'
 
 /** What one account has: one object of every kind that a path can name. */
 export interface Estate {
@@ -38,6 +39,9 @@ interface PlantedKey {
   revoked_at?: string
   rate_limit?: number
 }
+
+/** The estates of all tests, and those made for one call about domains. */
+const wantsDomain = /^(?:Own|Sibling|Foreign)$|\/domains/
 
 const limits = {
   PILLARBOX_HTTP__RATE_LIMIT: '1000000',
@@ -84,6 +88,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
   const shy = { email: `${newId('sup')}@elsewhere.test` }
   const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
+  // only for those who ask for it, as keys take long to make
+  const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -101,6 +107,7 @@ async function settle(box: Appliance, key: string, account: string, name: string
       'webhooks/:id': webhook.id,
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
+      ...(domain ? { 'domains/:id': domain.id } : {}),
     },
   }
 }

@@ -11,6 +11,8 @@ import { onTestFinished } from 'vitest'
 export interface NameServer {
   /** `address:port`, as PILLARBOX_DNS__SERVERS takes it. */
   server: string
+  /** Serves these records instead, once that resolves. */
+  change(records: string[]): Promise<void>
   /** Ends it; what is asked from then on has no answer. */
   stop(): Promise<void>
 }
@@ -18,8 +20,13 @@ export interface NameServer {
 /** Starts `knotd` with these lines of a zone file, names relative to the root. Ended and removed when the test ends. */
 export async function nameServer(knotd: string, records: string[]): Promise<NameServer> {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-knot-'))
-  const origin = ['$ORIGIN .', '$TTL 60', '@ SOA ns.peer.test. host.peer.test. 1 60 60 60 60', '@ NS ns.peer.test.']
-  writeFileSync(join(directory, 'zone'), `${[...origin, 'ns.peer.test. A 127.0.0.1', ...records].join('\n')}\n`)
+  let serial = 0
+  const write = (lines: string[]): void => {
+    serial += 1
+    const origin = ['$ORIGIN .', '$TTL 60', `@ SOA ns.peer.test. host.peer.test. ${serial} 60 60 60 60`, '@ NS ns.peer.test.']
+    writeFileSync(join(directory, 'zone'), `${[...origin, 'ns.peer.test. A 127.0.0.1', ...lines].join('\n')}\n`)
+  }
+  write(records)
   let child: ChildProcess | undefined
   const stop = async (): Promise<void> => {
     if (!child || child.exitCode !== null || child.signalCode !== null) return
@@ -39,7 +46,15 @@ export async function nameServer(knotd: string, records: string[]): Promise<Name
     const parameters = ['--pdeathsig', 'KILL', knotd, '-c', join(directory, 'knot.conf')]
     child = spawn('setpriv', parameters, { stdio: ['ignore', 'pipe', 'pipe'] })
     const said = await started(child)
-    if (said === null) return { server: `127.0.0.1:${port}`, stop }
+    if (said === null) {
+      const change = async (lines: string[]): Promise<void> => {
+        write(lines)
+        const loaded = spoken(child!, `[.] loaded, serial ${serial - 1} -> ${serial}`)
+        child!.kill('SIGHUP')
+        await loaded
+      }
+      return { server: `127.0.0.1:${port}`, change, stop }
+    }
     if (attempt === 5) throw new Error(`Knot did not start:\n${said}`)
   }
 }
@@ -47,6 +62,25 @@ export async function nameServer(knotd: string, records: string[]): Promise<Name
 /** The text of a TXT record in a zone file: strings of at most 255 octets (RFC 1035 3.3.14). */
 export function text(value: string): string {
   return `TXT ${(value.match(/.{1,255}/gs) ?? ['']).map((piece) => `"${piece.replaceAll(/["\\]/g, '\\$&')}"`).join(' ')}`
+}
+
+/** Once it said this; throws what it said instead when it ends, or after ten seconds. */
+async function spoken(child: ChildProcess, line: string): Promise<void> {
+  let said = ''
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const read = (chunk: Buffer): void => {
+    said += chunk.toString()
+    if (said.includes(line)) resolve()
+  }
+  const give = (): void => reject(new Error(`Knot did not say “${line}”:\n${said}`))
+  const timer = setTimeout(give, 10_000)
+  child.stdout?.on('data', read)
+  child.once('close', give)
+  await promise.finally(() => {
+    clearTimeout(timer)
+    child.stdout?.off('data', read)
+    child.off('close', give)
+  })
 }
 
 /** Null once it serves its zone, or what it said before it ended. */

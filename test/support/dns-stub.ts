@@ -55,12 +55,27 @@ export class DnsStub {
     )
   }
 
+  /** In the order of their priorities 10, 20, …, unless one is given: `5 mx.test`. */
   mx(name: string, ...exchanges: string[]): this {
     return this.#add(
       name,
       'MX',
-      exchanges.map((exchange, index) => ({ exchange, priority: 10 * (index + 1) })),
+      exchanges.map((text, index) => {
+        const [, priority, exchange] = /^(?:(\d+) )?(.*)$/.exec(text)!
+        return { exchange: exchange!, priority: priority === undefined ? 10 * (index + 1) : Number(priority) }
+      }),
     )
+  }
+
+  /** The name is another name for `target`; as a server that is not asked to, it does not follow. */
+  cname(name: string, target: string): this {
+    return this.#add(name, 'CNAME', [{ domain: target }])
+  }
+
+  /** Forgets what was said of one name. */
+  drop(name: string, type: RecordType): this {
+    this.#records.delete(`${type} ${name.toLowerCase()}`)
+    return this
   }
 
   /** Every query for this name fails so; `null` mends it. */

@@ -139,7 +139,11 @@ async function log(disk: { slow: Promise<void> }) {
   })
   const events = new EventLog(database, systemClock)
   const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)) }
-  const identities = new Identities({ ...parts, domains: { mayUse: () => false }, domain: 'box.test' })
+  const identities = new Identities({
+    ...parts,
+    domains: { mayUse: () => false, stillUsable: async () => true },
+    domain: 'box.test',
+  })
   const emails = new Emails({ ...parts, identities, hostname: 'box.test' })
   const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails })
   const waiting = new Waiting({ ...parts, identities, emails, timeline, admitted: async () => true })

@@ -1,0 +1,64 @@
+import type { Lookup } from '../mail/dns.ts'
+import { Unanswered } from './verdict.ts'
+
+/** What the DNS says in one place, and the names that its aliases (CNAME) led through. */
+export interface Answered<Value> {
+  values: Value[]
+  aliases: string[]
+}
+
+const longestChain = 8
+
+/** The texts of the TXT records of a name. As all of these: empty for what is not there, rejects with Unanswered when nobody knows. */
+export async function texts(lookup: Lookup, name: string): Promise<Answered<string>> {
+  const { values, aliases } = await follow<string[]>(lookup, name, 'TXT')
+  return { values: values.map((strings) => strings.join('')), aliases }
+}
+
+/** The MX records of a name, the best first. */
+export async function exchanges(lookup: Lookup, name: string): Promise<{ priority: number; exchange: string }[]> {
+  const { values } = await follow<{ priority: number; exchange: string }>(lookup, name, 'MX')
+  return values
+    .map(({ priority, exchange }) => ({ priority, exchange: exchange.toLowerCase().replace(/\.$/, '') }))
+    .toSorted((one, other) => one.priority - other.priority || one.exchange.localeCompare(other.exchange, 'en'))
+}
+
+/** The addresses of a host, those of IPv6 too unless they are not wanted. */
+export async function addresses(lookup: Lookup, name: string, ipv6 = true): Promise<Answered<string>> {
+  const [four, six] = await Promise.all([
+    follow<string>(lookup, name, 'A'),
+    ipv6 ? follow<string>(lookup, name, 'AAAA') : { values: [], aliases: [] },
+  ])
+  return { values: [...four.values, ...six.values], aliases: [...new Set([...four.aliases, ...six.aliases])] }
+}
+
+/** The name that a name is an alias of. */
+export async function alias(lookup: Lookup, name: string): Promise<string | undefined> {
+  const [target] = await ask<string>(lookup, name, 'CNAME')
+  return target?.toLowerCase().replace(/\.$/, '')
+}
+
+/** A server that is asked directly may leave it to us to follow aliases. */
+async function follow<Value>(lookup: Lookup, name: string, type: string): Promise<Answered<Value>> {
+  const aliases: string[] = []
+  for (let at: string | undefined = name; at !== undefined && aliases.length <= longestChain;) {
+    const values = await ask<Value>(lookup, at, type)
+    if (values.length > 0) return { values, aliases }
+    at = await alias(lookup, at)
+    if (at !== undefined) aliases.push(at)
+  }
+  return { values: [], aliases }
+}
+
+async function ask<Value>(lookup: Lookup, name: string, type: string): Promise<Value[]> {
+  try {
+    return (await lookup(name, type)) as Value[]
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+    if (code === undefined) throw error
+    if (absences.has(code)) return []
+    throw new Unanswered(code)
+  }
+}
+
+const absences = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])

@@ -1,0 +1,42 @@
+import { addresses } from './answers.ts'
+import type { Wanted } from './records.ts'
+import { invalid, missing, only, Unanswered } from './verdict.ts'
+import type { Bench, Judged } from './verdict.ts'
+
+/** As many addresses a host may have and be judged by all of them. */
+const most = 8
+
+/**
+ * SPF as receivers evaluate it: mail from every address of the box must pass. When mail leaves through others, only that there is one
+ * record can be judged.
+ */
+export async function judgeSpf({ name, value }: Wanted, values: string[], bench: Bench): Promise<Judged> {
+  const { direct, hostname, ipv6 } = bench.settings
+  if (!values.some((text) => /v\s*=\s*spf1/i.test(text))) {
+    const others = direct ? '' : ' that lets in whoever sends for this box'
+    return missing(`${name} has no SPF record; a TXT record${others} should be there, such as “${value}”.`)
+  }
+  const judged = only(values, /^v=spf1(?: |$)/i, { name, value, what: 'SPF' }, () => null)
+  if (judged.status !== 'valid' || !direct) return judged
+  const clients = (await addresses(bench.lookup, hostname, ipv6)).values.slice(0, most)
+  if (clients.length === 0) {
+    return invalid(judged.found, `${hostname} has no address, so this lets in nobody: give it an A record (AAAA for IPv6).`)
+  }
+  for (const ip of clients) {
+    const { result, reason } = await bench.spf({ ip, domain: name })
+    if (result === 'temperror') throw new Unanswered('ESERVFAIL')
+    if (result === 'pass') continue
+    return invalid(
+      judged.found,
+      refusalOf({ ip, hostname, value, said: reason === null ? result : `${result}: ${reason}` }, judged.found[0]!),
+    )
+  }
+  return judged
+}
+
+function refusalOf({ ip, hostname, value, said }: Record<'ip' | 'hostname' | 'value' | 'said', string>, text: string): string {
+  const cure = /\s\+?mx(?:\s|$)/i.test(text)
+    ? `its term mx lets in what the MX record names, and that is not ${hostname}`
+    : `add mx before the term “all”, as in “${value}”`
+  return `Mail from ${ip} (${hostname}) would not pass: ${cure} (${said}).`
+}

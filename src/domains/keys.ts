@@ -1,0 +1,197 @@
+import { createPrivateKey, generateKeyPair, randomInt } from 'node:crypto'
+import type { KeyObject } from 'node:crypto'
+import { promisify } from 'node:util'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Seal } from '../core/seal.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import type { Agenda } from './agenda.ts'
+
+/** A key that signs for a domain now. */
+export interface SigningKey {
+  selector: string
+  algorithm: 'rsa-sha256' | 'ed25519-sha256'
+  private_key: KeyObject
+}
+
+/** What the world may know of a key; `public_text` is the value of `p=`. */
+export interface PublicKey {
+  selector: string
+  algorithm: SigningKey['algorithm']
+  public_text: string
+  state: 'active' | 'spare' | 'retired'
+  retired_at: string | null
+}
+
+/** A pair nobody has seen yet. */
+interface FreshKey extends Pick<PublicKey, 'selector' | 'algorithm' | 'public_text'> {
+  /** PKCS #8. */
+  secret: Buffer
+}
+
+/** Whose keys. */
+type Owner = { id: string; name: string }
+
+/** How long the records of a retired key stay listed: mail that it signed may still be under way. */
+const farewell = 7 * 86_400_000
+
+/** The DKIM keys of our domains: two in use (RSA-2048 and Ed25519, RFC 8463) and two spares; the private halves lie sealed. */
+export class DkimKeys {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #seal: Seal
+  readonly #agenda: Agenda
+  readonly #signing = new Map<string, Promise<SigningKey[]>>()
+  readonly #making = new Map<string, Promise<void>>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: { database: Database; clock: Clock; seal: Seal; agenda: Agenda }) {
+    this.#agenda = parts.agenda
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#seal = parts.seal
+  }
+
+  /** What is listed of each domain: those in use, the spares, those that retired within seven days. */
+  async of(reader: Reader, domainIds: string[]): Promise<Map<string, PublicKey[]>> {
+    const found = new Map<string, PublicKey[]>(domainIds.map((id) => [id, []]))
+    if (domainIds.length === 0) return found
+    const rows = await reader.all<PublicKey & { domain_id: string }>(
+      sql`SELECT domain_id, selector, algorithm, public_text, state, retired_at FROM dkim_keys
+        WHERE domain_id IN (${join(domainIds)}) AND (retired_at IS NULL OR retired_at > ${this.#parting()}) ORDER BY CASE state
+        WHEN 'active' THEN 0 WHEN 'spare' THEN 1 ELSE 2 END, seq`,
+    )
+    for (const { domain_id, ...key } of rows) found.get(domain_id)?.push(key)
+    return found
+  }
+
+  /** Makes the keys of a domain that has none. */
+  async ensure(domain: Owner): Promise<void> {
+    const some = await this.#database.get(sql`SELECT 1 FROM dkim_keys WHERE domain_id = ${domain.id} LIMIT 1`)
+    if (some) return
+    let making = this.#making.get(domain.id)
+    if (!making) {
+      making = this.#endow(domain).finally(() => this.#making.delete(domain.id))
+      this.#making.set(domain.id, making)
+    }
+    await making
+  }
+
+  /** A pair of keys of each algorithm. */
+  async make(): Promise<FreshKey[]> {
+    return [await this.#next('rsa-sha256'), await this.#next('ed25519-sha256')]
+  }
+
+  async insert(tx: Transaction, domain: Owner, keys: FreshKey[], state: 'active' | 'spare'): Promise<void> {
+    const now = iso(this.#clock.now())
+    for (const { selector, algorithm, public_text, secret } of keys) {
+      await tx.run(
+        sql`INSERT INTO dkim_keys (domain_id, selector, algorithm, private_key, public_text, state, created_at, activated_at)
+          VALUES (${domain.id}, ${selector}, ${algorithm}, ${this.#seal.seal(secret, place(domain, selector))}, ${public_text}, ${state},
+          ${now}, ${state === 'active' ? now : null})`,
+      )
+    }
+  }
+
+  /** The spares take over, and fresh ones take their place; what signed before can sign no more. */
+  async rotate(tx: Transaction, domain: Owner, fresh: FreshKey[]): Promise<void> {
+    const now = iso(this.#clock.now())
+    await tx.run(
+      sql`UPDATE dkim_keys SET state = 'retired', retired_at = ${now}, private_key = x'' WHERE domain_id = ${domain.id} AND state = 'active'`,
+    )
+    await tx.run(
+      sql`UPDATE dkim_keys SET state = 'active', activated_at = ${now} WHERE domain_id = ${domain.id} AND state = 'spare'`,
+    )
+    await this.insert(tx, domain, fresh, 'spare')
+  }
+
+  async remove(tx: Transaction, domainId: string): Promise<void> {
+    await tx.run(sql`DELETE FROM dkim_keys WHERE domain_id = ${domainId}`)
+  }
+
+  /** After a rotation or removal was committed: what signed until then is not to be remembered. */
+  forget(domainId: string): void {
+    this.#signing.delete(domainId)
+  }
+
+  /** The keys in use, made now if there are none. */
+  signing(domain: Owner): Promise<SigningKey[]> {
+    const kept = this.#signing.get(domain.id)
+    if (kept) return kept
+    const opening = this.#open(domain)
+    this.#signing.set(domain.id, opening)
+    opening.catch(() => this.#signing.get(domain.id) === opening && this.#signing.delete(domain.id))
+    return opening
+  }
+
+  /** Forgets keys that retired more than seven days ago. */
+  async forgetRetired(): Promise<void> {
+    await this.#database.transaction((tx) => tx.run(sql`DELETE FROM dkim_keys WHERE retired_at <= ${this.#parting()}`))
+  }
+
+  #parting(): string {
+    return iso(this.#clock.now() - farewell)
+  }
+
+  async #open(domain: Owner): Promise<SigningKey[]> {
+    await this.ensure(domain)
+    const rows = await this.#database.all<Omit<SigningKey, 'private_key'> & { private_key: Uint8Array }>(
+      sql`SELECT selector, algorithm, private_key FROM dkim_keys WHERE domain_id = ${domain.id} AND state = 'active' ORDER BY seq`,
+    )
+    return rows.map(({ selector, algorithm, private_key }) => {
+      const key = this.#seal.open(private_key, place(domain, selector))
+      return { selector, algorithm, private_key: createPrivateKey({ key, format: 'der', type: 'pkcs8' }) }
+    })
+  }
+
+  async #endow(domain: Owner): Promise<void> {
+    const [active, spare] = [await this.make(), await this.make()]
+    const now = iso(this.#clock.now())
+    await this.#database.transaction(async (tx) => {
+      const { changes } = await tx.run(
+        sql`UPDATE domains SET next_check_at = coalesce(next_check_at, ${now}) WHERE id = ${domain.id}
+          AND NOT EXISTS (SELECT 1 FROM dkim_keys WHERE domain_id = ${domain.id})`,
+      )
+      // deleted meanwhile
+      if (changes === 0) return
+      await this.insert(tx, domain, active, 'active')
+      await this.insert(tx, domain, spare, 'spare')
+    })
+    this.#agenda.by(this.#clock.now())
+  }
+
+  /** One after the other: the thread pool that makes them also forces commits to disk. */
+  #next(algorithm: SigningKey['algorithm']): Promise<FreshKey> {
+    const made = this.#turn.then(() => generate(algorithm, this.#clock.now()))
+    this.#turn = made.catch(() => undefined)
+    return made
+  }
+}
+
+const generatePair = promisify(generateKeyPair)
+
+async function generate(algorithm: SigningKey['algorithm'], now: number): Promise<FreshKey> {
+  const isRsa = algorithm === 'rsa-sha256'
+  const pair = isRsa ? await generatePair('rsa', { modulusLength: 2048 }) : await generatePair('ed25519')
+  const spki = pair.publicKey.export({ type: 'spki', format: 'der' })
+  // RFC 8463 4.2: of an Ed25519 key only its 32 octets, which end its SubjectPublicKeyInfo
+  const octets = isRsa ? spki : spki.subarray(-32)
+  return {
+    selector: selectorOf(isRsa ? 'r' : 'e', now),
+    algorithm,
+    public_text: octets.toString('base64'),
+    secret: pair.privateKey.export({ type: 'pkcs8', format: 'der' }),
+  }
+}
+
+/** `pb202611k3vr`: the month, and letters by chance, so that no selector ever means a second key. */
+function selectorOf(kind: 'r' | 'e', now: number): string {
+  const letters = Array.from({ length: 4 }, () => 'abcdefghijkmnpqrstuvwxyz23456789'[randomInt(32)])
+  return `pb${iso(now).slice(0, 7).replace('-', '')}${letters.join('')}${kind}`
+}
+
+/** What a sealed key is bound to. */
+function place({ name }: Owner, selector: string): string {
+  return `dkim ${selector} ${name}`
+}

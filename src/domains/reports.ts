@@ -1,0 +1,46 @@
+import type { Cursors } from '../core/cursor.ts'
+import type { Caller } from '../core/scopes.ts'
+import { sql } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { Domains } from './domains.ts'
+import type { DomainReport, ReportFilter } from './model.ts'
+
+type ReportRow = Omit<DomainReport, 'data'> & { seq: number; data: string }
+
+/** What others reported of mail in the name of our domains. */
+export class Reports {
+  readonly #database: Database
+  readonly #cursors: Cursors
+  readonly #domains: Domains
+
+  constructor(parts: { database: Database; cursors: Cursors; domains: Domains }) {
+    this.#database = parts.database
+    this.#cursors = parts.cursors
+    this.#domains = parts.domains
+  }
+
+  async list(
+    caller: Caller,
+    id: string,
+    { kind, ...paging }: ReportFilter,
+  ): Promise<{ data: DomainReport[]; has_more: boolean; next_cursor: string | null }> {
+    await this.#domains.row(caller, id)
+    const ofKind = kind === undefined ? sql`` : sql` AND kind = ${kind}`
+    return page<ReportRow, DomainReport>(this.#database, this.#cursors, paging, {
+      name: `domain reports ${id} ${kind ?? ''}`,
+      select: sql`SELECT * FROM domain_reports`,
+      where: sql`domain_id = ${id}${ofKind}`,
+      order: 'seq',
+      present: ({ reporter, report_id, begins_at, ends_at, received_at, data, kind: of }) => ({
+        kind: of,
+        reporter,
+        report_id,
+        begins_at,
+        ends_at,
+        received_at,
+        data: JSON.parse(data) as DomainReport['data'],
+      }),
+    })
+  }
+}

@@ -1,0 +1,218 @@
+import { performance } from 'node:perf_hooks'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { conflict, Fault } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Counter } from '../core/metrics.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { FreshInquiry } from '../mail/inquire.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import type { Agenda } from './agenda.ts'
+import { look, weigh } from './check.ts'
+import type { Findings, Look } from './check.ts'
+import type { Domains, DomainRow } from './domains.ts'
+import type { DkimKeys } from './keys.ts'
+import type { Domain } from './model.ts'
+import { domainFailed, domainVerified } from './model.ts'
+import { keyOf, recordsOf } from './records.ts'
+import { afterWait } from './rhythm.ts'
+import type { DomainSettings } from './settings.ts'
+import type { Judged, Unanswered } from './verdict.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  log: Log
+  domains: Domains
+  keys: DkimKeys
+  agenda: Agenda
+  settings: () => DomainSettings
+  inquire: () => FreshInquiry
+  checked: Counter<'outcome'>
+}
+
+interface Conclusion {
+  domain: Domain
+  /** All is right, but another account holds the name. */
+  held: boolean
+  outcome: Look['outcome'] | 'late'
+  /** As it is now, when its status changed. */
+  turned: DomainRow | null
+}
+
+/** How long a verified domain may be wrong in the DNS before it stops sending. */
+const patience = 72 * 3_600_000
+
+/** A run of the job begins no check after so many milliseconds, so that the box can stop. */
+const longestRun = 10_000
+const mostAtOnce = 8
+
+/** Finds out whether the DNS of our domains is as it should be, and draws the conclusion. */
+export class Verification {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Looks now. Throws Fault conflict, `domain_held`, when all is right but another account holds the name. */
+  async verify(caller: Caller, id: string): Promise<Domain> {
+    const row = await this.#parts.domains.row(caller, id)
+    const { domain, held } = await this.#check(row, true)
+    if (held) {
+      const why = `${row.name} is held by another account of this box. Who holds it must delete it there first.`
+      throw conflict(why, { code: 'domain_held' })
+    }
+    return domain
+  }
+
+  /**
+   * The spare keys take over; the DNS is asked whether they are there. Throws Fault conflict, `spares_not_published`, when one is not: mail
+   * would be signed with what nobody can check.
+   */
+  async rotate(caller: Caller, id: string): Promise<Domain> {
+    const { database, domains, keys, settings } = this.#parts
+    await this.#check(await domains.row(caller, id), true)
+    const fresh = await keys.make()
+    const rotated = await database.transaction(async (tx) => {
+      const row = await domains.row(caller, id, tx)
+      const findings = JSON.parse(row.findings) as Findings
+      const listed = (await keys.of(tx, [id])).get(id)!
+      const spares = recordsOf(row.name, listed, settings()).filter(({ key }) => key?.state === 'spare')
+      const open = spares.filter((spare) => {
+        const finding = findings[keyOf(spare)]
+        return finding?.status !== 'valid' || finding.value !== spare.value
+      })
+      if (spares.length === 0 || open.length > 0) {
+        const names = open.map(({ name }) => name).join(' and ')
+        throw conflict(`The keys that would take over are not in the DNS yet: publish ${names} first.`, {
+          code: 'spares_not_published',
+        })
+      }
+      await keys.rotate(tx, row, fresh)
+      return domains.shown(tx, row)
+    })
+    keys.forget(id)
+    return rotated
+  }
+
+  /** Looks at the domains whose turn it is. */
+  async checkDue(): Promise<void> {
+    const { database, clock, agenda } = this.#parts
+    if (!agenda.isDue(clock.now())) return
+    agenda.clear()
+    let next: string | null = iso(clock.now())
+    try {
+      await this.#checkAll()
+      const row = await database.get<{ next: string | null }>(sql`SELECT min(next_check_at) AS next FROM domains`)
+      next = row?.next ?? null
+    } finally {
+      if (next !== null) agenda.by(Date.parse(next))
+    }
+  }
+
+  async #checkAll(): Promise<void> {
+    const { database, clock, log } = this.#parts
+    const due = await database.all<DomainRow>(
+      sql`SELECT * FROM domains WHERE next_check_at <= ${iso(clock.now())} ORDER BY next_check_at LIMIT 200`,
+    )
+    const end = performance.now() + longestRun
+    const work = async (): Promise<void> => {
+      for (let row = due.shift(); row && performance.now() < end; row = due.shift()) {
+        try {
+          await this.#check(row, false)
+        } catch (error) {
+          // deleted while it was looked at
+          if (error instanceof Fault && error.type === 'not_found') continue
+          log.error({ domain: row.name, err: error }, 'a domain could not be checked')
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: mostAtOnce }, work))
+  }
+
+  async #check(row: DomainRow, asked: boolean): Promise<{ domain: Domain; held: boolean }> {
+    const { database, clock, keys, settings, inquire, checked } = this.#parts
+    await keys.ensure(row)
+    const began = iso(clock.now())
+    const wanted = recordsOf(row.name, (await keys.of(database, [row.id])).get(row.id)!, settings())
+    const inquiry = inquire()
+    const seen = await look(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(() =>
+      inquiry.close(),
+    )
+    const { domain, held, outcome, turned } = await database.transaction((tx) =>
+      this.#conclude(tx, { id: row.id, seen, began, asked }),
+    )
+    checked.labels(outcome).inc()
+    if (turned) this.#turn(turned)
+    return { domain, held }
+  }
+
+  async #conclude(
+    tx: Transaction,
+    { id, seen, began, asked }: { id: string; seen: Map<string, Judged | Unanswered>; began: string; asked: boolean },
+  ): Promise<Conclusion> {
+    const { keys, domains, settings, clock, agenda } = this.#parts
+    const row = await domains.current(tx, id)
+    // what was begun earlier does not overrule what was seen later
+    if (row.last_checked_at !== null && row.last_checked_at > began) {
+      return { domain: await domains.shown(tx, row), held: false, outcome: 'late', turned: null }
+    }
+    const wanted = recordsOf(row.name, (await keys.of(tx, [id])).get(id)!, settings())
+    const { findings, outcome } = weigh(wanted, seen, JSON.parse(row.findings) as Findings)
+    const held = outcome === 'right' && (await this.#isHeld(tx, row))
+    const after: DomainRow = {
+      ...moved(row, held ? 'unknown' : outcome, began),
+      findings: JSON.stringify(findings),
+      last_checked_at: began,
+      checks: asked || row.checks === 0 ? 1 : row.checks + 1,
+    }
+    if (after.status !== row.status) after.checks = 1
+    const next = clock.now() + afterWait(after.status, after.checks, outcome === 'unknown')
+    after.next_check_at = iso(next)
+    agenda.by(next)
+    await tx.run(
+      sql`UPDATE domains SET status = ${after.status}, receives = ${after.receives}, findings = ${after.findings}, checks = ${after.checks},
+        failing_since = ${after.failing_since}, verified_at = ${after.verified_at}, last_checked_at = ${after.last_checked_at},
+        next_check_at = ${after.next_check_at} WHERE id = ${id}`,
+    )
+    const domain = await domains.shown(tx, after)
+    const turned = after.status === row.status ? null : after
+    if (turned) await this.#tell(tx, turned, domain)
+    return { domain, held, outcome, turned }
+  }
+
+  async #isHeld(tx: Transaction, { id, name }: DomainRow): Promise<boolean> {
+    return (await tx.get(sql`SELECT 1 FROM domains WHERE name = ${name} AND receives = 1 AND id <> ${id}`)) !== undefined
+  }
+
+  async #tell(tx: Transaction, row: DomainRow, domain: Domain): Promise<void> {
+    const type: EventType<Domain> = row.status === 'verified' ? domainVerified : domainFailed
+    await this.#parts.events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
+  }
+
+  /** Once it is on disk. */
+  #turn(row: DomainRow): void {
+    const { domains, log } = this.#parts
+    domains.know(row)
+    if (row.status === 'verified') log.info({ domain: row.name }, 'a domain is verified')
+    else log.warn({ domain: row.name }, 'a domain was wrong in the DNS for 72 hours: it sends no more')
+  }
+}
+
+/** Where a look takes a domain; one without a clear answer leaves it where it is. */
+function moved(row: DomainRow, outcome: Look['outcome'], now: string): DomainRow {
+  if (outcome === 'unknown') return row
+  if (outcome === 'right') {
+    const since = row.status === 'verified' ? row.verified_at : now
+    return { ...row, status: 'verified', receives: 1, verified_at: since, failing_since: null }
+  }
+  if (row.status === 'pending') return row
+  const failing_since = row.failing_since ?? now
+  const lost = Date.parse(now) - Date.parse(failing_since) >= patience
+  return lost ? { ...row, status: 'pending', failing_since: null } : { ...row, failing_since }
+}
