@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
 import { Id, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
+import type { Report } from './reported.ts'
 
 /** What callers mark e-mails with. */
 export const Label = z
@@ -85,6 +86,8 @@ export interface Parsed {
   codes: string[]
   links: Link[]
   attachments: Attachment[]
+  /** What another server reports in it; null when it is no report. */
+  report: Report | null
   /** Why the message could only be read in part; null when all is well. */
   parse_error: string | null
 }

@@ -31,6 +31,7 @@ export function unread(raw: Buffer, why: string): Parsed {
     codes: [],
     links: [],
     attachments: [],
+    report: null,
     parse_error: why,
   }
 }
