@@ -1,6 +1,7 @@
 import { bareAddress, fieldGroups, lineOf, returnedOf, textOf } from './field-groups.ts'
 import type { HeaderField } from './headers.ts'
 import type { Mime } from './mime.ts'
+import { enhancedCodeIn, smtpCodeIn } from './reply-codes.ts'
 import type { DeliveryReport, ReportedRecipient } from './reported.ts'
 
 const mostRecipients = 100
@@ -12,19 +13,8 @@ export function deliveryReport(mail: Mime): DeliveryReport | null {
   const groups = fieldGroups(part.content)
   const recipients = groups.flatMap((fields) => recipientOf(fields) ?? []).slice(0, mostRecipients)
   if (recipients.length === 0) return null
-  const reporter = groups.map((fields) => typed(textOf(fields, 'reporting-mta'))).find((name) => name !== null) ?? null
+  const reporter = groups.map((fields) => hostOf(textOf(fields, 'reporting-mta'))).find((name) => name !== null) ?? null
   return { kind: 'delivery', reporter, recipients, returned: returnedOf(mail.files) }
-}
-
-/** The enhanced code (RFC 3463) that a text holds. */
-export function enhancedCodeIn(text: string | null): string | null {
-  return /(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.]*\d)/.exec(text ?? '')?.[1] ?? null
-}
-
-/** The SMTP reply code that a text holds: first what stands at its start, then anywhere. */
-export function smtpCodeIn(text: string | null): number | null {
-  const found = /^\W*([245]\d\d)(?=[ \-#]|$)/.exec(text ?? '') ?? /(?<![\d.:/-])([45][0-5]\d)(?=[ \-#]\S)/.exec(text ?? '')
-  return found ? Number(found[1]) : null
 }
 
 const actions = ['failed', 'delayed', 'delivered', 'relayed', 'expanded'] as const
@@ -40,12 +30,12 @@ function recipientOf(fields: readonly HeaderField[]): ReportedRecipient | null {
   const words = typed(diagnostic)
   return {
     action,
-    status: status ?? enhancedCodeIn(words),
+    status: precise(status, enhancedCodeIn(words)),
     smtp_code: isSmtp || /^\W*[245]\d\d[ -]/.test(words ?? '') ? smtpCodeIn(words) : null,
     diagnostic: words,
     final_recipient: mailboxOf(textOf(fields, 'final-recipient')),
     original_recipient: mailboxOf(textOf(fields, 'original-recipient')),
-    remote: typed(textOf(fields, 'remote-mta')),
+    remote: hostOf(textOf(fields, 'remote-mta')),
   }
 }
 
@@ -55,6 +45,17 @@ function implied(status: string | null, fields: readonly HeaderField[]): Reporte
   if (status?.startsWith('5.')) return 'failed'
   if (status?.startsWith('4.')) return 'delayed'
   return status?.startsWith('2.') ? 'delivered' : undefined
+}
+
+/** `5.0.0` says nothing that the words do not say better. */
+function precise(status: string | null, said: string | null): string | null {
+  const vague = status === null || (/^\d\.0\.0$/.test(status) && said?.[0] === status[0])
+  return vague ? (said ?? status) : status
+}
+
+/** `dns; mx.example.com`; some add remarks. */
+function hostOf(value: string | null): string | null {
+  return typed(value)?.split(/[\s(]/)[0]?.replace(/\.$/, '') || null
 }
 
 /** The words after `type;`. */

@@ -10,12 +10,12 @@ export interface XmlHandler {
   close(name: string): void
 }
 
-const deepest = 32
-const mostElements = 2_000_000
+const deepest = 12
+const mostElements = 400_000
 
 /**
  * Reads XML from its start to its end. Documents cannot declare entities: the five of XML and numbers are known, nothing is fetched.
- * Throws an Error when elements nest deeper than 32, or there are more than two million.
+ * Throws an Error when elements nest deeper than 12, or there are more than 400,000.
  */
 export function readXml(xml: string, handler: XmlHandler): void {
   let depth = 0

@@ -1,8 +1,8 @@
-import { enhancedCodeIn, smtpCodeIn } from './delivery-report.ts'
 import { bareAddress, lineOf, returnedFrom } from './field-groups.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 import type { Mime } from './mime.ts'
+import { enhancedCodeIn, smtpCodeIn } from './reply-codes.ts'
 import type { DeliveryReport, ReportedRecipient } from './reported.ts'
 
 const mostRecipients = 20
@@ -13,40 +13,49 @@ const mostText = 64 * 1024
  * it goes: addresses that stand at the start of a line, codes in the words after them. Null for all that no mail server wrote about a delivery.
  */
 export function plainBounce(fields: readonly HeaderField[], mail: Mime): DeliveryReport | null {
-  const [report, copy] = parted((mail.text ?? '').slice(0, mostText))
-  const failed = firstValue(fields, 'x-failed-recipients')
-  if (failed === undefined && !isServers(fields, report)) return null
-  const delayed =
-    /\b(?:delayed|not (?:yet )?been delivered|(?:continue|keep)\w* (?:to )?(?:try|retry)|still trying|no action is required)/i
-  const action = delayed.test(`${firstValue(fields, 'subject') ?? ''}\n${report}`) ? 'delayed' : 'failed'
-  const listed = (failed ?? '')
-    .slice(0, 5000)
-    .split(',')
-    .flatMap((one) => bareAddress(one.trim()) ?? [])
+  const subject = (firstValue(fields, 'subject') ?? '').slice(0, 500)
+  const failed = firstValue(fields, 'x-failed-recipients')?.slice(0, 5000)
+  const [report, copy] = parted(mail)
+  if (failed === undefined && !isServers(fields, subject, report)) return null
+  const action = delayed.test(`${subject}\n${report}`) ? 'delayed' : 'failed'
+  const listed = (failed ?? '').split(',').flatMap((one) => bareAddress(one.trim()) ?? [])
   const recipients = itemsOf(report, listed).map(({ address, words }) => recipientOf(action, address, words))
   if (recipients.length === 0) return null
-  const returned = returnedFrom(headersOf(Buffer.from(copy.trimStart())))
-  return { kind: 'delivery', reporter: reporterIn(report), recipients, returned }
+  return { kind: 'delivery', reporter: reporterIn(report), recipients, returned: returnedFrom(headersOf(copy)) }
 }
+
+/** The words about a recipient in the text beside a report: some servers leave them out of the report itself. */
+export function wordsAbout(mail: Mime, address: string): string | null {
+  const [report] = parted(mail)
+  return lineOf(itemsOf(report, [address]).find(({ words }) => words !== '')?.words)
+}
+
+const delayed =
+  /\b(?:delayed|not (?:yet )?been delivered|(?:continue|keep)[a-z]{0,5} (?:to )?(?:try|retry)|still trying|no action is required)/i
 
 const subjects =
-  /undeliver|un-deliver|deliver\w* (?:has )?(?:status|fail|problem|delay)|fail\w* (?:notice|to deliver)|returned (?:mail|to sender)|could not (?:be delivered|send)|non ?remis/i
+  /undeliver|un-deliver|deliver[a-z]{0,5} (?:has )?(?:status|fail|problem|delay)|fail[a-z]{0,5} (?:notice|to deliver)|returned (?:mail|to sender)|could not (?:be delivered|send)|non ?remis/i
 
-function isServers(fields: readonly HeaderField[], report: string): boolean {
-  if (/^\s*Hi\. This is the [\w-]+/.test(report)) return true
-  if (/^\s*This message was created automatically by mail delivery software/i.test(report)) return true
-  const from = firstValue(fields, 'from') ?? ''
-  return /(?:^|[<\s"(])(?:mailer-daemon|postmaster)(?:@|\b)/i.test(from) && subjects.test(firstValue(fields, 'subject') ?? '')
+function isServers(fields: readonly HeaderField[], subject: string, report: string): boolean {
+  if (/^\s{0,20}(?:Hi\. This is the [\w-]|This message was created automatically by mail delivery software)/i.test(report))
+    return true
+  const from = (firstValue(fields, 'from') ?? '').slice(0, 1000)
+  return /(?:^|<)(?:mailer-daemon|postmaster)(?:[@>]|\s{0,9}(?:\(|$))/i.test(from) && subjects.test(subject)
 }
 
-const copies =
-  /^[ \t>]*-{2,}[^\n]*(?:below this line|copy of (?:the|your) message|original message|unsent message|returned message|this is a copy)[^\n]*$/im
-
-/** The report, and what it quotes of the message. */
-function parted(text: string): [string, string] {
-  const mark = copies.exec(text)
-  return mark ? [text.slice(0, mark.index), text.slice(mark.index + mark[0].length)] : [text, '']
+/** The report, and the octets it quotes of the message. */
+function parted(mail: Mime): [string, Buffer] {
+  const text = (mail.text ?? '').slice(0, mostText)
+  let at = 0
+  for (const line of text.split('\n')) {
+    if (line.length < 200 && /^[ \t>]{0,9}--/.test(line) && copies.test(line))
+      return [text.slice(0, at), Buffer.from(text.slice(at + line.length).trimStart())]
+    at += line.length + 1
+  }
+  return [text, Buffer.alloc(0)]
 }
+
+const copies = /below this line|copy of (?:the|your) message|original message|unsent message|returned message/i
 
 const addressLine = /^[ \t]*<?([^\s<>@:;,"()]{1,64}@[^\s<>@:;,"()]{1,255})>?(?=$|[\s:;,.(])[:;,.]?/
 
@@ -54,7 +63,8 @@ const addressLine = /^[ \t]*<?([^\s<>@:;,"()]{1,64}@[^\s<>@:;,"()]{1,255})>?(?=$
 function itemsOf(report: string, listed: string[]): { address: string; words: string }[] {
   const items: { address: string; words: string }[] = []
   let open = false
-  for (const line of report.split('\n').slice(0, 2000)) {
+  for (const whole of report.split('\n').slice(0, 2000)) {
+    const line = whole.slice(0, 1000)
     const found = addressLine.exec(line)
     const address = found?.[1]
     const last = items.at(-1)
@@ -83,7 +93,7 @@ function recipientOf(action: 'failed' | 'delayed', address: string, words: strin
     diagnostic,
     final_recipient: address,
     original_recipient: null,
-    remote: /\bhost ([\w.-]{1,255})[ :[]/i.exec(diagnostic ?? '')?.[1] ?? null,
+    remote: /\bhost ([\w-]{1,63}(?:\.[\w-]{1,63}){1,9})[ :[]/i.exec(diagnostic ?? '')?.[1] ?? null,
   }
 }
 

@@ -4,27 +4,36 @@ import { feedbackReport } from './feedback-report.ts'
 import type { HeaderField } from './headers.ts'
 import { firstValue } from './headers.ts'
 import type { Mime } from './mime.ts'
-import { plainBounce } from './plain-bounce.ts'
-import type { Report } from './reported.ts'
+import { plainBounce, wordsAbout } from './plain-bounce.ts'
+import type { DeliveryReport, Report } from './reported.ts'
 import { tlsReport } from './tls-report.ts'
 import { unpacked } from './unpacked.ts'
 
 /** Files of one message that are unpacked to see whether they are reports. */
-const mostFiles = 3
+const mostFiles = 2
 
 /** The report that a message is; null when it is none, or cannot be read. Never throws. */
 export function reportOf(fields: readonly HeaderField[], mail: Mime): Report | null {
   try {
-    return feedbackReport(mail) ?? deliveryReport(mail) ?? aggregateOf(fields, mail) ?? plainBounce(fields, mail)
+    return feedbackReport(mail) ?? notificationOf(mail) ?? aggregateOf(fields, mail) ?? plainBounce(fields, mail)
   } catch {
     // a message is kept whatever becomes of its report
     return null
   }
 }
 
+function notificationOf(mail: Mime): DeliveryReport | null {
+  const report = deliveryReport(mail)
+  for (const recipient of report?.recipients.slice(0, 10) ?? [])
+    recipient.diagnostic ??= recipient.final_recipient && wordsAbout(mail, recipient.final_recipient)
+  return report
+}
+
 function aggregateOf(fields: readonly HeaderField[], mail: Mime): Report | null {
-  const announced = /\breport[ _-]?(?:domain|id)\b/i.test(firstValue(fields, 'subject') ?? '')
-  const files = mail.files.filter(({ contentType, filename }) => announced || isNamedSo(contentType, filename ?? ''))
+  const announced = /\breport[ _-]?(?:domain|id)\b/i.test((firstValue(fields, 'subject') ?? '').slice(0, 500))
+  const files = mail.files.filter(
+    ({ contentType, filename }) => announced || isNamedSo(contentType, (filename || '').slice(0, 300)),
+  )
   for (const file of files.slice(0, mostFiles)) {
     const text = unpacked(file.content)
     const report = text === undefined ? null : text.startsWith('{') ? tlsReport(text) : dmarcReport(text)
