@@ -10,6 +10,7 @@ import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
 import { Domains } from './domains/domains.ts'
 import { domainsPart } from './domains/part.ts'
+import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
@@ -60,6 +61,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     operatorAccount: account,
     urlKey: seal.key('signed urls'),
   })
+  mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
     ...common,
     identities,
