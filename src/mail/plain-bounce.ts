@@ -15,8 +15,8 @@ const mostText = 64 * 1024
 export function plainBounce(fields: readonly HeaderField[], mail: Mime): DeliveryReport | null {
   const subject = (firstValue(fields, 'subject') ?? '').slice(0, 500)
   const failed = firstValue(fields, 'x-failed-recipients')?.slice(0, 5000)
+  if (failed === undefined && !isServers(fields, subject, mail.text?.slice(0, 200) ?? '')) return null
   const [report, copy] = parted(mail)
-  if (failed === undefined && !isServers(fields, subject, report)) return null
   const action = delayed.test(`${subject}\n${report}`) ? 'delayed' : 'failed'
   const listed = (failed ?? '').split(',').flatMap((one) => bareAddress(one.trim()) ?? [])
   const recipients = itemsOf(report, listed).map(({ address, words }) => recipientOf(action, address, words))
@@ -36,8 +36,8 @@ const delayed =
 const subjects =
   /undeliver|un-deliver|deliver[a-z]{0,5} (?:has )?(?:status|fail|problem|delay)|fail[a-z]{0,5} (?:notice|to deliver)|returned (?:mail|to sender)|could not (?:be delivered|send)|non ?remis/i
 
-function isServers(fields: readonly HeaderField[], subject: string, report: string): boolean {
-  if (/^\s{0,20}(?:Hi\. This is the [\w-]|This message was created automatically by mail delivery software)/i.test(report))
+function isServers(fields: readonly HeaderField[], subject: string, opening: string): boolean {
+  if (/^\s{0,20}(?:Hi\. This is the [\w-]|This message was created automatically by mail delivery software)/i.test(opening))
     return true
   const from = (firstValue(fields, 'from') ?? '').slice(0, 1000)
   return /(?:^|<)(?:mailer-daemon|postmaster)(?:[@>]|\s{0,9}(?:\(|$))/i.test(from) && subjects.test(subject)
