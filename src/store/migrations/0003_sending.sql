@@ -46,7 +46,7 @@ CREATE TABLE domain_reports (
   report_id TEXT NOT NULL,
   begins_at TEXT,
   ends_at TEXT,
-  verified INTEGER NOT NULL,
+  verified INTEGER NOT NULL DEFAULT 0,
   received_at TEXT NOT NULL,
   data TEXT NOT NULL,
   UNIQUE (domain_id, kind, reporter, report_id)
