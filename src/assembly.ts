@@ -9,6 +9,7 @@ import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
 import { DomainsPart } from './domains/part.ts'
+import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
@@ -61,6 +62,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     operatorAccount: account,
     urlKey: seal.key('signed urls'),
   })
+  mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
     ...common,
     identities,

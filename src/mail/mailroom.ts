@@ -11,10 +11,12 @@ export interface Hosted {
 
 /** Takes mail for addresses of our domains that are no mailbox: return paths, and where reports go. */
 export interface Desk {
-  /** Whether the address is one of this desk's; throws a Refusal when it is, and takes nothing (any more). */
-  takes(mailbox: Mailbox): boolean
+  /** `taken` when the address is one of this desk's, `refused` when it is and takes nothing (any more): 550 5.1.1. */
+  answers(mailbox: Mailbox): 'taken' | 'refused' | 'not ours'
   /** In the transaction that keeps the message; once for each recipient of this desk's. */
   receive(tx: Transaction, mailbox: Mailbox, message: Message): Promise<void>
+  /** In the same transaction: a report that is kept for a mailbox; once for each message. */
+  hears?(tx: Transaction, message: Message): Promise<void>
 }
 
 /** What the checks said of a message, in a word each (RFC 8601), for the log; `dkim` has a result and domain for each signature. */

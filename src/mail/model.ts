@@ -62,33 +62,6 @@ export const Authentication = z
   .meta({ id: 'Authentication' })
 export type Authentication = z.output<typeof Authentication>
 
-/** What the box makes of a message's octets. Every list is empty and every text null when there is none. */
-export interface Parsed {
-  subject: string
-  /** The first mailbox of the one From field; null when there is none that can be read. */
-  from: Address | null
-  reply_to: string | null
-  to: Address[]
-  cc: Address[]
-  /** With angle brackets, as written. */
-  message_id: string | null
-  in_reply_to: string | null
-  references: string[]
-  body_text: string | null
-  body_html: string | null
-  /** The new part only: quotes and signature cut; HTML turned to Markdown when there is no text part. */
-  text: string
-  /** At most 200 characters of one line of plain text. */
-  snippet: string
-  /** Made by a program: RFC 3834 and the usual headers. */
-  automated: boolean
-  codes: string[]
-  links: Link[]
-  attachments: Attachment[]
-  /** Why the message could only be read in part; null when all is well. */
-  parse_error: string | null
-}
-
 /** Who handed us a message, and for whom: the SMTP envelope (RFC 5321 3.3). */
 export interface Envelope {
   remote_address: string

@@ -113,11 +113,14 @@ export class Outgoing {
     return raw && Buffer.concat([Buffer.from(trace), raw])
   }
 
-  /** Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. */
+  /**
+   * Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. A bounce is the last word: what
+   * is written after it changes neither status nor answer.
+   */
   async note(tx: Transaction, recipientSeq: number, change: Partial<Omit<RecipientRow, 'seq'>>): Promise<Delivery | undefined> {
     const before = await tx.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
     if (!before) return undefined
-    const row = { ...before, ...change }
+    const row = { ...before, ...change, ...(before.status === 'bounced' ? lastWord(before) : {}) }
     await tx.run(
       sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
         response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
@@ -166,6 +169,11 @@ export class Outgoing {
       sql`UPDATE emails SET status = ${status}, sent_at = coalesce(sent_at, ${sent_at}) WHERE id = ${emailId} AND status <> ${status}`,
     )
   }
+}
+
+// the receiver's report may be faster than our own record of its 250
+function lastWord({ status, smtp_code, enhanced_code, response, next_attempt_at }: RecipientRow): Partial<RecipientRow> {
+  return { status, smtp_code, enhanced_code, response, next_attempt_at }
 }
 
 function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string; thread_id: string }): Email {

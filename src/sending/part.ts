@@ -13,6 +13,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
+import { Bounces } from './bounces.ts'
 import {
   emailBounced,
   emailCancelled,
@@ -63,6 +64,8 @@ export class SendingPart implements Part {
   constructor(needs: Needs) {
     this.suppressions = new Suppressions(needs)
     this.returnPaths = new ReturnPaths(needs.returnKey, needs.clock)
+    const { suppressions, returnPaths } = this
+    needs.mail.addDesk(new Bounces({ ...needs, suppressions, returnPaths, outgoing: needs.mail.outgoing }))
     this.routes = suppressionRoutes(this.suppressions)
   }
 }

@@ -21,7 +21,7 @@ const patience = { timeout: 20_000, interval: 50 }
 
 /**
  * An instance of Postfix that relays all it takes to one box, under TLS or not at all; to `clear@pillarbox.test` in the clear, and to
- * `blunt@pillarbox.test` without heeding the size the box announces.
+ * `blunt@pillarbox.test` without heeding the size the box announces; mail to `full@away.test` bounces.
  */
 export class Postfix {
   /** A UNIX socket where it takes mail by SMTP and sends it on at once. */
@@ -35,10 +35,13 @@ export class Postfix {
     this.entrance = join(directory, 'queue/public/entrance')
   }
 
-  /** Starts `master` over directories of its own, as root and without a TCP port. Ended and removed when the test ends. */
-  static async start(master: string, box: { host: string; port: number }): Promise<Postfix> {
+  /**
+   * Starts `master` over directories of its own, as root and without a TCP port. Ended and removed when the test ends. `more` are
+   * further settings.
+   */
+  static async start(master: string, box: { host: string; port: number }, more = ''): Promise<Postfix> {
     const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postfix-'))
-    await furnish(directory, box)
+    await furnish(directory, box, more)
     // when the test runner itself is killed, Postfix goes too
     const parameters = ['--pdeathsig', 'KILL', master, '-c', join(directory, 'etc'), '-d']
     const child = spawn('setpriv', parameters, { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
@@ -132,7 +135,7 @@ export class Postfix {
   }
 }
 
-async function furnish(directory: string, box: { host: string; port: number }): Promise<void> {
+async function furnish(directory: string, box: { host: string; port: number }, more: string): Promise<void> {
   const at = (name: string): string => join(directory, name)
   // its daemons run as another user
   chmodSync(directory, 0o755)
@@ -142,7 +145,7 @@ async function furnish(directory: string, box: { host: string; port: number }): 
   await succeed('install', ['-d', '-o', 'postfix', '-m', '0700', ...owned])
   await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0730', at('queue/maildrop')])
   await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0710', at('queue/public')])
-  writeFileSync(at('etc/main.cf'), settings(directory, `[${box.host}]:${box.port}`))
+  writeFileSync(at('etc/main.cf'), settings(directory, `[${box.host}]:${box.port}`) + more)
   writeFileSync(at('etc/master.cf'), services)
 }
 
@@ -162,7 +165,8 @@ smtpd_peername_lookup = no
 smtp_dns_support_level = disabled
 smtp_host_lookup = native
 relayhost = ${next}
-transport_maps = inline:{ { clear@pillarbox.test=clear:${next} }, { blunt@pillarbox.test=blunt:${next} } }
+transport_maps = inline:{ { clear@pillarbox.test=clear:${next} }, { blunt@pillarbox.test=blunt:${next} },
+  { full@away.test=error:5.2.2 The mailbox is over its quota } }
 smtputf8_enable = yes
 smtp_tls_security_level = encrypt
 smtp_tls_loglevel = 1
@@ -187,6 +191,7 @@ clear unix - - n - 10 smtp
   -o smtp_tls_security_level=none
 blunt unix - - n - 10 smtp
   -o smtp_discard_ehlo_keywords=size
+virtual unix - n n - - virtual
 error unix - - n - - error
 retry unix - - n - - error
 showq unix n - n - - showq
