@@ -23,6 +23,17 @@ export interface OutsideAnswer {
   body: string
 }
 
+/** A document that a stranger gave. */
+export interface OutsideDocument extends Omit<OutsideAnswer, 'body'> {
+  body: Buffer
+}
+
+/** How long a stranger may take for the whole of it, in milliseconds, and what cuts it off before. */
+export interface Limits {
+  deadline: number
+  signal: AbortSignal
+}
+
 /** Opens a connection; tests put something that must not be called in its place. */
 export type Dial = buildConnector.connector
 
@@ -85,15 +96,26 @@ export class Outside {
   }
 
   /** Posts octets, and answers within `deadline` milliseconds or throws Unreachable with the reason. */
-  async post(
+  async post(text: string, { headers, body, ...limits }: Limits & { headers: Record<string, string>; body: Uint8Array }) {
+    return this.#ask(text, limits, async (url, options): Promise<OutsideAnswer> => {
+      const answer = await request(url, { method: 'POST', headers, body, ...options })
+      return { status: answer.statusCode, headers: answer.headers, body: await beginning(answer.body) }
+    })
+  }
+
+  /** Gets a document whole within `deadline` milliseconds; throws Unreachable with the reason, also when it is above `limit` octets. */
+  async get(text: string, { limit, ...limits }: Limits & { limit: number }) {
+    return this.#ask(text, limits, async (url, options): Promise<OutsideDocument> => {
+      const answer = await request(url, { method: 'GET', ...options })
+      return { status: answer.statusCode, headers: answer.headers, body: await whole(answer.body, limit) }
+    })
+  }
+
+  async #ask<Answer>(
     text: string,
-    {
-      headers,
-      body,
-      deadline,
-      signal,
-    }: { headers: Record<string, string>; body: Uint8Array; deadline: number; signal: AbortSignal },
-  ): Promise<OutsideAnswer> {
+    { deadline, signal }: Limits,
+    ask: (url: URL, options: { dispatcher: Agent; signal: AbortSignal }) => Promise<Answer>,
+  ): Promise<Answer> {
     const url = this.#read(text)
     if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
     const cut = new AbortController()
@@ -106,14 +128,7 @@ export class Outside {
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort)
     try {
-      const answer = await request(url, {
-        method: 'POST',
-        headers,
-        body,
-        dispatcher: this.#agent,
-        signal: cut.signal,
-      })
-      return { status: answer.statusCode, headers: answer.headers, body: await beginning(answer.body) }
+      return await ask(url, { dispatcher: this.#agent, signal: cut.signal })
     } catch (error) {
       if (late) throw new Unreachable(`no whole answer within ${deadline / 1000} s`, error)
       throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
@@ -198,14 +213,18 @@ export async function postInside(
   { headers, body, signal, limit }: { headers: string[]; body: Uint8Array; signal: AbortSignal; limit: number },
 ): Promise<{ status: number; text: string }> {
   const answer = await request(url, { method: 'POST', headers, body, signal })
+  return { status: answer.statusCode, text: (await whole(answer.body, limit)).toString('utf8') }
+}
+
+async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length
-    if (size > limit) throw new Error(`more than ${limit} octets were answered`)
+    if (size > limit) throw new Unreachable(`more than ${limit} octets were answered`)
     chunks.push(chunk)
   }
-  return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') }
+  return Buffer.concat(chunks)
 }
 
 async function beginning(body: AsyncIterable<Buffer>): Promise<string> {
