@@ -18,14 +18,14 @@ export interface SendingBox {
   box: Appliance
   /** The id of ada@pillarbox.test, who writes. */
   ada: string
-  inside(): { database: Database; queue: Queue; mail: MailPart }
+  inside: () => { database: Database; queue: Queue; mail: MailPart }
   /** Puts a message into the queue, one delivery for each recipient; answers its id. */
-  send(to: string | string[], mail?: Sent): Promise<string>
-  email(id: string): Promise<Email>
+  send: (to: string | string[], mail?: Sent) => Promise<string>
+  email: (id: string) => Promise<Email>
   /** Waits until the delivery to the message's only recipient, or the one that is named, stands so; answers it. */
-  until(id: string, status: string | RegExp, recipient?: string): Promise<Email['deliveries'][number]>
+  until: (id: string, status: string | RegExp, recipient?: string) => Promise<Email['deliveries'][number]>
   /** The types of the events of a message, in order. */
-  events(id: string): Promise<string[]>
+  events: (id: string) => Promise<string[]>
 }
 
 interface Sent {
