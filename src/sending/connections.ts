@@ -54,7 +54,7 @@ export class Connections {
     const list = this.#idle.get(key) ?? []
     list.push({ session, timer })
     this.#idle.set(key, list)
-    session.onEnd(() => this.#forget(key, session))
+    session.onEnd = () => this.#forget(key, session)
   }
 
   /** Lets go of the idle ones to a destination, or of all. */

@@ -15,7 +15,7 @@ import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
 import type { Outcomes } from './outcomes.ts'
 import type { ReturnPaths } from './return-path.ts'
-import { refusal } from './smtp-reply.ts'
+import { readReply, refusal } from './smtp-reply.ts'
 import type { Suppressions } from './suppressions.ts'
 import { later, refused, Undelivered } from './undelivered.ts'
 import type { CourierAnswer } from './undelivered.ts'
@@ -229,9 +229,8 @@ export class MailCourier implements Courier<EmailLoad> {
 }
 
 function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'tls'> {
-  const parts = /^(2\d\d)[ -](?:(2\.\d{1,3}\.\d{1,3})\s)?/.exec(response)
-  const text = response.slice(parts?.[0].length ?? 0).replace(/\p{Cc}+/gu, ' ')
-  return { smtp_code: parts ? Number(parts[1]) : null, enhanced_code: parts?.[2] ?? null, response: text.slice(0, 1000) }
+  const { code, enhanced, text } = readReply(response)
+  return { smtp_code: code === 0 ? null : code, enhanced_code: enhanced, response: text }
 }
 
 /** By name: a capability sees another's classes as types only. */

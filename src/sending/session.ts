@@ -52,6 +52,8 @@ export class Session {
   readonly tls: string | null
   /** Messages that it was used for. */
   messages = 0
+  /** Called when the server has gone, or we have closed. */
+  onEnd: (() => void) | undefined
   readonly #connection: SMTPConnection
 
   /** Greets a server; throws Undelivered when that fails, with the step `tls` when the encryption was at fault. */
@@ -88,6 +90,7 @@ export class Session {
   private constructor({ hostname, prove }: Opened, connection: SMTPConnection, level: TlsLevel) {
     this.hostname = hostname
     this.#connection = connection
+    connection.once('end', () => this.onEnd?.())
     const socket = connection._socket
     if (!(socket instanceof TLSSocket)) {
       this.tls = null
@@ -151,11 +154,6 @@ export class Session {
     }
   }
 
-  /** Calls when the server has gone, or we have closed. */
-  onEnd(listener: () => void): void {
-    this.#connection.once('end', listener)
-  }
-
   /** Says goodbye, and does not wait for an answer longer than a moment. */
   leave(): void {
     if (!this.alive) return
@@ -188,7 +186,8 @@ function wait<Answer>(
   begin: (done: (error: Error | null, answer?: Answer) => void) => void,
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  const ended = (): void => reject(new Error('Connection closed'))
+  // after a 421 the library ends the connection first, and then says what was answered
+  const ended = (): void => void setImmediate(() => reject(new Error('Connection closed')))
   const abort = (): void => {
     reject(signal.reason as Error)
     connection.close()

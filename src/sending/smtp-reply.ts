@@ -11,13 +11,14 @@ const soon = 5 * 60_000
 
 /** A reply taken apart (RFC 5321 4.2, RFC 3463); `code` is 0 for what is no reply. */
 export function readReply(text: string): { code: number; enhanced: string | null; text: string } {
-  // every line repeats the code, of a reply in many lines only the words are worth keeping
-  const [first = '', ...rest] = text.split(/\r?\n/).slice(0, 50)
-  const code = /^([2-5]\d\d)(?:[ -]|$)/.exec(first)?.[1]
+  const lines = text.split(/\r?\n/).slice(0, 50)
+  const first = lines[0] ?? ''
+  const code = Number(/^([2-5]\d\d)(?:[ -]|$)/.exec(first)?.[1] ?? 0)
   const enhanced = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})(?:\s|$)/.exec(first)?.[1] ?? null
-  const repeated = enhanced === null ? /^\d{3}[ -]/ : /^\d{3}[ -](?:[245]\.\d{1,3}\.\d{1,3}\s)?/
-  const lines = [first, ...rest.map((line) => line.replace(repeated, ''))]
-  return { code: Number(code ?? 0), enhanced, text: printable(lines.join(' ')).slice(0, longest).trim() }
+  // every line repeats the codes
+  const prefix = code === 0 ? '' : enhanced === null ? /^\d{3}[ -]?/ : /^\d{3}[ -](?:[245]\.\d{1,3}\.\d{1,3}(?:\s|$))?/
+  const words = lines.map((line) => line.replace(prefix, '')).join(' ')
+  return { code, enhanced, text: printable(words).slice(0, longest).trim() }
 }
 
 /** What a reply other than 2xx and 3xx means for the message. */

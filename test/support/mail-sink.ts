@@ -42,6 +42,8 @@ interface Options {
 /** Somebody else's mail server, on loopback: a true SMTP server that keeps what it got, and misbehaves on demand. */
 export class MailSink {
   readonly messages: Landed[] = []
+  /** The octets of messages that came whole and were answered by the script. */
+  readonly rejected: string[] = []
   /** Every line, commands only, in order. */
   readonly commands: string[] = []
   connections = 0
@@ -150,10 +152,12 @@ class Dialogue {
   #land(stuffed: string): void {
     this.#data = false
     const raw = Buffer.from(stuffed.replaceAll(/^\./gm, ''), 'latin1').toString('utf8')
+    const before = this.#sink.messages.length
     this.#answer('<end>', () => {
       this.#sink.messages.push({ ...this.#mail, raw, secure: this.#guest.secure, user: this.#user })
       return '250 2.0.0 Ok: queued'
     })
+    if (this.#sink.messages.length === before) this.#sink.rejected.push(raw)
   }
 
   /** Answers whether the dialogue goes on elsewhere. */
