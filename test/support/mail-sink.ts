@@ -183,6 +183,7 @@ class Dialogue {
       this.#mail = { from: utf8(from), to: [], parameters: parameters.trim() }
     }
     if (verb === 'RCPT') this.#mail.to.push(utf8(/<([^>]*)>/.exec(line)?.[1] ?? ''))
+    if (verb === 'RSET') this.#mail = { from: '', to: [], parameters: '' }
     if (verb === 'AUTH') {
       this.#user =
         Buffer.from(line.split(' ')[2] ?? '', 'base64')
@@ -190,6 +191,7 @@ class Dialogue {
           .split('\0')[1] ?? null
       return '235 2.7.0 Welcome'
     }
+    if (verb === 'DATA' && this.#mail.to.length === 0) return '503 5.5.1 No recipients'
     return { DATA: '354 Go on', STARTTLS: '220 Go on', QUIT: '221 Bye' }[verb] ?? '250 2.1.0 Ok'
   }
 

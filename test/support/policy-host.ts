@@ -5,13 +5,12 @@ import { connect } from 'node:tls'
 import { expect, onTestFinished } from 'vitest'
 import type { Dial } from '../../src/delivery/outside.ts'
 
-/** Where the MTA-STS policy of far.test is, on loopback: what it answers may be changed, and it may be gone. */
+/** Where the MTA-STS policy of far.test is, on loopback: what it answers may be changed. */
 export class PolicyHost {
   policy: string
   status = 200
   type = 'text/plain'
   asked = 0
-  gone = false
   #port = 0
 
   constructor(policy: string) {
@@ -43,7 +42,6 @@ export class PolicyHost {
   /** Port 443 of the policy host, which no test can have: TLS with its certificate checked, as ever. */
   get dial(): Dial {
     return ({ hostname }, done) => {
-      if (this.gone) return done(new Error('nobody there'), null)
       const socket = connect({ host: '127.0.0.1', port: this.#port, servername: hostname, ALPNProtocols: ['http/1.1'] })
       socket.once('error', (error) => done(error, null))
       socket.once('secureConnect', () => done(null, socket))
