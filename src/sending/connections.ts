@@ -61,8 +61,9 @@ export class Connections {
   drop(key?: string): void {
     for (const [one, list] of this.#idle) {
       if (key !== undefined && one !== key) continue
-      for (const { session } of [...list]) {
-        this.#forget(one, session)
+      this.#idle.delete(one)
+      for (const { session, timer } of list) {
+        clearTimeout(timer)
         session.close()
       }
     }

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import type { Socket } from 'node:net'
+import { callbackify } from 'node:util'
 import { isAbsent } from '../delivery/resolve.ts'
 import type { Records, RecordsOf } from '../delivery/resolve.ts'
 import { connectFailure, dialSocket } from './dial.ts'
@@ -51,7 +52,7 @@ interface Options {
   mxLastError: Error
   dnsOptions: { ignoreIPv6: boolean; resolveRecords: (name: string, type: keyof RecordsOf) => Promise<unknown> }
   dane?: DaneQuestions & { enabled: true }
-  connectHook: (delivery: unknown, place: Place, done: (error?: unknown) => void) => void
+  connectHook: (delivery: unknown, place: Place, done: (error: Error) => void) => void
 }
 interface Place {
   host: string
@@ -140,13 +141,10 @@ export class MailExchangers {
       mxLastError: exhausted,
       dnsOptions: { ignoreIPv6: !this.#settings.ipv6, resolveRecords: view.resolve },
       ...(this.#dane && target.host === undefined ? { dane: { enabled: true, ...this.#dane.of(target.domain) } } : {}),
-      connectHook: (_delivery, place, done) => {
+      connectHook: callbackify(async (_delivery: unknown, place: Place): Promise<void> => {
         spent.push(place.host)
-        open(place.host).then((socket) => {
-          place.socket = socket
-          done()
-        }, done)
-      },
+        place.socket = await open(place.host)
+      }),
     }).catch((error: unknown) => {
       throw error === exhausted || error instanceof Undelivered ? (view.failure ?? error) : view.explain(error)
     })
@@ -232,7 +230,7 @@ interface View {
   /** An address that was left out. */
   forbidden: Undelivered | undefined
   explain(error: unknown): Undelivered
-  resolve(name: string, type: keyof RecordsOf): Promise<unknown[]>
+  resolve: (name: string, type: keyof RecordsOf) => Promise<unknown[]>
 }
 
 /** What the library throws when every server was tried. */
@@ -242,7 +240,8 @@ const exhausted = new Error('every server was tried')
 function told(error: unknown, domain: string, left: Undelivered | undefined): Undelivered {
   const { code, temporary } = error as { code?: unknown; temporary?: unknown }
   if (code === 'ENULLMX') return never(`${domain} takes no mail (null MX, RFC 7505)`, '5.1.10')
-  if (temporary === true) return later(`the DNS gave no answer about ${domain} (${String(code ?? 'no code')})`, '4.4.3')
+  if (temporary === true)
+    return later(`the DNS gave no answer about ${domain} (${typeof code === 'string' ? code : 'no code'})`, '4.4.3')
   if (left) return left
   if (isAbsent(error)) return never(`${domain} has no mail server and no address in the DNS`, '5.1.2')
   return later(error instanceof Error ? error.message.slice(0, 300) : 'no server was found', '4.4.4')

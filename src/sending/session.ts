@@ -35,7 +35,7 @@ export interface Copy {
 /** What the library knows of the other side, and how it writes; its types do not show it. */
 interface Inside {
   _supportedExtensions: string[]
-  _sendCommand(command: string, logged?: string): void
+  _sendCommand: (this: unknown, command: string, logged?: string) => void
 }
 
 /** Octets of one reply, all its lines: more is no reply. */
@@ -128,9 +128,7 @@ export class Session {
     const asked = international && isPlain(from) && isPlain(to)
     try {
       const restore = asked ? declareInternational(this.#connection) : undefined
-      const sent = wait<{ response: string }>(this.#connection, signal, (done) =>
-        this.#connection.send(envelope, octets, (error, info) => done(error, info!)),
-      )
+      const sent = wait<{ response: string }>(this.#connection, signal, (done) => this.#connection.send(envelope, octets, done))
       const { response } = await sent.finally(restore)
       // the library takes everything that begins with a 2
       if (!/^2\d\d(?:[ -]|$)/.test(response)) throw refusal(response, 'data')
@@ -169,11 +167,9 @@ export class Session {
   async #login({ user, password }: { user: string; password: string }, signal: AbortSignal): Promise<void> {
     if (this.tls === null) throw later(`${this.hostname} offers no TLS, and without it nobody logs in`, '4.7.11')
     const method = { user, pass: password }
-    await wait<boolean>(this.#connection, signal, (done) =>
-      this.#connection.login(method, (error, ok) => done(error, ok!)),
-    ).catch((error: unknown) => {
+    await wait<boolean>(this.#connection, signal, (done) => this.#connection.login(method, done)).catch((error: unknown) => {
       if (signal.aborted) throw error
-      const said = readReply(String((error as { response?: unknown }).response ?? ''))
+      const said = readReply((error as Failure).response ?? '')
       throw later(`${this.hostname} refused the login: ${said.text || (error as Error).message}`, '4.7.8')
     })
   }

@@ -19,7 +19,7 @@ export interface Landed {
 export interface Guest {
   readonly secure: boolean
   /** Octets as they are. */
-  write(text: string | Buffer): void
+  write: (text: string | Buffer) => void
   socket: Socket
 }
 
