@@ -60,6 +60,10 @@ export class Handover {
     let failure: Undelivered | undefined
     for await (const opened of this.#exchangers.servers(target, signal)) {
       try {
+        if (copy.require_tls && !isVouchedFor(target, opened)) {
+          opened.socket.destroy()
+          throw never(`neither a policy nor the DNS vouches for ${opened.hostname} (RFC 8689)`, '5.7.30')
+        }
         return await this.#greet(opened, manner, signal)
       } catch (error) {
         if (!(error instanceof Undelivered)) throw error
@@ -86,7 +90,13 @@ export class Handover {
   }
 }
 
+/** RFC 8689 4.2.1: by MTA-STS, by DNSSEC, or because the operator named it. */
+function isVouchedFor({ host, admits }: Target, { prove }: Opened): boolean {
+  return host !== undefined || admits !== undefined || prove !== undefined
+}
+
 /** Connections are shared by those who speak to the same servers in the same manner. */
 function keyOf({ target, manner }: Destination): string {
-  return [target.host ?? target.domain, target.port, manner.level, manner.implicit, manner.login?.user ?? ''].join(' ')
+  const server = [target.host ?? target.domain, target.port]
+  return [...server, manner.level, manner.implicit, manner.login?.user ?? '', target.admits !== undefined].join(' ')
 }
