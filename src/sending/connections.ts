@@ -79,6 +79,7 @@ export class Connections {
   }
 
   async #enter(key: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
     const busy = this.#busy.get(key) ?? 0
     if (busy < mostBusy) return void this.#busy.set(key, busy + 1)
     const { promise, resolve, reject } = Promise.withResolvers<void>()

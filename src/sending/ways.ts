@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { Destination } from './handover.ts'
 import { names } from './policies.ts'
 import type { Policies } from './policies.ts'
@@ -22,6 +23,8 @@ export class Ways {
 
   /** The way to a domain (lower-case A-labels) that is not ours. Throws Undelivered. */
   async to(domain: string, requireTls: boolean): Promise<Way> {
+    if (isIP(domain) > 0 || !/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(domain))
+      throw never('the address has no domain but a literal', '5.1.3')
     const { mode, relay, relays } = this.#settings
     const special = relays.find(({ domains }) => domains.includes(domain))
     if (special) return this.#relayed(special, requireTls)

@@ -38,35 +38,35 @@ async function vouching(server: string, vouches: (type: number) => boolean, drop
 
 const tlsa = 52
 
-describe.runIf(possible)('DANE', { timeout: 60_000 }, () => {
-  async function far({
-    vouches = () => true,
-    drops,
-    wrong = false,
-  }: {
-    vouches?: (type: number) => boolean
-    drops?: number
-    wrong?: boolean
-  }) {
-    const pair = await certificate(folder(), 'other.test')
-    const sink = await MailSink.start({ tls: pair })
-    const key = new X509Certificate(pair.cert).publicKey.export({ type: 'spki', format: 'der' })
-    const digest = createHash('sha256')
-      .update(wrong ? 'another' : key)
-      .digest('hex')
-    const { server } = await nameServer(knotd!, [
-      'far.test. MX 10 mx.far.test.',
-      'mx.far.test. A 127.0.0.1',
-      `_${sink.port}._tcp.mx.far.test. TLSA 3 1 1 ${digest}`,
-    ])
-    const settings = {
-      PILLARBOX_DNS__SERVERS: await vouching(server, vouches, drops),
-      PILLARBOX_DNS__TIMEOUT: '300 ms',
-      PILLARBOX_OUTBOUND__DANE: 'true',
-    }
-    return { sink, ...(await sendingBox(sink.port, settings)) }
+async function far({
+  vouches = () => true,
+  drops,
+  wrong = false,
+}: {
+  vouches?: (type: number) => boolean
+  drops?: number
+  wrong?: boolean
+}) {
+  const pair = await certificate(folder(), 'other.test')
+  const sink = await MailSink.start({ tls: pair })
+  const key = new X509Certificate(pair.cert).publicKey.export({ type: 'spki', format: 'der' })
+  const digest = createHash('sha256')
+    .update(wrong ? 'another' : key)
+    .digest('hex')
+  const { server } = await nameServer(knotd!, [
+    'far.test. MX 10 mx.far.test.',
+    'mx.far.test. A 127.0.0.1',
+    `_${sink.port}._tcp.mx.far.test. TLSA 3 1 1 ${digest}`,
+  ])
+  const settings = {
+    PILLARBOX_DNS__SERVERS: await vouching(server, vouches, drops),
+    PILLARBOX_DNS__TIMEOUT: '300 ms',
+    PILLARBOX_OUTBOUND__DANE: 'true',
   }
+  return { sink, ...(await sendingBox(sink.port, settings)) }
+}
 
+describe.runIf(possible)('DANE', { timeout: 60_000 }, () => {
   test('the certificate that the records name is taken, though no authority signed it', async () => {
     const { send, until } = await far({})
     expect((await until(await send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate checked$/)

@@ -7,7 +7,7 @@ import { sendingBox } from '../support/outgoing.ts'
 import { boxProcess } from '../support/process.ts'
 
 const kills = 5
-const messages = 200
+const messages = 120
 
 test(
   `killed ${kills} times while it sends, every message arrives, and each time with the same octets`,

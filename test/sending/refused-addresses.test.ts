@@ -55,6 +55,9 @@ test('what must not be reached is refused at once, and nothing is connected to',
     const delivery = await until(await send('bob@far.test'), /bounced|failed|deferred/)
     expect([what, delivery.status, delivery.response]).toEqual([what, status, expect.stringMatching(reason)])
   }
+  for (const to of ['bob@9.9.9.9', 'bob@[9.9.9.9]', 'bob@[IPv6:2620:fe::fe]']) {
+    expect(await until(await send(to), 'bounced')).toMatchObject({ enhanced_code: '5.1.3' })
+  }
   expect(dial).not.toHaveBeenCalled()
 })
 

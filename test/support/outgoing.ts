@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import { expect, vi } from 'vitest'
 import { Queue } from '../../src/delivery/queue.ts'
 import { Domains } from '../../src/domains/domains.ts'
@@ -122,7 +123,7 @@ async function put(
     })
     for (const { seq, address } of kept.recipients) {
       const load: EmailLoad = { recipient_seq: seq, ...(sent.require_tls ? { require_tls: true } : {}) }
-      const lane = new URL(`http://${address.slice(address.lastIndexOf('@') + 1)}`).hostname
+      const lane = domainToASCII(address.slice(address.lastIndexOf('@') + 1))
       const delivery_id = await queue.enqueue(tx, { kind: 'email', lane, load })
       await mail.outgoing.note(tx, seq, { delivery_id })
     }
