@@ -19,6 +19,7 @@ import { HttpServer } from './http/server.ts'
 import { freshState } from './first-start.ts'
 import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
+import type { CarriageTest } from './sending/carriage.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
 import { Probe } from './store/probe.ts'
@@ -34,6 +35,7 @@ interface Opened {
   config: Config
   log: Log
   clock: Clock
+  testing?: CarriageTest | undefined
 }
 
 /** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
@@ -63,7 +65,7 @@ export class App {
    * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
    * there is never written over.
    */
-  static async open(config: Config, log: Log, clock: Clock = systemClock): Promise<App> {
+  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: CarriageTest): Promise<App> {
     mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
     const lock = new Lock(config.data_dir)
     try {
@@ -77,7 +79,7 @@ export class App {
         })
       }
       const database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
-      return new App({ config, log, clock }, lock, seal, state, database, new Space(config.data_dir, config.min_free))
+      return new App({ config, log, clock, testing }, lock, seal, state, database, new Space(config.data_dir, config.min_free))
     } catch (error) {
       lock.release()
       throw error
@@ -85,7 +87,7 @@ export class App {
   }
 
   private constructor(
-    { config, log, clock }: Opened,
+    { config, log, clock, testing }: Opened,
     lock: Lock,
     seal: Seal,
     state: StateFile,
@@ -113,6 +115,7 @@ export class App {
       metrics: this.metrics,
       types: this.#types,
       account: this.#account,
+      testing,
       publicUrl: () => this.publicUrl,
     })
     this.#keys = keys

@@ -18,6 +18,7 @@ import { inquire } from './mail/inquire.ts'
 import { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
+import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
 import type { Database } from './store/database.ts'
 import type { Space } from './store/space.ts'
@@ -40,6 +41,8 @@ export interface Basis {
   account: string
   publicUrl: () => string
   version: string
+  /** How tests reach other servers. */
+  testing?: CarriageTest | undefined
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */

@@ -200,10 +200,11 @@ function kindOf(layer: string): string {
   return isCapability(layer) ? 'capability' : layer
 }
 
+/** nodemailer is several libraries in one package: an address parser, a composer, an SMTP client. */
 function packageOf(target: string): string {
   return target
     .split('/')
-    .slice(0, target.startsWith('@') ? 2 : 1)
+    .slice(0, target.startsWith('nodemailer/lib/') ? 3 : target.startsWith('@') ? 2 : 1)
     .join('/')
 }
 

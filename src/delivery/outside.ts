@@ -6,16 +6,30 @@ import { Agent, buildConnector, request } from 'undici'
 import { Networks } from '../core/networks.ts'
 import { allow } from './allowance.ts'
 import { Exchange } from './exchange.ts'
-import type { OutsideAnswer } from './exchange.ts'
+import type { OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
+
+/** What a stranger answered. */
+export interface OutsideAnswer extends Omit<OutsideDocument, 'body'> {
+  /** The first KiB of the body, as UTF-8. */
+  body: string
+}
 
 export interface OutsideSettings {
   /** Networks that may be reached although they are not public, and over plain http. */
   allow_networks: readonly string[]
   /** Whether strangers may be reached over plain http. */
   allow_http: boolean
+  /** Octets that an answer may have in all, what frames its body included; 512 KiB unless said. */
+  largest?: number
   resolve: Resolve
+}
+
+/** How long a stranger may take for the whole of it, in milliseconds, and what cuts it off before. */
+export interface Limits {
+  deadline: number
+  signal: AbortSignal
 }
 
 /** Opens a connection; tests put something that must not be called in its place. */
@@ -29,8 +43,11 @@ export class Unreachable extends Error {
   }
 }
 
-/** Octets that an answer may have in all, what frames its body included; what is read of a body stays far below. */
-const answerMost = 512 * 1024
+/** Octets that an answer may have in all unless the settings say otherwise. */
+const usuallyMost = 512 * 1024
+
+/** What is read of the answer to a post, and kept of it. */
+const little = { read: 64 * 1024, kept: 1024 }
 
 /** Longest time in milliseconds for connecting, TLS included. */
 const connectTimeout = 10_000
@@ -81,16 +98,27 @@ export class Outside {
   /** Posts octets, and answers within `deadline` milliseconds or throws Unreachable with the reason. */
   async post(
     text: string,
-    {
-      headers,
-      body,
-      deadline,
-      signal,
-    }: { headers: Record<string, string>; body: Uint8Array; deadline: number; signal: AbortSignal },
+    { headers, body, ...limits }: Limits & { headers: Record<string, string>; body: Uint8Array },
   ): Promise<OutsideAnswer> {
+    const answer = await this.#ask(text, { method: 'POST', headers, body }, limits, new Exchange(little))
+    return { ...answer, body: answer.body.toString('utf8') }
+  }
+
+  /** Gets a document whole within `deadline` milliseconds; throws Unreachable with the reason, also when it is above `limit` octets. */
+  get(text: string, { limit, ...limits }: Limits & { limit: number }): Promise<OutsideDocument> {
+    const headers = { accept: '*/*', 'accept-encoding': 'identity' }
+    const tooMuch = new Unreachable(`it has more than ${limit} octets`)
+    return this.#ask(text, { method: 'GET', headers }, limits, new Exchange({ read: limit, kept: limit, tooMuch }))
+  }
+
+  async #ask(
+    text: string,
+    question: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: Uint8Array },
+    { deadline, signal }: Limits,
+    exchange: Exchange,
+  ): Promise<OutsideDocument> {
     const url = this.#read(text)
     if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
-    const exchange = new Exchange()
     const late = (): void => exchange.cut(new Unreachable(`no whole answer within ${deadline / 1000} s`))
     const cut = (): void => exchange.cut(new Unreachable('it was aborted'))
     const timer = setTimeout(late, deadline)
@@ -98,7 +126,7 @@ export class Outside {
     try {
       const path = url.pathname + url.search
       if (signal.aborted) cut()
-      else this.#agent.dispatch({ origin: url.origin, path, method: 'POST', headers, body }, exchange)
+      else this.#agent.dispatch({ origin: url.origin, path, ...question }, exchange)
       return await exchange.answer
     } catch (error) {
       throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
@@ -155,7 +183,7 @@ export class Outside {
       socket.destroy()
       throw error
     }
-    allow(socket, answerMost, () => new Unreachable('it answered too much'))
+    allow(socket, this.#settings.largest ?? usuallyMost, () => new Unreachable('it answered too much'))
     return socket
   }
 
@@ -187,14 +215,18 @@ export async function postInside(
   { headers, body, signal, limit }: { headers: string[]; body: Uint8Array; signal: AbortSignal; limit: number },
 ): Promise<{ status: number; text: string }> {
   const answer = await request(url, { method: 'POST', headers, body, signal })
+  return { status: answer.statusCode, text: (await whole(answer.body, limit)).toString('utf8') }
+}
+
+async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length
-    if (size > limit) throw new Error(`more than ${limit} octets were answered`)
+    if (size > limit) throw new Unreachable(`more than ${limit} octets were answered`)
     chunks.push(chunk)
   }
-  return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') }
+  return Buffer.concat(chunks)
 }
 
 function hostOf(url: URL): string {

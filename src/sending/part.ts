@@ -24,8 +24,11 @@ import {
   emailQueued,
   emailSent,
 } from './model.ts'
+import { Carriage } from './carriage.ts'
+import type { CarriageTest } from './carriage.ts'
 import { ReturnPaths } from './return-path.ts'
 import { suppressionRoutes } from './routes.ts'
+import type { OutboundSettings } from './settings.ts'
 import { Suppressions } from './suppressions.ts'
 
 interface Needs {
@@ -41,6 +44,7 @@ interface Needs {
   log: Log
   metrics: Metrics
   returnKey: Buffer
+  testing?: CarriageTest | undefined
 }
 
 /** Mail out: composing, queueing, delivering, and what comes back of it. */
@@ -57,9 +61,10 @@ export class SendingPart implements Part {
     emailCancelled,
   ]
   readonly routes: AnyRoute[]
-  readonly couriers: Courier[] = []
+  readonly couriers: Courier[]
   readonly suppressions: Suppressions
   readonly returnPaths: ReturnPaths
+  readonly #carriage: Carriage
 
   constructor(needs: Needs) {
     this.suppressions = new Suppressions(needs)
@@ -67,5 +72,28 @@ export class SendingPart implements Part {
     const { suppressions, returnPaths } = this
     needs.mail.addDesk(new Bounces({ ...needs, suppressions, returnPaths, outgoing: needs.mail.outgoing }))
     this.routes = suppressionRoutes(this.suppressions)
+    this.#carriage = new Carriage({
+      ...needs,
+      ...needs.testing,
+      inbox: needs.mail.inbox,
+      outgoing: needs.mail.outgoing,
+      suppressions: this.suppressions,
+      returnPaths: this.returnPaths,
+      listeners: () => needs.mail.addresses,
+      settings: outboundSettings(needs.config),
+    })
+    this.couriers = [this.#carriage.courier]
   }
+
+  async stop(): Promise<void> {
+    await this.#carriage.stop()
+  }
+
+  reload(config: Config): void {
+    this.#carriage.reload(outboundSettings(config))
+  }
+}
+
+function outboundSettings({ hostname, outbound, dns }: Config): OutboundSettings {
+  return { ...outbound, hostname, dns }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deliver, message, openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
-import { rows } from '../support/outgoing.ts'
+import { rows } from '../support/sent.ts'
 
 interface Row {
   domain_id: string

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Email } from '../../src/mail/model.ts'
 import { absent, peer } from '../support/peer.ts'
-import { rows, sent } from '../support/outgoing.ts'
+import { rows, sent } from '../support/sent.ts'
 import { boxWithAda } from './kept.ts'
 import { Postfix } from './postfix.ts'
 
@@ -27,7 +27,7 @@ describe.runIf(possible)('Postfix that takes a message and then bounces it', { t
     box.env['PILLARBOX_SMTP__LISTEN'] = `${box.smtp.host}:${box.smtp.port}`
     const to = ['gone@away.test', 'ada@pillarbox.test', 'full@away.test', 'nobody@pillarbox.test']
     const mail = await sent(box, { id: ada, email: 'ada@pillarbox.test' }, to)
-    const postfix = await Postfix.start(master!, box.smtp, hosting)
+    const postfix = await Postfix.start(master!, box.smtp, { more: hosting })
     // as our courier does: one transaction for each recipient, under a return path of its own
     for (const [index, recipient] of to.entries())
       await postfix.take({ from: mail.paths[index]!, to: [recipient], raw: mail.raw })

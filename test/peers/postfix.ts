@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +14,14 @@ export interface Passed {
   to: string[]
   raw: string | Buffer
   parameters?: string
+}
+
+/** Where it takes mail from the network, too: for these addresses of one domain, which it keeps. */
+export interface Receiving {
+  port: number
+  domain: string
+  addresses: string[]
+  tls: { cert: string; key: string }
 }
 
 /** How long Postfix may take for one step on a busy machine, in milliseconds. */
@@ -36,12 +44,16 @@ export class Postfix {
   }
 
   /**
-   * Starts `master` over directories of its own, as root and without a TCP port. Ended and removed when the test ends. `more` are
-   * further settings.
+   * Starts `master` over directories of its own, as root and without a TCP port unless it is `receiving`. Ended and removed when the test
+   * ends. `more` are further settings.
    */
-  static async start(master: string, box: { host: string; port: number }, more = ''): Promise<Postfix> {
+  static async start(
+    master: string,
+    box: { host: string; port: number },
+    { receiving, more = '' }: { receiving?: Receiving; more?: string } = {},
+  ): Promise<Postfix> {
     const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postfix-'))
-    await furnish(directory, box, more)
+    await furnish(directory, box, { receiving, more })
     // when the test runner itself is killed, Postfix goes too
     const parameters = ['--pdeathsig', 'KILL', master, '-c', join(directory, 'etc'), '-d']
     const child = spawn('setpriv', parameters, { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
@@ -74,6 +86,16 @@ export class Postfix {
     } catch {
       return ''
     }
+  }
+
+  /** The messages that it keeps for an address, oldest first. */
+  kept(address: string): Buffer[] {
+    const folder = join(this.#directory, 'mail', address, 'new')
+    return existsSync(folder)
+      ? readdirSync(folder)
+          .toSorted()
+          .map((name) => readFileSync(join(folder, name)))
+      : []
   }
 
   /** Waits until the log has this so many times. */
@@ -135,7 +157,11 @@ export class Postfix {
   }
 }
 
-async function furnish(directory: string, box: { host: string; port: number }, more: string): Promise<void> {
+async function furnish(
+  directory: string,
+  box: { host: string; port: number },
+  { receiving, more }: { receiving: Receiving | undefined; more: string },
+): Promise<void> {
   const at = (name: string): string => join(directory, name)
   // its daemons run as another user
   chmodSync(directory, 0o755)
@@ -145,8 +171,9 @@ async function furnish(directory: string, box: { host: string; port: number }, m
   await succeed('install', ['-d', '-o', 'postfix', '-m', '0700', ...owned])
   await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0730', at('queue/maildrop')])
   await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0710', at('queue/public')])
-  writeFileSync(at('etc/main.cf'), settings(directory, `[${box.host}]:${box.port}`) + more)
-  writeFileSync(at('etc/master.cf'), services)
+  const next = `[${box.host}]:${box.port}`
+  writeFileSync(at('etc/main.cf'), settings(directory, next) + (receiving ? await reception(directory, receiving) : '') + more)
+  writeFileSync(at('etc/master.cf'), services + (receiving ? receivingServices(receiving.port) : ''))
 }
 
 function settings(directory: string, next: string): string {
@@ -171,6 +198,35 @@ smtputf8_enable = yes
 smtp_tls_security_level = encrypt
 smtp_tls_loglevel = 1
 message_size_limit = 20000000
+`
+}
+
+async function reception(directory: string, { domain, addresses, tls }: Receiving): Promise<string> {
+  await succeed('install', ['-d', '-o', 'postfix', '-m', '0700', join(directory, 'mail')])
+  writeFileSync(join(directory, 'etc/chain.pem'), `${tls.key}\n${tls.cert}`, { mode: 0o600 })
+  return `smtpd_tls_security_level = may
+smtpd_tls_chain_files = ${directory}/etc/chain.pem
+smtpd_tls_received_header = yes
+smtpd_tls_loglevel = 1
+smtpd_relay_restrictions = reject_unauth_destination
+virtual_mailbox_domains = ${domain}
+virtual_mailbox_base = ${directory}/mail
+virtual_mailbox_maps = inline:{ ${addresses.map((address) => `{ ${address} = ${address}/ }`).join(', ')} }
+virtual_uid_maps = static:${await numberOf('-u')}
+virtual_gid_maps = static:${await numberOf('-g')}
+virtual_minimum_uid = 1
+virtual_mailbox_limit = 0
+`
+}
+
+/** Of the user that its daemons run as: `-u` the user's, `-g` the group's. */
+async function numberOf(flag: '-u' | '-g'): Promise<string> {
+  return (await succeed('id', [flag, 'postfix'])).toString().trim()
+}
+
+function receivingServices(port: number): string {
+  return `127.0.0.1:${port} inet n - n - - smtpd
+virtual unix - n n - - virtual
 `
 }
 

@@ -4,8 +4,8 @@ import type { Email } from '../../src/mail/model.ts'
 import { appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
-import { noted, rows, sent } from '../support/outgoing.ts'
-import type { Sent } from '../support/outgoing.ts'
+import { noted, rows, sent } from '../support/sent.ts'
+import type { Sent } from '../support/sent.ts'
 
 interface Identity {
   id: string

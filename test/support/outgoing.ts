@@ -1,107 +1,132 @@
-import { hash } from 'node:crypto'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { deflateRawSync } from 'node:zlib'
-import { systemClock } from '../../src/core/clock.ts'
-import type { Clock } from '../../src/core/clock.ts'
-import { createLog } from '../../src/core/log.ts'
-import { masterKey, Seal } from '../../src/core/seal.ts'
-import { EventLog } from '../../src/events/log.ts'
+import { domainToASCII } from 'node:url'
+import { expect, vi } from 'vitest'
+import { Queue } from '../../src/delivery/queue.ts'
+import { Domains } from '../../src/domains/domains.ts'
 import type { IdentityRow } from '../../src/identities/identities.ts'
-import { parse } from '../../src/mail/parse.ts'
-import type { RecipientRow } from '../../src/mail/deliveries.ts'
-import { Outgoing } from '../../src/mail/outgoing.ts'
-import { undecided } from '../../src/mail/undecided.ts'
-import { ReturnPaths } from '../../src/sending/return-path.ts'
+import type { Email } from '../../src/mail/model.ts'
+import { MailPart } from '../../src/mail/part.ts'
+import type { CarriageTest } from '../../src/sending/carriage.ts'
+import type { EmailLoad } from '../../src/sending/load.ts'
 import { sql } from '../../src/store/database.ts'
-import type { Transaction } from '../../src/store/database.ts'
+import type { Database } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { message } from './appliance.ts'
+import { appliance, message } from './appliance.ts'
 import type { Appliance } from './appliance.ts'
+import type { HeldClock } from './held-clock.ts'
 
-/** A message as it stands once couriers have taken it away: its id, octets, and the return path of each recipient in their order. */
-export interface Sent {
-  id: string
-  raw: string
-  message_id: string
-  paths: string[]
+/** A box whose domain is verified, and what is inside of it. */
+export interface SendingBox {
+  box: Appliance
+  /** The id of ada@pillarbox.test, who writes. */
+  ada: string
+  inside: () => { database: Database; queue: Queue; mail: MailPart }
+  /** Puts a message into the queue, one delivery for each recipient; answers its id. */
+  send: (to: string | string[], mail?: Sent) => Promise<string>
+  email: (id: string) => Promise<Email>
+  /** Waits until the delivery to the message's only recipient, or the one that is named, stands so; answers it. */
+  until: (id: string, status: string | RegExp, recipient?: string) => Promise<Email['deliveries'][number]>
+  /** The types of the events of a message, in order. */
+  events: (id: string) => Promise<string[]>
 }
 
-/** Has an identity of the box send a message that is delivered (or what `status` says) to all; the box is restarted for it. */
-export async function sent(
-  box: Appliance,
-  owner: { id: string; email: string },
-  to: string[],
-  { status = 'delivered', clock = systemClock }: { status?: RecipientRow['status']; clock?: Clock } = {},
-): Promise<Sent> {
-  const message_id = `<${to.length}.${Math.random().toString(36).slice(2)}@pillarbox.test>`
-  const raw = message(
-    { From: `Ada <${owner.email}>`, To: to.join(', '), Subject: 'Figures', 'Message-ID': message_id },
-    'Hello\n',
-  )
-  const parsed = await parse(Buffer.from(raw))
-  const { body_text, body_html, text } = parsed
-  const bodies = Buffer.from(JSON.stringify({ body_text, body_html, text }))
-  const examined = {
-    parsed,
-    verdict: undecided({ ...nobody, mail_from: owner.email, recipients: to }, 'pillarbox.test', 'own', 'none'),
-    sha256: hash('sha256', raw),
-    deflated: null,
-    bodies: deflateRawSync(bodies),
-    body_size: bodies.length,
+interface Sent {
+  fields?: Record<string, string>
+  text?: string
+  require_tls?: true
+  from?: string
+}
+
+/** Starts a box that delivers to loopback at this port. */
+export async function sendingBox(
+  port: number,
+  env: Record<string, string> = {},
+  { clock, testing }: { clock?: HeldClock; testing?: CarriageTest } = {},
+): Promise<SendingBox> {
+  // the parts are seen at work: nothing is changed in them
+  const seen = {
+    databases: vi.spyOn(SqliteDatabase, 'open'),
+    queues: vi.spyOn(Queue.prototype, 'start'),
+    mails: vi.spyOn(MailPart.prototype, 'start'),
+    domains: vi.spyOn(Domains.prototype, 'start'),
   }
-  return withStore(box, clock, async (tx, outgoing) => {
-    const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
-    const { email, recipients } = await outgoing.keep(tx, {
-      owner: row!,
-      raw: Buffer.from(raw),
+  const settings = { PILLARBOX_OUTBOUND__PORT: String(port), PILLARBOX_OUTBOUND__ALLOW_NETWORKS: '127.0.0.0/8', ...env }
+  const box = await appliance(settings, clock, testing)
+  const inside = () => ({
+    database: seen.databases.mock.settledResults.at(-1)!.value as Database,
+    queue: seen.queues.mock.contexts.at(-1) as Queue,
+    mail: seen.mails.mock.contexts.at(-1) as MailPart,
+  })
+  await inside().database.transaction((tx) => tx.run(sql`UPDATE domains SET status = 'verified'`))
+  await (seen.domains.mock.contexts.at(-1) as Domains).start()
+  const ada = (await box.call('POST', '/v1/identities', { name: 'Ada' })).body['id'] as string
+  const email = async (id: string): Promise<Email> => (await box.call<Email>('GET', `/v1/identities/${ada}/emails/${id}`)).body
+  return {
+    box,
+    ada,
+    inside,
+    email,
+    send: async (to, mail = {}) => put(inside(), ada, [to].flat(), mail),
+    until: (id, status, recipient) =>
+      vi.waitFor(
+        async () => {
+          const { deliveries } = await email(id)
+          const delivery = deliveries.find((one) => recipient === undefined || one.recipient === recipient)!
+          expect(delivery.status).toMatch(status)
+          return delivery
+        },
+        { timeout: 10_000, interval: 20 },
+      ),
+    events: async (id) => {
+      const { body } = await box.call('GET', `/v1/identities/${ada}/events?limit=200`)
+      const ours = body.data.filter((event) => event['data'].id === id && event['data'].delivery !== undefined)
+      return ours.map((event) => event['type'] as string).toReversed()
+    },
+  }
+}
+
+async function put(
+  { database, queue, mail }: ReturnType<SendingBox['inside']>,
+  ada: string,
+  to: string[],
+  sent: Sent,
+): Promise<string> {
+  const owner = (await database.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${ada}`))!
+  const fields = {
+    From: `Ada <${sent.from ?? owner.email}>`,
+    To: to.join(', '),
+    Subject: 'Hello',
+    'Message-ID': `<${crypto.randomUUID()}@pillarbox.test>`,
+  }
+  const raw = Buffer.from(message({ ...fields, ...sent.fields }, sent.text ?? 'Hello\n'))
+  const envelope = {
+    remote_address: '127.0.0.1',
+    helo: 'test',
+    mail_from: owner.email,
+    recipients: to,
+    smtputf8: true,
+    eight_bit: true,
+    tls: null,
+    session: 'test',
+    own: true as const,
+  }
+  const examined = await mail.examiner.examine(raw, envelope)
+  const recipients = to.map((address) => ({ field: 'to' as const, address: { address, name: '' } }))
+  return database.transaction(async (tx) => {
+    const kept = await mail.outgoing.keep(tx, {
+      owner,
+      raw,
       examined,
-      recipients: to.map((address) => ({ field: 'to', address: { address, name: '' } })),
+      recipients,
       labels: [],
       send_at: null,
-      trace: '',
+      trace: 'X-Signed: yes\r\n',
     })
-    for (const { seq } of recipients)
-      await outgoing.note(tx, seq, { status, attempts: 1, smtp_code: 250, response: '250 2.0.0 Ok', next_attempt_at: null })
-    const paths = new ReturnPaths(new Seal(masterKey(`${box.env['PILLARBOX_DATA_DIR']!}-keys`)).key('return paths'), clock)
-    const domain = owner.email.split('@')[1]!
-    return { id: email.id, raw, message_id, paths: recipients.map(({ seq }) => paths.addressFor(seq, domain)) }
+    for (const { seq, address } of kept.recipients) {
+      const load: EmailLoad = { recipient_seq: seq, ...(sent.require_tls ? { require_tls: true } : {}) }
+      const lane = domainToASCII(address.slice(address.lastIndexOf('@') + 1))
+      const delivery_id = await queue.enqueue(tx, { kind: 'email', lane, load })
+      await mail.outgoing.note(tx, seq, { delivery_id })
+    }
+    return kept.email.id
   })
-}
-
-/** Writes down how an attempt for one recipient of a message ended, as its courier does; the box is restarted for it. */
-export function noted(box: Appliance, id: string, position: number, change: Partial<RecipientRow>): Promise<void> {
-  return withStore(box, systemClock, async (tx, outgoing) => {
-    const row = await tx.get<{ seq: number }>(
-      sql`SELECT seq FROM email_recipients WHERE email_id = ${id} AND position = ${position}`,
-    )
-    await outgoing.note(tx, row!.seq, change)
-  })
-}
-
-/** What the box has on disk, while it runs. */
-export function rows<Row = Record<string, unknown>>(box: Appliance, query: string): Row[] {
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
-  try {
-    return database.prepare(query).all() as Row[]
-  } finally {
-    database.close()
-  }
-}
-
-const nobody = { remote_address: '127.0.0.1', helo: 'box.test', smtputf8: false, eight_bit: false, tls: null, session: 'test' }
-
-async function withStore<Result>(
-  box: Appliance,
-  clock: Clock,
-  work: (tx: Transaction, outgoing: Outgoing) => Promise<Result>,
-): Promise<Result> {
-  await box.app.stop()
-  const file = join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db')
-  const database = await SqliteDatabase.open(file, createLog('silent', { write: () => undefined }))
-  const outgoing = new Outgoing({ database, events: new EventLog(database, clock), clock })
-  const result = await database.transaction((tx) => work(tx, outgoing))
-  await database.close()
-  await box.restart()
-  return result
 }
