@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -90,5 +91,23 @@ export class Domains {
     throw conflict(`${domain} is not verified, so mail from it may only go to addresses on this box; ${hint}`, {
       code: 'domain_not_verified',
     })
+  }
+
+  /** The keys that sign for a domain now; none when it has none yet. */
+  async signingKeys(domain: string): Promise<SigningKey[]> {
+    const { database, seal } = this.#parts
+    const rows = await database.all<{ selector: string; algorithm: SigningKey['algorithm']; private_key: Uint8Array }>(
+      sql`SELECT dkim_keys.* FROM dkim_keys JOIN domains ON domains.id = dkim_keys.domain_id
+        WHERE domains.name = ${domain} AND domains.receives = 1 AND state = 'active' ORDER BY dkim_keys.seq`,
+    )
+    return rows.map(({ selector, algorithm, private_key }) => ({
+      selector,
+      algorithm,
+      private_key: createPrivateKey({
+        key: seal.open(Buffer.from(private_key), `dkim ${selector} ${domain}`),
+        format: 'der',
+        type: 'pkcs8',
+      }),
+    }))
   }
 }

@@ -23,8 +23,11 @@ import {
   emailQueued,
   emailSent,
 } from './model.ts'
+import { Limits } from './limits.ts'
+import { Outbox } from './outbox.ts'
 import { ReturnPaths } from './return-path.ts'
 import { suppressionRoutes } from './routes.ts'
+import { Signer } from './signing.ts'
 import { Suppressions } from './suppressions.ts'
 
 interface Needs {
@@ -59,10 +62,28 @@ export class SendingPart implements Part {
   readonly couriers: Courier[] = []
   readonly suppressions: Suppressions
   readonly returnPaths: ReturnPaths
+  readonly outbox: Outbox
+  readonly #limits: Limits
 
   constructor(needs: Needs) {
     this.suppressions = new Suppressions(needs)
     this.returnPaths = new ReturnPaths(needs.returnKey, needs.clock)
+    const { config, clock, mail } = needs
+    this.#limits = new Limits(clock, config.outbound)
+    this.outbox = new Outbox({
+      ...needs,
+      outgoing: mail.outgoing,
+      examiner: mail.examiner,
+      suppressions: this.suppressions,
+      limits: this.#limits,
+      signer: new Signer(needs),
+      settings: config.outbound,
+    })
     this.routes = suppressionRoutes(this.suppressions)
+  }
+
+  reload({ outbound }: Config): void {
+    this.#limits.reload(outbound)
+    this.outbox.reload(outbound)
   }
 }
