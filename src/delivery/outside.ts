@@ -123,6 +123,30 @@ export class Outside {
     }
   }
 
+  /**
+   * Fetches what a URL names, whole, within `deadline` milliseconds. Throws Unreachable with the reason, also for any status but 200 and for
+   * more than `limit` octets.
+   */
+  async get(
+    text: string,
+    { deadline, signal, limit }: { deadline: number; signal: AbortSignal; limit: number },
+  ): Promise<{ type: string | undefined; body: Buffer }> {
+    const url = this.#read(text)
+    if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
+    const patience = AbortSignal.timeout(deadline)
+    try {
+      const headers = { accept: '*/*', 'accept-encoding': 'identity' }
+      const answer = await request(url, { headers, dispatcher: this.#agent, signal: AbortSignal.any([signal, patience]) })
+      // whatever is thrown from here on closes the connection
+      const body = await whole(answer.body, answer.statusCode, limit)
+      const type = answer.headers['content-type']
+      return { type: typeof type === 'string' ? type : undefined, body }
+    } catch (error) {
+      if (patience.aborted) throw new Unreachable(`no whole answer within ${deadline / 1000} s`, error)
+      throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
+    }
+  }
+
   #read(text: string): URL {
     const url = URL.parse(text)
     if (!url) throw new Unreachable('it is not a URL')
@@ -206,6 +230,19 @@ export async function postInside(
     chunks.push(chunk)
   }
   return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') }
+}
+
+async function whole(body: AsyncIterable<Buffer>, status: number, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    if (status !== 200) throw new Unreachable(`it answered ${status}`)
+    size += chunk.length
+    if (size > limit) throw new Unreachable(`it has more than ${limit} octets`)
+    chunks.push(chunk)
+  }
+  if (status !== 200) throw new Unreachable(`it answered ${status}`)
+  return Buffer.concat(chunks)
 }
 
 async function beginning(body: AsyncIterable<Buffer>): Promise<string> {

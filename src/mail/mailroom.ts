@@ -1,6 +1,7 @@
 import type { Transaction } from '../store/database.ts'
 import type { Mailbox } from './address.ts'
 import type { Message } from './arrival.ts'
+import type { StoredEmail } from './email-rows.ts'
 import type { Envelope } from './model.ts'
 
 /** Which domains are ours. */
@@ -15,6 +16,14 @@ export interface Desk {
   takes(mailbox: Mailbox): boolean
   /** In the transaction that keeps the message; once for each recipient of this desk's. */
   receive(tx: Transaction, mailbox: Mailbox, message: Message): Promise<void>
+}
+
+/** Who sends what identities write: told of what callers do to messages of theirs, in the transaction that does it. */
+export interface Dispatcher {
+  /** The message is to leave at another time (ISO 8601). Throws Fault conflict when it is not scheduled. */
+  reschedule(tx: Transaction, email: StoredEmail, sendAt: string): Promise<void>
+  /** The message is about to be deleted. */
+  withdraw(tx: Transaction, emailId: string): Promise<void>
 }
 
 /** What the checks said of a message, in a word each (RFC 8601), for the log; `dkim` has a result and domain for each signature. */

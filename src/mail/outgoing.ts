@@ -11,7 +11,7 @@ import { insertEmail, insertSearchable } from './arrival.ts'
 import { deliveriesOf, deliveryOf, worstOf } from './deliveries.ts'
 import type { RecipientRow } from './deliveries.ts'
 import { selectWithBody, whole } from './email-rows.ts'
-import type { StoredEmail, WithBody } from './email-rows.ts'
+import type { EmailDetail, StoredEmail, WithBody } from './email-rows.ts'
 import type { Examination } from './examiner.ts'
 import type { Address, Delivery, Email } from './model.ts'
 import { addToThread, threadNamed, threadOf } from './threads.ts'
@@ -114,6 +114,15 @@ export class Outgoing {
   async octets({ raw_id, trace }: Pick<StoredEmail, 'raw_id' | 'trace'>): Promise<Buffer | undefined> {
     const raw = await readBlob(this.#database, raw_id)
     return raw && Buffer.concat([Buffer.from(trace), raw])
+  }
+
+  /** Changes what goes before the octets, and the time a scheduled message leaves (ISO 8601). */
+  async stamp(tx: Transaction, emailId: string, { trace, send_at }: { trace: string; send_at?: string }): Promise<void> {
+    const row = await tx.get<Pick<StoredEmail, 'detail'>>(sql`SELECT detail FROM emails WHERE id = ${emailId}`)
+    if (!row) return
+    const before = JSON.parse(row.detail) as EmailDetail
+    const detail = send_at === undefined ? before : { ...before, send_at }
+    await tx.run(sql`UPDATE emails SET trace = ${trace}, detail = ${JSON.stringify(detail)} WHERE id = ${emailId}`)
   }
 
   /** Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. */

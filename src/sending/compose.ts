@@ -79,16 +79,16 @@ function copies(addresses: Address[]): Address[] {
 type Fields = { key: string; value: string | { prepared: true; foldLines: true; value: string } }[]
 
 function fieldsOf({ subject, headers, auto_submitted }: Draft): Fields {
-  const fields: Fields = headers.map(({ name, value }) => ({ key: name, value: unstructured(value) }))
-  if (subject !== '') fields.push({ key: 'Subject', value: unstructured(subject) })
+  const fields: Fields = headers.map(({ name, value }) => ({ key: name, value }))
+  if (subject !== '') fields.push({ key: 'Subject', value: subjectField(subject) })
   if (auto_submitted !== null) fields.push({ key: 'Auto-Submitted', value: auto_submitted })
   return fields
 }
 
-/** Text that a reader might take for something else, or that has no place to fold, becomes encoded words (RFC 2047) here. */
-function unstructured(value: string): Fields[number]['value'] {
-  const isPlain = !value.includes('=?') && !/^\s|\s$|[ \t]{2}|\t/.test(value) && !/[^ ]{500}/.test(value)
-  return isPlain ? value : { prepared: true, foldLines: true, value: encodedWords(value) }
+/** What a reader might take for something else, or has no place to fold, becomes encoded words (RFC 2047) here. */
+function subjectField(subject: string): Fields[number]['value'] {
+  const isPlain = !/=\?|^\s|\s$|[ \t]{2}|\t|[^ ]{500}/.test(subject)
+  return isPlain ? subject : { prepared: true, foldLines: true, value: encodedWords(subject) }
 }
 
 /** Words of at most 75 characters, cut between characters. */

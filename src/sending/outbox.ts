@@ -80,10 +80,18 @@ export class Outbox {
     this.#settings = settings
   }
 
-  /** Composes and takes a message of an identity; answers it as stored. Throws the Fault that says why not. */
-  async accept(owner: IdentityRow, draft: Draft): Promise<Email> {
-    await this.#require(owner, draft.addressees, draft.send_at)
-    const at = draft.send_at === null ? this.#parts.clock.now() : Date.parse(draft.send_at)
+  /**
+   * Composes and takes a message of an identity; answers it as stored. `write` is asked for what it says only when it may be sent at all.
+   * Throws the Fault that says why not.
+   */
+  async accept(
+    owner: IdentityRow,
+    { addressees, send_at }: Pick<Draft, 'addressees' | 'send_at'>,
+    write: () => Promise<Omit<Draft, 'addressees' | 'send_at'>>,
+  ): Promise<Email> {
+    await this.#require(owner, addressees, send_at)
+    const draft: Draft = { ...(await write()), addressees, send_at }
+    const at = send_at === null ? this.#parts.clock.now() : Date.parse(send_at)
     const { raw, head } = await compose(draft, { owner, at })
     if (raw.length + head.length > largestMessage) {
       const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'

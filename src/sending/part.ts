@@ -1,18 +1,23 @@
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
+import type { Job } from '../core/cron.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../delivery/courier.ts'
+import { Outside } from '../delivery/outside.ts'
+import type { OutsideSettings } from '../delivery/outside.ts'
 import type { Queue } from '../delivery/queue.ts'
+import { resolver } from '../delivery/resolve.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { EventLog } from '../events/log.ts'
-import type { EventType } from '../events/model.ts'
+import type { Event, EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
+import { identityDeleted } from '../identities/model.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Part } from '../part.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
 import {
   emailBounced,
   emailCancelled,
@@ -23,8 +28,14 @@ import {
   emailQueued,
   emailSent,
 } from './model.ts'
+import { Drafts } from './drafts.ts'
+import { emailRoutes } from './email-routes.ts'
+import { Letters } from './letters.ts'
 import { Limits } from './limits.ts'
+import { OperatorMail } from './operator-mail.ts'
 import { Outbox } from './outbox.ts'
+import { Pending } from './pending.ts'
+import { Release } from './release.ts'
 import { ReturnPaths } from './return-path.ts'
 import { suppressionRoutes } from './routes.ts'
 import { Signer } from './signing.ts'
@@ -63,27 +74,76 @@ export class SendingPart implements Part {
   readonly suppressions: Suppressions
   readonly returnPaths: ReturnPaths
   readonly outbox: Outbox
+  readonly #needs: Needs
   readonly #limits: Limits
+  readonly #outside: Outside
+  readonly #pending: Pending
+  readonly #operatorMail: OperatorMail
+  #stopFollowing: (() => Promise<void>) | undefined
 
   constructor(needs: Needs) {
+    this.#needs = needs
     this.suppressions = new Suppressions(needs)
     this.returnPaths = new ReturnPaths(needs.returnKey, needs.clock)
     const { config, clock, mail } = needs
     this.#limits = new Limits(clock, config.outbound)
+    const signer = new Signer(needs)
     this.outbox = new Outbox({
       ...needs,
       outgoing: mail.outgoing,
       examiner: mail.examiner,
       suppressions: this.suppressions,
       limits: this.#limits,
-      signer: new Signer(needs),
+      signer,
       settings: config.outbound,
     })
-    this.routes = suppressionRoutes(this.suppressions)
+    const { emails, outgoing, examiner } = mail
+    this.#outside = new Outside(outsideSettings(config))
+    const drafts = new Drafts({ clock, outside: this.#outside })
+    const letters = new Letters({ ...needs, emails, examiner, drafts, outbox: this.outbox })
+    this.#pending = new Pending({ ...needs, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
+    this.#operatorMail = new OperatorMail({ ...needs, outgoing, letters, outbox: this.outbox, ...operatorSettings(config) })
+    emails.attach(this.#pending)
+    this.couriers.push(new Release({ ...needs, outgoing, signer }), this.#operatorMail)
+    this.routes = [...emailRoutes(letters, this.#pending), ...suppressionRoutes(this.suppressions)]
   }
 
-  reload({ outbound }: Config): void {
-    this.#limits.reload(outbound)
-    this.outbox.reload(outbound)
+  get jobs(): Job[] {
+    const { database } = this.#needs
+    return [
+      { name: 'clear-sent-counts', schedule: '41 4 * * *', run: () => database.transaction((tx) => this.#limits.clear(tx)) },
+    ]
   }
+
+  async start(): Promise<void> {
+    const { events, log } = this.#needs
+    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log)
+  }
+
+  async stop(): Promise<void> {
+    await this.#stopFollowing?.()
+    await this.#outside.close()
+  }
+
+  reload(config: Config): void {
+    this.#limits.reload(config.outbound)
+    this.outbox.reload(config.outbound)
+    this.#outside.reload(outsideSettings(config))
+    this.#operatorMail.reload(config.mail.postmaster)
+  }
+
+  async #hear(tx: Transaction, batch: Event[]): Promise<void> {
+    await this.#operatorMail.hear(tx, batch)
+    for (const { type, identity_id } of batch) {
+      if (type === identityDeleted.name && identity_id !== null) await this.#pending.withdrawAll(tx, identity_id)
+    }
+  }
+}
+
+function outsideSettings({ fetch, dns }: Config): OutsideSettings {
+  return { ...fetch, allow_http: false, resolve: resolver(dns) }
+}
+
+function operatorSettings({ mail }: Config): { domain: string; address: string | undefined } {
+  return { domain: mail.domain, address: mail.postmaster }
 }

@@ -22,16 +22,25 @@ export function recipientAddress(text: string, param: string): Address {
   return read
 }
 
-/** Those a message goes to, each once, in the order to, cc, bcc. Throws one Fault that names every one that cannot be. */
-export function addresseesOf(wish: Partial<Record<Field, string | string[] | undefined>>): Addressee[] {
+/** An address that a header named, if mail can be sent to it. */
+export function reachable({ address, name }: Address): Address | undefined {
+  const read = readAddress(address)
+  return typeof read === 'string' ? undefined : { address: read.address, name: name.replaceAll(/\p{Cc}+/gu, ' ').trim() }
+}
+
+/**
+ * Those a message goes to, each once, in the order to, cc, bcc: texts of the caller, and addresses known to be good. Throws one Fault that
+ * names every text that is none.
+ */
+export function addresseesOf(wish: Partial<Record<Field, string | (string | Address)[] | undefined>>): Addressee[] {
   const wrong: { field: Field; why: string }[] = []
   const found = new Map<string, Addressee>()
   let count = 0
   for (const field of ['to', 'cc', 'bcc'] as const) {
-    for (const text of [wish[field] ?? []].flat()) {
+    for (const given of [wish[field] ?? []].flat()) {
       count += 1
-      const read = readAddress(text)
-      if (typeof read === 'string') wrong.push({ field, why: `${field}: ${quoted(text)} ${read}` })
+      const read = typeof given === 'string' ? readAddress(given) : given
+      if (typeof read === 'string') wrong.push({ field, why: `${field}: ${quoted(given as string)} ${read}` })
       else if (!found.has(keyOf(read))) found.set(keyOf(read), { field, address: read })
     }
   }
