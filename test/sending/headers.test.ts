@@ -145,9 +145,9 @@ test('whatever is written is what is read', async () => {
   // readers decode what looks like an encoded word in a file name, though it is none
   const name = line.map(
     (text) =>
-      [...text]
+      text
         .slice(0, 80)
-        .join('')
+        .toWellFormed()
         .replaceAll(/[/\\]|=\?/g, '')
         .trim() || 'x',
   )

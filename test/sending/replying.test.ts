@@ -229,12 +229,8 @@ describe('a forward', () => {
       /^For you &lt;3<br>.*Sam Sender &lt;sam@sender\.test&gt;.*<p>See <img src="cid:pic"><\/p>\s*$/s,
     )
     expect(
-      body.attachments.map(({ filename, content_id, sha256 }) => [filename, content_id, sha256.slice(0, 6)]).toSorted(),
-    ).toEqual([
-      ['bill.pdf', null, 'c35b21'],
-      ['own.txt', null, '8f4343'],
-      ['p.png', 'pic', '8f4343'],
-    ])
+      body.attachments.map(({ filename, content_id, sha256 }) => `${filename} ${content_id} ${sha256.slice(0, 6)}`).toSorted(),
+    ).toEqual(['bill.pdf null c35b21', 'own.txt null 8f4343', 'p.png pic 8f4343'])
   })
 
   test('of a plain message is plain, and does not double Fwd:', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Email } from '../../src/mail/model.ts'
+import { deliver, message } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { database, field, pair, send, source, verified } from './outgoing.ts'
 import type { Pair } from './outgoing.ts'
@@ -71,10 +72,9 @@ describe('a scheduled message', () => {
 
   test('a message that came has no time to leave', async () => {
     const world = await pair({}, new HeldClock())
-    const { body } = await send(world, { to: world.bob.email, send_at: tomorrow })
-    database(world.box, (db) =>
-      db.prepare(`UPDATE emails SET direction = 'inbound', status = 'received' WHERE id = ?`).run(body.id),
-    )
+    await deliver(world.box.smtp, { to: world.ada.email, raw: message({ Subject: 'x' }, 'y') })
+    const list = await world.box.call('GET', `/v1/identities/${world.ada.id}/emails`)
+    const body = list.body.data[0]
     expect((await change(world, body.id, { send_at: tomorrow })).status).toBe(409)
     const cancelled = await world.box.call('POST', `/v1/identities/${world.ada.id}/emails/${body.id}/cancel`)
     expect([cancelled.status, cancelled.body.error.code]).toEqual([409, 'not_cancellable'])
@@ -140,11 +140,11 @@ test('what is scheduled counts in the hour it leaves in', async () => {
   const [one] = [await send(world, { to: bob.email, send_at: tomorrow }), await send(world, { to: bob.email, send_at: tomorrow })]
   expect((await send(world, { to: bob.email, send_at: tomorrow })).status).toBe(429)
   expect((await send(world, { to: bob.email })).status).toBe(201)
-  await change(world, one!.body.id, { send_at: '2026-11-22T09:30:00Z' })
+  await change(world, one.body.id, { send_at: '2026-11-22T09:30:00Z' })
   expect((await send(world, { to: bob.email, send_at: tomorrow })).status).toBe(201)
-  const back = await change(world, one!.body.id, { send_at: tomorrow })
+  const back = await change(world, one.body.id, { send_at: tomorrow })
   expect(back.status).toBe(429)
-  expect((await shown(world, one!.body.id)).send_at).toBe('2026-11-22T09:30:00.000Z')
+  expect((await shown(world, one.body.id)).send_at).toBe('2026-11-22T09:30:00.000Z')
 })
 
 test('a message elsewhere that waited is let go when its domain is verified', async () => {

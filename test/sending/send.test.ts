@@ -197,7 +197,6 @@ describe('how much', () => {
   test('25 MiB composed go, more do not, and the parameter is named', async () => {
     const { box, ada, bob } = await pair()
     const call = async (wish: object) => box.call('POST', `/v1/identities/${ada.id}/emails`, { to: bob.email, ...wish })
-    const file = (size: number) => [{ filename: 'a.bin', content: Buffer.alloc(size, 7).toString('base64') }]
     const sent = await call({ attachments: file(19_000_000) })
     expect([sent.status, sent.body.attachments[0].size]).toEqual([201, 19_000_000])
     const overweight = await call({ attachments: file(19_500_000) })
@@ -269,3 +268,7 @@ test('a caller bound to another identity hears nothing of this one', async () =>
   expect(told.status).toBe(404)
   expect(database(box, (db) => db.prepare('SELECT count(*) AS n FROM emails').get())).toEqual({ n: 0 })
 })
+
+function file(size: number): object[] {
+  return [{ filename: 'a.bin', content: Buffer.alloc(size, 7).toString('base64') }]
+}
