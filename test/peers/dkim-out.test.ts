@@ -24,7 +24,7 @@ const possible = [
   peer('setpriv', 'apt-get install util-linux'),
 ].every((program) => program !== undefined)
 
-const messages: [string, Record<string, unknown>][] = [
+const kinds: [string, Record<string, unknown>][] = [
   ['plain', { subject: 'Hello', body: 'Hello there.' }],
   ['without a body', {}],
   ['with spaces at line ends and empty lines', { body: 'a  b \t c   \n\n  \n\t\nlast  \n\n \n\n' }],
@@ -50,7 +50,7 @@ const messages: [string, Record<string, unknown>][] = [
 describe.runIf(possible)('our signatures', () => {
   test('are good to mailauth, and the RSA one to OpenDKIM and Mail::DKIM, which know no Ed25519, whatever the message', async () => {
     const { world, dns, records } = await signing()
-    const all = await Promise.all(messages.map(async ([name, wish]) => ({ name, raw: await sent(world, wish) })))
+    const all = await Promise.all(kinds.map(async ([name, wish]) => ({ name, raw: await sent(world, wish) })))
     for (const { name, raw } of all) {
       expect([name, raw.toString('latin1').match(/^DKIM-Signature: .*$/gm)?.length]).toEqual([name, 2])
       expect([name, await byMailauth(raw, dns)]).toEqual([name, ['pass rsa-sha256', 'pass ed25519-sha256']])
@@ -148,9 +148,7 @@ async function sent(world: Pair, wish: Record<string, unknown>): Promise<Buffer>
 async function byMailauth(raw: Buffer, dns: string): Promise<string[]> {
   const resolver = new Resolver()
   resolver.setServers([dns])
-  const { results } = await dkimVerify(raw, { resolver: (name: string) => resolver.resolveTxt(name), strict: true } as Parameters<
-    typeof dkimVerify
-  >[1])
+  const { results } = await dkimVerify(raw, { resolver: (name: string) => resolver.resolveTxt(name), strict: true })
   return results
     .map(({ status, algo }: { status: { result: string }; algo?: string }) => `${status.result} ${algo}`)
     .toSorted()

@@ -89,7 +89,6 @@ describe('a URL', () => {
     '/etc/passwd',
   ])('%s is refused, and nobody is called', async (url) => {
     const dialled: string[] = []
-    const resolve = async (host: string): Promise<string[]> => [host === 'public.test' ? '198.41.0.4' : '10.0.0.7']
     const outside = new Outside({ allow_networks: [], allow_http: false, resolve }, (options, answer) => {
       dialled.push(options.hostname)
       answer(new Error('dialled'), null)
@@ -116,4 +115,8 @@ async function files(
     server.close()
   })
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+}
+
+async function resolve(host: string): Promise<string[]> {
+  return [host === 'public.test' ? '198.41.0.4' : '10.0.0.7']
 }

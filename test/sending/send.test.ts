@@ -167,8 +167,6 @@ describe('whom mail may go to', () => {
 
   test('no more than a hundred together', async () => {
     const world = await pair()
-    const many = (count: number, field: string): string[] =>
-      Array.from({ length: count }, (_, index) => `${field}${index}@pillarbox.test`)
     const { status, body } = await send(world, { to: many(60, 'a'), cc: many(41, 'b') })
     expect([status, body.error['code']]).toEqual([400, 'too_many_recipients'])
     expect((await send(world, { to: many(60, 'a'), cc: many(40, 'b') })).body.deliveries).toHaveLength(100)
@@ -197,9 +195,9 @@ describe('how much', () => {
   test('25 MiB composed go, more do not, and the parameter is named', async () => {
     const { box, ada, bob } = await pair()
     const call = async (wish: object) => box.call('POST', `/v1/identities/${ada.id}/emails`, { to: bob.email, ...wish })
-    const sent = await call({ attachments: file(19_000_000) })
+    const sent = await call({ attachments: filled(19_000_000) })
     expect([sent.status, sent.body.attachments[0].size]).toEqual([201, 19_000_000])
-    const overweight = await call({ attachments: file(19_500_000) })
+    const overweight = await call({ attachments: filled(19_500_000) })
     expect([overweight.status, overweight.body.error]).toMatchObject([400, { code: 'message_too_large' }])
     expect(overweight.body.error.param).toMatch(/^attachments/)
     const wordy = await call({ body_text: `${large}\n`.repeat(400_000) })
@@ -269,6 +267,10 @@ test('a caller bound to another identity hears nothing of this one', async () =>
   expect(database(box, (db) => db.prepare('SELECT count(*) AS n FROM emails').get())).toEqual({ n: 0 })
 })
 
-function file(size: number): object[] {
+function filled(size: number): object[] {
   return [{ filename: 'a.bin', content: Buffer.alloc(size, 7).toString('base64') }]
+}
+
+function many(count: number, prefix: string): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}${index}@pillarbox.test`)
 }
