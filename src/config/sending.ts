@@ -74,3 +74,14 @@ export const submission = Group({
     .prefault([])
     .meta({ description: 'The same with TLS from the first octet (RFC 8314)', example: ['0.0.0.0:465'], restart: true }),
 })
+
+/** What is fetched because a caller named its URL. */
+export const fetching = Group({
+  allow_networks: List(AddressBlock, 'address blocks')
+    .prefault([])
+    .meta({
+      description:
+        'Private networks that URLs of callers (attachments) may lead to, over plain http too; else https to public addresses',
+      example: ['192.168.1.0/24'],
+    }),
+})

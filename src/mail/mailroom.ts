@@ -1,6 +1,7 @@
 import type { Transaction } from '../store/database.ts'
 import type { Mailbox } from './address.ts'
 import type { Message } from './arrival.ts'
+import type { StoredEmail } from './email-rows.ts'
 import type { Envelope } from './model.ts'
 
 /** Which domains are ours. */
@@ -17,6 +18,14 @@ export interface Desk {
   receive(tx: Transaction, mailbox: Mailbox, message: Message): Promise<void>
   /** In the same transaction: a report that is kept for a mailbox; once for each message. */
   hears?(tx: Transaction, message: Message): Promise<void>
+}
+
+/** Who sends what identities write: told of what callers do to messages of theirs, in the transaction that does it. */
+export interface Dispatcher {
+  /** The message is to leave at another time (ISO 8601). Throws Fault conflict when it is not scheduled. */
+  reschedule(tx: Transaction, email: StoredEmail, sendAt: string): Promise<void>
+  /** The message is about to be deleted. */
+  withdraw(tx: Transaction, emailId: string): Promise<void>
 }
 
 /** What the checks said of a message, in a word each (RFC 8601), for the log; `dkim` has a result and domain for each signature. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Id, Timestamp } from '../core/shapes.ts'
+import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 /** What callers mark e-mails with. */
@@ -213,6 +213,7 @@ export const EmailChange = z
     read: z.boolean().optional(),
     unread: z.boolean().optional(),
     labels: z.strictObject({ add: z.array(Label).max(50).default([]), remove: z.array(Label).max(50).default([]) }).optional(),
+    send_at: TimestampInput.optional().meta({ description: 'another time to leave, while it is scheduled' }),
   })
   .meta({ id: 'EmailChange' })
 export type EmailChange = z.output<typeof EmailChange>

@@ -11,10 +11,10 @@ import { cut, insertEmail, insertSearchable } from './arrival.ts'
 import { deliveriesOf, deliveryOf, worstOf } from './deliveries.ts'
 import type { RecipientRow } from './deliveries.ts'
 import { selectWithBody, whole } from './email-rows.ts'
-import type { StoredEmail, WithBody } from './email-rows.ts'
+import type { EmailDetail, StoredEmail, WithBody } from './email-rows.ts'
 import type { Examination } from './examiner.ts'
 import type { Address, Delivery, Email } from './model.ts'
-import { addToThread, threadOf } from './threads.ts'
+import { addToThread, threadNamed, threadOf } from './threads.ts'
 
 /** A composed message of an identity, read by the examiner. */
 export interface OutgoingMessage {
@@ -28,6 +28,8 @@ export interface OutgoingMessage {
   send_at: string | null
   /** The header block that goes before the octets: our signatures, whole lines with CRLF; empty when it is signed later. */
   trace: string
+  /** The conversation it belongs to, when that is known better than by its header. */
+  thread_id?: string | null
 }
 
 /** What a courier needs of a message to hand it to one recipient. */
@@ -64,7 +66,8 @@ export class Outgoing {
       others: [...parsed.to, ...parsed.cc].map(({ address }) => address).filter((address) => address !== owner.email),
       own: owner.email,
     }
-    const thread = await threadOf(tx, threaded, this.#clock.now())
+    const thread =
+      (await threadNamed(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
     const email = outboundEmail(message, { at, thread_id: thread.id })
     const rawId = await keepBlob(tx, {
       size: raw.length,
@@ -111,6 +114,15 @@ export class Outgoing {
   async octets({ raw_id, trace }: Pick<StoredEmail, 'raw_id' | 'trace'>): Promise<Buffer | undefined> {
     const raw = await readBlob(this.#database, raw_id)
     return raw && Buffer.concat([Buffer.from(trace), raw])
+  }
+
+  /** Changes what goes before the octets, and the time a scheduled message leaves (ISO 8601). */
+  async stamp(tx: Transaction, emailId: string, { trace, send_at }: { trace: string; send_at?: string }): Promise<void> {
+    const row = await tx.get<Pick<StoredEmail, 'detail'>>(sql`SELECT detail FROM emails WHERE id = ${emailId}`)
+    if (!row) return
+    const before = JSON.parse(row.detail) as EmailDetail
+    const detail = send_at === undefined ? before : { ...before, send_at }
+    await tx.run(sql`UPDATE emails SET trace = ${trace}, detail = ${JSON.stringify(detail)} WHERE id = ${emailId}`)
   }
 
   /**

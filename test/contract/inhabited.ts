@@ -90,6 +90,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
   // only for those who ask for it, as keys take long to make
   const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
+  const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
+  const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -102,6 +104,7 @@ async function settle(box: Appliance, key: string, account: string, name: string
       'identities/:id': identity.id,
       'api-keys/:id': made.id,
       ':email_id': emails.data[0].id,
+      ':email_id/cancel': later.id,
       ':thread_id': threads.data[0].id,
       ':index': '0',
       'webhooks/:id': webhook.id,
@@ -119,6 +122,8 @@ export function letter(name: string): string {
       Subject: `Letter to ${name}`,
       'Message-ID': `<${name.toLowerCase()}@sender.test>`,
       Cc: 'Other <other@sender.test>',
+      // an answer stays on the box
+      'Reply-To': 'postmaster@pillarbox.test',
       'Content-Type': 'multipart/mixed; boundary=b',
     },
     [
