@@ -62,6 +62,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   })
   const sending = new SendingPart({
     ...common,
+    keys,
     identities,
     domains,
     queue,

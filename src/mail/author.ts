@@ -14,6 +14,12 @@ export interface Author {
   reason: 'no-author' | 'multiple-from-fields' | 'multiple-mailboxes' | null
 }
 
+/** The same, where every doubt is a reason. */
+export interface SureAuthor {
+  address: string | null
+  reason: Author['reason'] | 'malformed-header' | 'ambiguous-from'
+}
+
 /** The header, as far as it is read. */
 export function readHeader(raw: Buffer): Header {
   return { fields: headersOf(raw), complete: headEnd(raw) !== Infinity }
@@ -28,3 +34,23 @@ export function authorOf({ fields }: Header): Author {
   if (entries.length > 1) return { address: null, reason: 'multiple-mailboxes' }
   return entries[0]?.address ? { address: entries[0].address, reason: null } : { address: null, reason: 'no-author' }
 }
+
+/**
+ * As `authorOf`, of a message of our own: one that another program might read differently has none, be it for its From or for a header
+ * that is not fields throughout.
+ */
+export function sureAuthorOf(raw: Buffer): SureAuthor {
+  const header = readHeader(raw)
+  const author = authorOf(header)
+  if (author.address === null) return author
+  const from = header.fields.find(({ name }) => name === 'from')!
+  const whole = header.complete && header.fields.every(({ start }, index) => start === (header.fields[index - 1]?.end ?? 0))
+  const last = header.fields.at(-1)!.end
+  const ends = last === raw.length || raw.subarray(last, last + 2).toString() === '\r\n'
+  if (!whole || !ends) return { address: null, reason: 'malformed-header' }
+  return plainFrom.test(from.value) ? author : { address: null, reason: 'ambiguous-from' }
+}
+
+/** `ada@box.test`, `Ada <ada@box.test>`, `"Ada, again" <ada@box.test>`, each perhaps with a comment at its end. */
+const plainFrom =
+  /^(?:(?:"(?:[^"\\]|\\.)*"|[^"<>()[\],;:@\\])*<[^\s"<>()[\],;:@\\]+@[^\s"<>()[\],;:@\\]+>|[^\s"<>()[\],;:@\\]+@[^\s"<>()[\],;:@\\]+)\s*(?:\([^"<>()@\\]*\))?$/u

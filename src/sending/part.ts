@@ -1,3 +1,4 @@
+import type { Keys } from '../account/keys.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -23,8 +24,11 @@ import {
   emailQueued,
   emailSent,
 } from './model.ts'
+import { Outbox } from './outbox.ts'
 import { ReturnPaths } from './return-path.ts'
 import { suppressionRoutes } from './routes.ts'
+import { Submission } from './submission.ts'
+import type { SubmissionSettings } from './submitter.ts'
 import { Suppressions } from './suppressions.ts'
 
 interface Needs {
@@ -32,6 +36,7 @@ interface Needs {
   events: EventLog
   clock: Clock
   cursors: Cursors
+  keys: Keys
   identities: Identities
   domains: Domains
   queue: Queue
@@ -59,10 +64,26 @@ export class SendingPart implements Part {
   readonly couriers: Courier[] = []
   readonly suppressions: Suppressions
   readonly returnPaths: ReturnPaths
+  readonly outbox: Outbox
+  #submission: SubmissionSettings
 
   constructor(needs: Needs) {
     this.suppressions = new Suppressions(needs)
     this.returnPaths = new ReturnPaths(needs.returnKey, needs.clock)
     this.routes = suppressionRoutes(this.suppressions)
+    const { mail } = needs
+    this.outbox = new Outbox({ ...needs, examiner: mail.examiner, outgoing: mail.outgoing })
+    this.#submission = submissionSettings(needs.config)
+    const { suppressions, outbox } = this
+    const { authorOf } = mail
+    mail.setGate(new Submission({ ...needs, suppressions, outbox, authorOf, settings: () => this.#submission }))
   }
+
+  reload(config: Config): void {
+    this.#submission = submissionSettings(config)
+  }
+}
+
+function submissionSettings({ hostname, mail, outbound }: Config): SubmissionSettings {
+  return { hostname, domain: mail.domain, leaves: outbound.mode !== 'none' || outbound.relays.length > 0 }
 }
