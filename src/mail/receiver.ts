@@ -5,6 +5,7 @@ import { SMTPServer } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
 import type { Log } from '../core/log.ts'
 import type { Budget } from './budget.ts'
+import { keepALabels } from './a-labels.ts'
 import { Guard } from './guard.ts'
 import type { ConnectionLimits } from './guard.ts'
 import { Intake } from './intake.ts'
@@ -181,6 +182,7 @@ export class Receiver {
   #welcome(smtp: SMTPServer, socket: Socket, address: string): void {
     const connection = new SMTPConnection(smtp, socket, { id: randomBytes(8).toString('hex') })
     smtp.connections.add(connection)
+    keepALabels(connection)
     const visit = new Visit(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
     this.#visits.set(connection.id, visit)
     connection.on('error', (error) => smtp.emit('error', error))

@@ -177,7 +177,6 @@ describe('a message', () => {
     expect(rows.slice(0, 4).map(({ subject }) => subject === 'All')).toEqual([true, true, true, false])
     const [row] = rows
     const { body } = await here.box.call('GET', `/v1/identities/${here.ada}/emails/${String(row!['id'])}`)
-    const named = (list: { address: string }[]): string[] => list.map(({ address }) => address.toLowerCase())
     expect(named(body.recipients.to)).toEqual(['bob@elsewhere.test'])
     expect(named(body.recipients.cc)).toEqual(['cem@elsewhere.test'])
     expect(named(body.recipients.bcc)).toEqual(['dan@elsewhere.test', 'ada@pillarbox.test'])
@@ -232,3 +231,7 @@ describe('a message', () => {
     client.destroy()
   })
 })
+
+function named(list: { address: string }[]): string[] {
+  return list.map(({ address }) => address.toLowerCase())
+}
