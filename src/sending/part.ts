@@ -14,6 +14,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
 import {
   emailBounced,
   emailCancelled,
@@ -40,6 +41,7 @@ interface Needs {
   identities: Identities
   domains: Domains
   queue: Queue
+  space: Space
   mail: MailPart
   config: Config
   log: Log

@@ -1,7 +1,7 @@
 import { domainToASCII } from 'node:url'
 import type { Keys } from '../account/keys.ts'
 import type { Clock } from '../core/clock.ts'
-import { Fault, invalid } from '../core/fault.ts'
+import { Fault, invalid, storageFull } from '../core/fault.ts'
 import { may } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -10,6 +10,7 @@ import type { Mailroom } from '../mail/mailroom.ts'
 import type { Envelope } from '../mail/model.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
 import type { Outbox } from './outbox.ts'
 import { recipientAddress } from './recipients.ts'
 import type { Suppressions } from './suppressions.ts'
@@ -17,6 +18,7 @@ import type { Suppressions } from './suppressions.ts'
 /** What handing in mail needs of the box. */
 export interface SubmissionParts {
   database: Database
+  space: Space
   keys: Keys
   identities: Identities
   suppressions: Suppressions
@@ -55,6 +57,7 @@ export class Submitter implements Mailroom {
 
   /** Throws Fault: `sender_not_allowed` for an address that is another's, unauthorized when the login is no longer good. */
   async welcomes(sender: string): Promise<void> {
+    if (this.#parts.space.low()) throw storageFull()
     await this.#requireStanding()
     if (!(await this.#isOwn(sender))) throw this.#notAllowed(sender === '' ? 'The null sender' : sender)
   }

@@ -329,6 +329,15 @@ describe('who is rude', () => {
   })
 })
 
+test('nothing is taken while the disk is as good as full', async () => {
+  const own = await office()
+  own.box.env['PILLARBOX_MIN_FREE'] = '1000000 GiB'
+  await own.box.restart()
+  const client = await loggedIn(own)
+  expect(await client.say(`MAIL FROM:<${ada}>`)).toMatch(/^452 4\.3\.1 /)
+  client.destroy()
+})
+
 test('a key of another identity cannot borrow this one, even after its own login', async () => {
   const { body } = await here.box.call('GET', '/v1/identities')
   const bob = (body.data as { id: string; name: string }[]).find(({ name }) => name === 'Bob')!

@@ -152,6 +152,26 @@ describe('a message', () => {
     client.destroy()
   })
 
+  test('leaves one line in the log, as does what is refused', async () => {
+    const client = await loggedIn(here, { door: 'tls' })
+    const id = (await submit(client, { raw: hello })).split(' ').at(-1)!
+    await client.say('MAIL FROM:<ada@pillarbox.test>')
+    await client.say('RCPT TO:<bob@[192.0.2.1]>')
+    const lines = here.box.logged.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(lines.filter(({ queue_id }) => queue_id === id)).toEqual([
+      expect.objectContaining({
+        msg: 'Message taken',
+        door: 'submission',
+        client: '127.0.0.1',
+        sender: 'ada@pillarbox.test',
+        recipients: ['bob@elsewhere.test'],
+        tls: 'TLSv1.3',
+      }),
+    ])
+    expect(lines.at(-1)).toMatchObject({ msg: 'Recipient refused', door: 'submission', recipient: 'bob@[192.0.2.1]' })
+    client.destroy()
+  })
+
   test('is one of its conversation', async () => {
     const mail = { From: 'Bob <bob@elsewhere.test>', 'Message-ID': '<asked@elsewhere.test>', Subject: 'Lunch?' }
     expect(
