@@ -41,15 +41,21 @@ export function authorOf({ fields }: Header): Author {
  */
 export function sureAuthorOf(raw: Buffer): SureAuthor {
   const header = readHeader(raw)
-  const author = authorOf(header)
-  if (author.address === null) return author
-  const from = header.fields.find(({ name }) => name === 'from')!
-  const whole = header.complete && header.fields.every(({ start }, index) => start === (header.fields[index - 1]?.end ?? 0))
-  const last = header.fields.at(-1)!.end
+  const { fields, complete } = header
+  const froms = fields.filter(({ name }) => name === 'from')
+  if (froms.length === 0) return { address: null, reason: 'no-author' }
+  const whole = complete && fields.every(({ start }, index) => start === (fields[index - 1]?.end ?? 0))
+  const last = fields.at(-1)!.end
   const ends = last === raw.length || raw.subarray(last, last + 2).toString() === '\r\n'
   if (!whole || !ends) return { address: null, reason: 'malformed-header' }
-  return plainFrom.test(from.value) ? author : { address: null, reason: 'ambiguous-from' }
+  if (froms.some(({ value }) => value.length > longestFrom || !plainFrom.test(value))) {
+    return { address: null, reason: 'ambiguous-from' }
+  }
+  return authorOf(header)
 }
+
+/** Characters of a From field that is worth reading. */
+const longestFrom = 2000
 
 /** `ada@box.test`, `Ada <ada@box.test>`, `"Ada, again" <ada@box.test>`, each perhaps with a comment at its end. */
 const plainFrom =
