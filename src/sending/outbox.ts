@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
-import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import type { Examiner } from '../mail/examiner.ts'
@@ -9,16 +8,15 @@ import type { Outgoing } from '../mail/outgoing.ts'
 import type { Database } from '../store/database.ts'
 import { emailQueued } from './model.ts'
 
-/** A message that an identity composed elsewhere. */
-export interface RawMessage {
-  caller: Caller
+/** A message that a program composed itself. */
+export interface RawMail {
   owner: IdentityRow
   /** With CRLF throughout; its author has been checked. */
   raw: Buffer
   /** All of them, in the order of the envelope. */
   recipients: string[]
   /** Only over checked TLS all the way (RFC 8689). */
-  require_tls: boolean
+  require_tls?: boolean
 }
 
 /** Where messages of our own are taken for sending. */
@@ -30,7 +28,7 @@ export class Outbox {
   }
 
   /** Keeps a message that is complete but for its Date and Message-ID; resolves once it is on disk. */
-  async acceptRaw({ owner, raw, recipients }: RawMessage): Promise<Email> {
+  async acceptRaw({ owner, raw, recipients }: RawMail): Promise<Email> {
     const { database, outgoing, examiner } = this.#parts
     const complete = this.#completed(raw, owner.email)
     const examined = await examiner.examine(complete, {

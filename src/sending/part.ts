@@ -87,5 +87,5 @@ export class SendingPart implements Part {
 }
 
 function submissionSettings({ hostname, mail, outbound }: Config): SubmissionSettings {
-  return { hostname, domain: mail.domain, leaves: outbound.mode !== 'none' || outbound.relays.length > 0 }
+  return { hostname, domain: mail.domain, outbound }
 }

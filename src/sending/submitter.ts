@@ -33,8 +33,7 @@ export interface SubmissionSettings {
   hostname: string
   /** The domain of a bare `postmaster`. */
   domain: string
-  /** Whether mail leaves the box at all. */
-  leaves: boolean
+  outbound: { mode: string; relays: readonly { domains: readonly string[] }[] }
 }
 
 /** One login: a key, and the identity that it sends as. */
@@ -76,20 +75,19 @@ export class Submitter implements Mailroom {
       )
     }
     if (domains.receives(domainOf(recipient))) return
-    if (!settings().leaves) throw invalid('to', `${recipient} is not on this box, and no mail leaves it.`, 'outbound_off')
+    if (!leaves(settings(), domainOf(recipient)))
+      throw invalid('to', `${recipient} is not on this box, and no mail leaves it.`, 'outbound_off')
     domains.requireSending(domainOf(owner.email))
   }
 
   /** Hands the message to the outbox, as the API would; answers its id. */
   async keep(envelope: Envelope, raw: Buffer): Promise<string> {
     const { outbox, authorOf } = this.#parts
-    const { caller } = this.#login
     const owner = await this.#requireStanding()
     const { address, reason } = authorOf(raw)
     if (address === null) throw unreadable(reason)
     if (!(await this.#isOwn(address))) throw this.#notAllowed(`From: ${address}`)
     const email = await outbox.acceptRaw({
-      caller,
       owner,
       raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
       recipients: envelope.recipients.map((recipient) => this.#whole(recipient)),
@@ -148,6 +146,11 @@ export function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_ag
   if (holder.identity_id !== null && holder.identity_id !== owner.id) return 'the key is bound to another identity'
   if (!may(holder, ['messages:write', 'emails:write'])) return 'the key lacks the scope messages:write'
   return null
+}
+
+/** Whether mail for this domain leaves the box at all. */
+function leaves({ outbound }: SubmissionSettings, domain: string): boolean {
+  return outbound.mode !== 'none' || outbound.relays.some(({ domains }) => domains.includes(domain))
 }
 
 function withoutTag(address: string): string {
