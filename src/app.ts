@@ -166,6 +166,11 @@ export class App {
     return this.#mail.addresses
   }
 
+  /** Where programs hand in mail: with STARTTLS, and with TLS from the first octet; empty unless configured. */
+  get submissionAddresses(): MailPart['submissionAddresses'] {
+    return this.#mail.submissionAddresses
+  }
+
   get httpAddresses(): HttpServer['addresses'] {
     return this.#http.addresses
   }

@@ -68,6 +68,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
     ...common,
+    keys,
     identities,
     domains,
     queue,

@@ -39,6 +39,8 @@ export interface CheckResults {
 
 /** Where the receiver asks whether a recipient is ours, and hands over what it took. */
 export interface Mailroom {
+  /** MAIL: resolves when mail of this sender (empty for the null sender) is taken; left out where everybody's is. */
+  welcomes?(sender: string): Promise<void>
   /**
    * Resolves when mail to this address is accepted, throws a `Refusal` when it is not. The domain is a lower-case A-label, needless quotes
    * are removed from the local part; the bare `postmaster` of RFC 5321 4.1.1.3 comes as `postmaster`. `size` is what MAIL declared, in
@@ -50,4 +52,16 @@ export interface Mailroom {
    * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what the checks said, whatever becomes of the message, if they came so far.
    */
   keep(envelope: Envelope, raw: Buffer, note: (results: CheckResults) => void): Promise<string>
+}
+
+/** What came of a login: who it is and the mailroom of theirs, or why not; `who` is null unless the name is known here. */
+export type Entry = { mailroom: Mailroom; who: string } | { mailroom: null; who: string | null; why: string }
+
+/** Where programs of ours hand in mail (RFC 6409): nothing is taken but from who has logged in. */
+export interface Gate {
+  /** The largest message in octets, if it is less than what the receiver takes. */
+  readonly size: number
+  readonly max_recipients: number
+  /** Never rejects for a name or password that is wrong; what the mailroom throws may be a `Fault`. */
+  enter(user: string, password: string, address: string): Promise<Entry>
 }

@@ -76,6 +76,8 @@ export interface Envelope {
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */
   session: string
+  /** The sender asks for checked TLS all the way (RFC 8689). */
+  require_tls?: true
   /** The message is one of ours: it is read, and not judged. */
   own?: true
 }

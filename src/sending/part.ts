@@ -1,3 +1,4 @@
+import type { Keys } from '../account/keys.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -18,6 +19,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Part } from '../part.ts'
 import type { Database, Transaction } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
 import { Bounces } from './bounces.ts'
 import {
   emailBounced,
@@ -44,6 +46,8 @@ import { ReturnPaths } from './return-path.ts'
 import { suppressionRoutes } from './routes.ts'
 import type { OutboundSettings } from './settings.ts'
 import { Signer } from './signing.ts'
+import { Submission } from './submission.ts'
+import type { SubmissionSettings } from './submitter.ts'
 import { Suppressions } from './suppressions.ts'
 
 interface Needs {
@@ -51,9 +55,11 @@ interface Needs {
   events: EventLog
   clock: Clock
   cursors: Cursors
+  keys: Keys
   identities: Identities
   domains: Domains
   queue: Queue
+  space: Space
   mail: MailPart
   config: Config
   log: Log
@@ -87,6 +93,7 @@ export class SendingPart implements Part {
   readonly #pending: Pending
   readonly #operatorMail: OperatorMail
   #stopFollowing: (() => Promise<void>) | undefined
+  #submission: SubmissionSettings
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -113,6 +120,9 @@ export class SendingPart implements Part {
     this.#pending = new Pending({ ...needs, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
     this.#operatorMail = new OperatorMail({ ...needs, outgoing, letters, outbox: this.outbox, ...operatorSettings(config) })
     emails.attach(this.#pending)
+    this.#submission = submissionSettings(config)
+    const { authorOf } = mail
+    mail.setGate(new Submission({ ...needs, suppressions, outbox: this.outbox, authorOf, settings: () => this.#submission }))
     this.#carriage = new Carriage({
       ...needs,
       ...needs.testing,
@@ -151,6 +161,7 @@ export class SendingPart implements Part {
     this.outbox.reload(config.outbound)
     this.#outside.reload(outsideSettings(config))
     this.#operatorMail.reload(config.mail.postmaster)
+    this.#submission = submissionSettings(config)
   }
 
   async #hear(tx: Transaction, batch: Happening[]): Promise<void> {
@@ -171,4 +182,8 @@ function outsideSettings({ fetch, dns }: Config): OutsideSettings {
 
 function operatorSettings({ mail }: Config): { domain: string; address: string | undefined } {
   return { domain: mail.domain, address: mail.postmaster }
+}
+
+function submissionSettings({ hostname, mail, outbound }: Config): SubmissionSettings {
+  return { hostname, domain: mail.domain, outbound }
 }

@@ -254,6 +254,21 @@ describe('recipients', () => {
     expect((await transaction('MAIL FROM:<u@client.test>', 'RCPT TO:<jürgen@xn--bx-5ja.test>'))[1]).toMatch(/^553 5\.6\.7 /)
   })
 
+  test('a domain of other letters that is written in ASCII needs nothing', async () => {
+    box.mailroom.mailboxes.add('user@xn--bx-5ja.test')
+    const replies = await transaction(
+      'MAIL FROM:<u@xn--tda.test>',
+      'RCPT TO:<user@XN--BX-5JA.test>',
+      'RCPT TO:<jürgen@xn--bx-5ja.test>',
+    )
+    expect(replies).toEqual([
+      expect.stringMatching(/^250 /),
+      expect.stringMatching(/^250 /),
+      expect.stringMatching(/^553 5\.6\.7 /),
+    ])
+    expect(box.mailroom.asked).toEqual(['user@xn--bx-5ja.test'])
+  })
+
   test('what the mailroom says is passed on', async () => {
     const refusals = [
       new Refusal(450, '4.2.1', 'Suspended'),
