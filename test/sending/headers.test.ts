@@ -139,7 +139,7 @@ test('whatever is written is what is read', async () => {
       '<b>&amp;',
     ),
   )
-  const words = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join('').toWellFormed())
+  const words = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join('').replaceAll('\0', '').toWellFormed())
   // eslint-disable-next-line no-control-regex -- these are refused, see above
   const line = words.map((text) => text.replaceAll(/[\0-\x1f\x7f]/g, ''))
   // readers decode what looks like an encoded word in a file name, though it is none

@@ -101,6 +101,7 @@ describe('a reply', () => {
 
   test('to a message of one’s own goes to its recipients', async () => {
     const { world } = await scene(letter)
+    await world.box.call('POST', '/v1/identities', { name: 'Zoe' })
     const { body: own } = await send(world, {
       to: 'Bob <bob@pillarbox.test>',
       cc: 'zoe@pillarbox.test',
