@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { keyHash, newKey } from '../../src/account/secret.ts'
 import { iso } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -24,7 +25,7 @@ export interface Inhabited {
   sibling: Estate
   foreign: Estate
   /** A key written straight into the store, which can be what the API would refuse to make. */
-  plantKey: (wish: PlantedKey) => string
+  plantKey: (wish: PlantedKey) => Promise<string>
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
   database: DatabaseSync
@@ -53,10 +54,17 @@ const limits = {
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
   const { box, close } = await openAppliance({ ...limits, ...env })
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
-  const plantKey = (wish: PlantedKey): string => plant(database, wish)
+  const plantKey = async (wish: PlantedKey): Promise<string> => {
+    const key = plant(database, wish)
+    const dead = wish.revoked_at !== undefined || wish.expires_at !== undefined
+    // the box sees what others write with its own next commit at the latest
+    const known = async (): Promise<boolean> => (await box.call('GET', '/v1/identities', undefined, { key })).status !== 401
+    for (let tries = 0; !dead && tries < 100 && !(await known()); tries += 1) await sleep(20)
+    return key
+  }
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
   const foreignAccount = newId('acct')
-  const foreignKey = plantKey({ account: foreignAccount })
+  const foreignKey = await plantKey({ account: foreignAccount })
   const own = await settle(box, box.key, account_id, 'Own')
   const sibling = await settle(box, box.key, account_id, 'Sibling')
   const foreign = await settle(box, foreignKey, foreignAccount, 'Foreign')

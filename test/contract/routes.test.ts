@@ -20,10 +20,10 @@ test('there are routes to ask', () => {
   expect(all.length).toBeGreaterThan(20)
 })
 
-describe('who may call', () => {
+describe('who may call', async () => {
   const yesterday = new Date(Date.now() - 86_400_000).toISOString()
-  const revoked = plantKey({ account: own.account, revoked_at: yesterday })
-  const expired = plantKey({ account: own.account, expires_at: yesterday })
+  const revoked = await plantKey({ account: own.account, revoked_at: yesterday })
+  const expired = await plantKey({ account: own.account, expires_at: yesterday })
 
   test.each(guarded)('%s is 401 without a key that is valid', async (_, spelling) => {
     const path = asking.path(spelling, own)
@@ -41,12 +41,12 @@ describe('who may call', () => {
 
   test.each(guarded)('%s is 403 for a key with every scope but its own, and admits each of those', async (_, spelling) => {
     const needed = [spelling.route.scope].flat()
-    const others = plantKey({ account: own.account, scopes: scopes.filter((scope) => !needed.includes(scope)) })
+    const others = await plantKey({ account: own.account, scopes: scopes.filter((scope) => !needed.includes(scope)) })
     const refused = await asking.ask(spelling, asking.path(spelling, own), { key: others, body: bodyFor(spelling, '{') })
     expect(refused.json.error).toMatchObject({ type: 'forbidden', code: 'insufficient_scope' })
     for (const scope of needed) {
       if (scope === 'public') continue
-      const narrow = plantKey({ account: own.account, scopes: [scope] })
+      const narrow = await plantKey({ account: own.account, scopes: [scope] })
       const missing = Object.fromEntries(parameters(spelling).map((name) => [name, absent(objectOf(spelling, own, name))]))
       const told = await asking.ask(spelling, asking.path(spelling, own, missing), { key: narrow, query: { nonsense: 'x' } })
       expect(told.json.error.code).toBe('unknown_parameter')
@@ -54,8 +54,8 @@ describe('who may call', () => {
   })
 })
 
-describe('whose things they are', () => {
-  const bound = plantKey({ account: own.account, identity: sibling.objects['identities/:id']! })
+describe('whose things they are', async () => {
+  const bound = await plantKey({ account: own.account, identity: sibling.objects['identities/:id']! })
 
   test.each(withIds)('%s tells another’s objects from absent ones by nothing', async (_, spelling) => {
     expect.hasAssertions()
