@@ -84,6 +84,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
   const shy = { email: `${newId('sup')}@elsewhere.test` }
   const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
+  const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
+  const { body: totp } = await box.call('POST', `/v1/identities/${identity.id}/totp`, password, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -101,6 +103,7 @@ async function settle(box: Appliance, key: string, account: string, name: string
       'webhooks/:id': webhook.id,
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
+      ':totp_id': totp.id,
     },
   }
 }

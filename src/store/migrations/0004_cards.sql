@@ -1,0 +1,1 @@
+-- Taken by cards.
