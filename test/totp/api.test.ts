@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { codeAt } from '../../src/totp/codes.ts'
 import { appliance } from '../support/appliance.ts'
 import type { Answer, Appliance } from '../support/appliance.ts'
+import { databaseOf, holding, sealedValues } from '../keys/sealed.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
 const secret = 'JBSWY3DPEHPK3PXP'
@@ -153,6 +154,24 @@ test('a suspended identity’s codes can be read; a deleted one’s secrets are 
   expect((await box.call('GET', `${at}/${entry.id}/code`)).status).toBe(404)
   expect((await box.call('POST', at, { secret, service_name: 'X' })).status).toBe(404)
   expect((await box.call('GET', `/v1/identities/${bob.id}/totp/${his.id}/code`)).status).toBe(200)
+})
+
+test('what is deleted is gone from the disk, sealed as it was', async () => {
+  const { box, ada, at } = await scene()
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  const ids: string[] = []
+  for (const of of [ada, bob.id as string, ada]) {
+    ids.push((await box.call('POST', `/v1/identities/${of}/totp`, { secret, service_name: 'X' })).body.id as string)
+  }
+  const sealed = sealedValues(box).map(({ kept }) => kept)
+  expect(sealed).toHaveLength(3)
+  await box.restart()
+  for (const octets of sealed) expect(holding(box.env['PILLARBOX_DATA_DIR']!, octets)).toEqual([databaseOf(box)])
+  await box.call('DELETE', `${at}/${ids[0]}`)
+  await box.call('DELETE', `/v1/identities/${bob.id}`)
+  await box.app.stop()
+  const left = sealed.map((octets) => holding(box.env['PILLARBOX_DATA_DIR']!, octets))
+  expect(left).toEqual([[], [], [databaseOf(box)]])
 })
 
 test('the same key makes one entry; lists are newest first and paged', async () => {
