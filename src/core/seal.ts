@@ -61,7 +61,7 @@ export interface SealedColumn {
   /** Which of the rows, when not all: an SQL condition. */
   only?: string
   /** What binds a value to its row. */
-  context(row: Record<string, unknown>): string
+  context: (row: Record<string, unknown>) => string
 }
 
 /** Compares two MACs of any length without telling where they differ. */

@@ -8,6 +8,7 @@ import { unpack } from '../../src/store/blobs.ts'
 import { newSecret } from '../../src/webhooks/secret.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
+import { base32 } from '../support/base32.ts'
 import { formsOf } from './forms.ts'
 
 const canary = 'canary-that-must-not-sing'
@@ -85,10 +86,18 @@ test('what the log does say of a call is who, what, and how it ended', async () 
 })
 
 test('after a run no secret lies in the data directory, the logs or the events, in any form', async () => {
-  const box = await appliance()
+  const settings = {
+    PILLARBOX_METRICS__TOKEN: 'a-token-that-opens-the-metrics',
+    PILLARBOX_OUTBOUND__RELAY__HOST: 'relay.test',
+    PILLARBOX_OUTBOUND__RELAY__USER: 'pillarbox',
+    PILLARBOX_OUTBOUND__RELAY__PASSWORD: 'a-password-of-the-relay',
+  }
+  const box = await appliance(settings)
   const run = await live(box)
   const secrets = [
     ...run.secrets,
+    settings.PILLARBOX_METRICS__TOKEN,
+    settings.PILLARBOX_OUTBOUND__RELAY__PASSWORD,
     box.key,
     Buffer.from(readFileSync(join(box.directory, 'data-keys', 'master.key'), 'utf8'), 'base64'),
   ].map((secret) => ({ secret: secret.toString('hex'), forms: formsOf(secret) }))
@@ -116,7 +125,6 @@ test('after a run no secret lies in the data directory, the logs or the events, 
   for (const code of run.codes) for (const [place, octets] of said) expect([place, octets.includes(code)]).toEqual([place, false])
 
   // and it would have been seen: what is no secret is there, in a file, in a row, and in one that is deflated
-  const seen = (places: [string, Buffer][], text: string): boolean => places.some(([, octets]) => octets.includes(text))
   expect(seen(filesOf(box), 'service-that-is-no-secret')).toBe(true)
   expect(seen(rows, 'service-that-is-no-secret')).toBe(true)
   expect(seen(rows, 'body that is no secret '.repeat(20))).toBe(true)
@@ -161,7 +169,6 @@ async function live(box: Appliance): Promise<{ ada: string; secrets: (string | B
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
   const at = `/v1/identities/${ada.id}/totp`
-  const uri = (secret: string): string => `otpauth://totp/X:ada?secret=${secret}&issuer=X&digits=8`
   const once = { headers: { 'Idempotency-Key': 'once' } }
   const { body: entry } = await box.call('POST', at, { secret: kept, service_name: 'service-that-is-no-secret', digits: 8 }, once)
   const { body: second } = await box.call('POST', at, { uri: uri(byUri!) })
@@ -192,6 +199,14 @@ async function live(box: Appliance): Promise<{ ada: string; secrets: (string | B
   return { ada: ada.id, secrets, errors, codes }
 }
 
+function uri(secret: string): string {
+  return `otpauth://totp/X:ada?secret=${secret}&issuer=X&digits=8`
+}
+
+function seen(places: [string, Buffer][], text: string): boolean {
+  return places.some(([, octets]) => octets.includes(text))
+}
+
 function filesOf(box: Appliance): [string, Buffer][] {
   return readdirSync(join(box.directory, 'data'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -218,9 +233,4 @@ function rowsOf(box: Appliance): [string, Buffer][] {
   } finally {
     database.close()
   }
-}
-
-function base32(octets: Buffer): string {
-  const bits = Array.from(octets, (octet) => octet.toString(2).padStart(8, '0')).join('')
-  return bits.replace(/.{5}/g, (five) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[Number.parseInt(five, 2)]!)
 }

@@ -4,6 +4,7 @@ import type { Recipe } from '../../src/totp/codes.ts'
 import { NewTotpEntry } from '../../src/totp/model.ts'
 import { readSetup } from '../../src/totp/setup.ts'
 import { appliance } from '../support/appliance.ts'
+import { base32 } from '../support/base32.ts'
 import { dice } from '../support/dice.ts'
 import { peer } from '../support/peer.ts'
 import { succeed } from '../support/program.ts'
@@ -75,12 +76,6 @@ test.runIf(oathtool)('a box answers the codes of oathtool', async () => {
 async function theirs(secret: string, { algorithm, digits, period }: Recipe, second: number): Promise<string> {
   const options = ['-b', `--totp=${algorithm}`, '-d', String(digits), '-s', `${period}s`, '-N', `@${second}`, '-']
   return (await succeed(oathtool!, options, { input: secret })).toString().trim()
-}
-
-function base32(octets: Buffer): string {
-  const bits = Array.from(octets, (octet) => octet.toString(2).padStart(8, '0')).join('')
-  const whole = bits.padEnd(Math.ceil(bits.length / 5) * 5, '0')
-  return whole.replace(/.{5}/g, (five) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[Number.parseInt(five, 2)]!)
 }
 
 /** As people pass secrets on: in groups, in lower case, padded. */

@@ -7,7 +7,7 @@ import { databaseOf, holding, sealedValues } from '../keys/sealed.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
 const secret = 'JBSWY3DPEHPK3PXP'
-const octets = Buffer.from('48656c6c6f21deadbeef', 'hex')
+const key = Buffer.from('48656c6c6f21deadbeef', 'hex')
 const usual = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 
 /** A box whose clock stands, with an identity. */
@@ -46,7 +46,7 @@ test('what goes in by secret comes out as codes, and is never shown again', asyn
   clock.advance(12_345)
   const { body: answer, headers } = await box.call('GET', `${at}/${made.body.id}/code`)
   expect(answer).toEqual({
-    code: codeAt(octets, usual, clock.now()),
+    code: codeAt(key, usual, clock.now()),
     remaining_seconds: 18,
     period: 30,
     expires_at: '2026-11-20T10:05:30.000Z',
@@ -61,7 +61,7 @@ test('code and remaining time turn together, at the boundary itself', async () =
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'X' })
   const read = async (): Promise<unknown[]> => {
     const { body } = await box.call('GET', `${at}/${entry.id}/code`)
-    expect(body.code).toBe(codeAt(octets, usual, clock.now()))
+    expect(body.code).toBe(codeAt(key, usual, clock.now()))
     return [body.remaining_seconds, body.expires_at]
   }
   expect(await read()).toEqual([30, '2026-11-20T10:05:30.000Z'])
@@ -191,7 +191,7 @@ test('min_remaining waits for the next code when too little time is left, and on
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'X' })
   clock.advance(25_000)
   const enough = await box.call('GET', `${at}/${entry.id}/code?min_remaining=5`)
-  expect(enough.body).toMatchObject({ code: codeAt(octets, usual, clock.now()), remaining_seconds: 5 })
+  expect(enough.body).toMatchObject({ code: codeAt(key, usual, clock.now()), remaining_seconds: 5 })
   clock.advance(1)
   const waiting = box.call('GET', `${at}/${entry.id}/code?min_remaining=5`)
   let answered = false
@@ -203,7 +203,7 @@ test('min_remaining waits for the next code when too little time is left, and on
   clock.advance(4999)
   const { body: next } = await waiting
   expect(next).toEqual({
-    code: codeAt(octets, usual, clock.now()),
+    code: codeAt(key, usual, clock.now()),
     remaining_seconds: 30,
     period: 30,
     expires_at: '2026-11-20T10:06:00.000Z',
@@ -226,7 +226,7 @@ test('a wait for the next code ends with the caller, the entry, the key and the 
   const deleted = box.call('GET', code(entry.id))
   await sleep(200)
   leaving.abort()
-  await expect(gone).rejects.toThrow()
+  await expect(gone).rejects.toThrow(/abort/)
   await box.call('DELETE', `/v1/api-keys/${brief.id}`)
   await box.call('DELETE', `${at}/${entry.id}`)
   clock.advance(30_000)
