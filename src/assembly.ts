@@ -25,6 +25,7 @@ import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What every box stands on, before it can do anything. */
@@ -89,6 +90,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       ours,
       mail,
       sending,
+      totpPart({ ...common, identities, admitted }),
       timelinePart(timeline, waiting),
       webhooks,
       realtime,

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
@@ -111,6 +112,13 @@ const Settings = Group({
     restart: true,
     example: './data-keys',
   }),
+  master_key_file: Text('the path of a file').optional().meta({
+    description: 'A master key that is handed over, 32 bytes in base64; the box only reads it',
+    otherwise: 'the systemd credential master.key if there is one, else master.key in keys_dir, made when missing',
+    file: true,
+    restart: true,
+    example: '/run/secrets/pillarbox-master-key',
+  }),
   hostname: HostName.optional().meta({
     description: 'The name the box bears towards other mail servers, and in its certificate: what MX records point to',
     otherwise: 'mail.domain',
@@ -178,8 +186,11 @@ export const Config = Settings.transform((settings, context) => {
 export type Config = z.output<typeof Config>
 
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
-export function loadConfig(sources: Sources): Promise<Config> {
-  return load(Config, sources)
+export async function loadConfig(sources: Sources): Promise<Config> {
+  const config = await load(Config, sources)
+  const directory = sources.env['CREDENTIALS_DIRECTORY']
+  const handed = directory ? resolve(sources.cwd, directory, 'master.key') : ''
+  return config.master_key_file === undefined && existsSync(handed) ? { ...config, master_key_file: handed } : config
 }
 
 /** The settings that only a restart puts into effect. */

@@ -3,6 +3,7 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { SealedColumn } from '../core/seal.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Sql } from '../store/database.ts'
 
@@ -47,6 +48,14 @@ interface Row extends KeptAnswer {
   created_at: string
 }
 
+export const sealedAnswers: SealedColumn = {
+  table: 'idempotency_keys',
+  column: 'body',
+  base64: true,
+  only: 'sealed = 1',
+  context: contextOf,
+}
+
 const day = 24 * 60 * 60 * 1000
 
 /**
@@ -84,7 +93,7 @@ export class Idempotency {
       if (taken) return { claimed: taken.rowid, row: undefined }
       return { claimed: undefined, row: await tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`) }
     })
-    const context = `idempotency:${holder}:${claim.path}:${claim.key}`
+    const context = contextOf({ holder, path: claim.path, idempotency_key: claim.key })
     return row ? this.#replay(row, fingerprint, context) : this.#attempt(place, claimed!, claim.secret, context)
   }
 
@@ -156,6 +165,11 @@ export function readIdempotencyKey(header: string): string {
 /** Whether what came of a call is not kept: after a 5xx or a rate limit the same key may try again. */
 export function releases(error: unknown): boolean {
   return !(error instanceof Fault) || error.type === 'internal_error' || error.type === 'rate_limited'
+}
+
+/** What binds a sealed answer to its row. */
+function contextOf({ holder, path, idempotency_key }: Record<string, unknown>): string {
+  return `idempotency:${String(holder)}:${String(path)}:${String(idempotency_key)}`
 }
 
 /** A key bound to one identity, and a secret, must not be answered with what a wider key was told. */

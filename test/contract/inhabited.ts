@@ -100,6 +100,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
   const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
   const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
+  const { body: totp } = await box.call('POST', `/v1/identities/${identity.id}/totp`, password, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -119,6 +121,7 @@ async function settle(box: Appliance, key: string, account: string, name: string
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
       ...(domain ? { 'domains/:id': domain.id } : {}),
+      ':totp_id': totp.id,
     },
   }
 }

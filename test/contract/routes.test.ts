@@ -300,8 +300,13 @@ describe('what is answered', () => {
   const getting = all.filter(([, { method }]) => method === 'GET')
   test.each(getting)('%s has a HEAD that is the same without the body', async (_, spelling) => {
     const { path, question } = await asking.good(spelling, own)
-    const get = await asking.ask(spelling, path, question)
-    const head = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
+    // what counts down may lose a digit while it is asked for
+    const [get, head] = await steady(async () => {
+      const before = await asking.ask(spelling, path, question)
+      const between = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
+      const after = await asking.ask(spelling, path, question)
+      return before.text.length === after.text.length ? [before, between] : undefined
+    })
     expect(head.text).toBe('')
     expect(head.status).toBe(200)
     expect(telling(head)).toEqual(telling(get))
@@ -341,6 +346,14 @@ test('a path or method that is not described is 404, with a key and 401 or 404 w
     }
   }
 })
+
+/** What comes out once it is steady; a test's time bounds the tries. */
+async function steady<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+  }
+}
 
 function named(spellings: Spelling[]): [string, Spelling][] {
   return spellings.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling])

@@ -120,7 +120,9 @@ test('who never reads is closed with 1013, costs the process next to nothing, an
   again.say({ type: 'subscribe', channel: 'agent_events', since: heard.at(-1)?.event.id ?? since })
   heard.push(...(await again.until('event', rounds * count - heard.length)))
   const numbers = heard.map(({ event }) => event.data.metadata.number as number)
-  expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: rounds * count }, (_, index) => rounds * count + 1 + index))
+  expect(numbers.toSorted((a, b) => a - b)).toEqual(
+    Array.from({ length: rounds * count }, (_, index) => rounds * count + 1 + index),
+  )
 }, 180_000)
 
 test('who asks for what is stored and does not read it costs next to nothing either', async () => {
