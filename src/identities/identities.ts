@@ -30,6 +30,9 @@ export interface IdentityRow {
   updated_at: string
 }
 
+/** What else goes with an identity, in the transaction in which it goes. */
+type Leaving = (tx: Transaction, identityId: string) => Promise<void>
+
 type Reduced = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
 /** The living identities of every account, and the addresses that are theirs for ever. */
@@ -40,6 +43,7 @@ export class Identities {
   readonly #cursors: Cursors
   readonly #domains: Pick<Domains, 'mayUse'>
   readonly #domain: string
+  readonly #leaving: Leaving[] = []
 
   constructor(parts: {
     database: Database
@@ -109,11 +113,17 @@ export class Identities {
     })
   }
 
+  /** Before `start`: what else is done in the transaction of each deletion. */
+  onRemove(leave: Leaving): void {
+    this.#leaving.push(leave)
+  }
+
   /** A soft deletion: the identity is gone for every caller, its address stays its own and refuses mail. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
       const { account_id, name, email } = await this.row(caller, id, tx)
       await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+      for (const leave of this.#leaving) await leave(tx, id)
       await this.#events.append(tx, identityDeleted, {
         account_id,
         identity_id: id,

@@ -6,7 +6,8 @@ import { newId } from '../../src/core/ids.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import type { Scope } from '../../src/core/scopes.ts'
 import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import type { Answer, Appliance } from '../support/appliance.ts'
+import { card } from '../support/card.ts'
 
 /** What one account has: one object of every kind that a path can name. */
 export interface Estate {
@@ -84,6 +85,11 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
   const shy = { email: `${newId('sup')}@elsewhere.test` }
   const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
+  const store = (label: string): Promise<Answer<{ id: string }>> =>
+    box.call<{ id: string }>('POST', `/v1/identities/${identity.id}/cards`, card({ label, budget_cents: 1_000_000_000 }), as)
+  const { body: active } = await store('active')
+  const { body: frozen } = await store('frozen')
+  await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -101,6 +107,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
       'webhooks/:id': webhook.id,
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
+      'cards/:id': active.id,
+      'cards/:id/unfreeze': frozen.id,
     },
   }
 }
