@@ -11,6 +11,7 @@ import type { Identities } from '../identities/identities.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import { octetsOf } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
 import type { Card, CardLimits, LimitsChange, NewCard } from './model.ts'
 import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardUnfrozen } from './model.ts'
@@ -45,6 +46,7 @@ export class Cards {
     const name = nameOf(wish)
     const { budget_cents, currency = 'usd', period = 'one_time' } = budgetOf(wish)
     if (budget_cents === undefined) throw invalid('budget_cents', 'budget_cents (or budget.amount) is required.', 'missing')
+    const encrypted = octetsOf(wish.encrypted_data)
     const now = clock.now()
     requireNotPast(wish, now)
     return database.transaction(async (tx) => {
@@ -53,7 +55,7 @@ export class Cards {
         sql`INSERT INTO cards (id, account_id, identity_id, card_name, last4, brand, exp_month, exp_year, status, currency, period,
           budget_cents, resets_at, created_at, updated_at, encrypted_data) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},
           ${wish.last4}, ${wish.brand}, ${wish.exp_month}, ${wish.exp_year}, 'active', ${currency}, ${period}, ${budget_cents},
-          ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}, ${Buffer.from(wish.encrypted_data, 'base64')}) RETURNING ${columns}`,
+          ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}, ${encrypted}) RETURNING ${columns}`,
       )
       return this.#tell(tx, cardCreated, row!)
     })

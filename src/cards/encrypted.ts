@@ -1,18 +1,26 @@
+import { invalid } from '../core/fault.ts'
+
 /** 12 bytes nonce, at least one of ciphertext, 16 of tag. */
 const shortest = 29
 const longest = 8192
 
-/** Whether a text is base64 as every encoder writes it (RFC 4648 4), of 29 bytes to 8 KiB. */
-export function isBlob(text: string): boolean {
-  if (text.length > Math.ceil(longest / 3) * 4) return false
-  const bytes = Buffer.from(text, 'base64')
-  return bytes.length >= shortest && bytes.length <= longest && bytes.toString('base64') === text
-}
-
-/** Whether somebody forgot to encrypt: the bytes are text, or hold what can only be a card number. */
-export function isReadable(text: string): boolean {
-  const bytes = Buffer.from(text, 'base64')
-  return isText(bytes) || holdsCardNumber(bytes.toString('latin1'))
+/**
+ * The octets of a card's encrypted data. Throws Fault for what is no base64 as every encoder writes it (RFC 4648 4) of 29 bytes to 8 KiB,
+ * and for what somebody forgot to encrypt: text, or octets that hold what can only be a card number.
+ */
+export function octetsOf(encryptedData: string): Buffer {
+  const bytes = Buffer.from(encryptedData, 'base64')
+  if (bytes.length < shortest || bytes.length > longest || bytes.toString('base64') !== encryptedData) {
+    throw invalid(
+      'encrypted_data',
+      'encrypted_data must be base64, with its padding, of 29 bytes (12 nonce, ciphertext, 16 tag) to 8 KiB.',
+      'invalid_value',
+    )
+  }
+  if (isText(bytes) || holdsCardNumber(bytes.toString('latin1'))) {
+    throw invalid('encrypted_data', 'encrypted_data is not encrypted: encrypt it under your card key first.', 'not_encrypted')
+  }
+  return bytes
 }
 
 function isText(bytes: Buffer): boolean {
