@@ -16,7 +16,7 @@ import type { Ledger } from './ledger.ts'
 import type { Card, CardLimits, LimitsChange, NewCard } from './model.ts'
 import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardUnfrozen } from './model.ts'
 import { periodEnd } from './periods.ts'
-import { columns, limitsOf, livingRowOf, rowOf, shown, standing } from './row.ts'
+import { limitsOf, livingRowOf, rowOf, shown, standing } from './row.ts'
 import type { CardRow } from './row.ts'
 import { budgetOf, nameOf, resetOf } from './spellings.ts'
 
@@ -53,10 +53,11 @@ export class Cards {
       const { account_id } = await identities.row(caller, identityId, tx)
       const row = await tx.get<CardRow>(
         sql`INSERT INTO cards (id, account_id, identity_id, card_name, last4, brand, exp_month, exp_year, status, currency, period,
-          budget_cents, resets_at, created_at, updated_at, encrypted_data) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},
+          budget_cents, resets_at, created_at, updated_at) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},
           ${wish.last4}, ${wish.brand}, ${wish.exp_month}, ${wish.exp_year}, 'active', ${currency}, ${period}, ${budget_cents},
-          ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}, ${encrypted}) RETURNING ${columns}`,
+          ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}) RETURNING *`,
       )
+      await tx.run(sql`INSERT INTO card_secrets (card_seq, encrypted_data) VALUES (${row!.seq}, ${encrypted})`)
       return this.#tell(tx, cardCreated, row!)
     })
   }
@@ -70,7 +71,7 @@ export class Cards {
     await identities.row(caller, identityId)
     return page<CardRow, Card>(database, cursors, paging, {
       name: `cards ${identityId}`,
-      select: sql`SELECT ${columns} FROM cards`,
+      select: sql`SELECT * FROM cards`,
       where: sql`identity_id = ${identityId}`,
       order: 'seq',
       present: (row) => shown(row, clock.now()),
@@ -133,7 +134,7 @@ export class Cards {
         sql`UPDATE cards SET budget_cents = ${budget_cents}, currency = ${currency}, period = ${period},
           spent_cents = ${reset ? 0 : before.spent_cents}, round = ${before.round + Number(reset)},
           resets_at = ${kept ? before.resets_at : periodEnd(period, now)}, updated_at = ${iso(now)}
-          WHERE id = ${id} RETURNING ${columns}`,
+          WHERE id = ${id} RETURNING *`,
       )
       if (reset) await ledger.record(tx, caller, after!, now, { type: 'reset', amount_cents: before.spent_cents })
       await this.#tell(tx, cardLimitsUpdated, after!)
@@ -149,16 +150,18 @@ export class Cards {
   }
 
   async #cancel(tx: Transaction, id: string): Promise<Card> {
-    const { size } = (await tx.get<{ size: number }>(sql`SELECT length(encrypted_data) AS size FROM cards WHERE id = ${id}`))!
-    // written over in its place first: letting go of the octets leaves them lying in the file
-    await tx.run(sql`UPDATE cards SET encrypted_data = ${Buffer.alloc(size)} WHERE id = ${id}`)
-    await tx.run(sql`UPDATE cards SET encrypted_data = NULL WHERE id = ${id}`)
-    return this.#tell(tx, cardCancelled, await this.#setStatus(tx, id, 'cancelled'))
+    const row = await this.#setStatus(tx, id, 'cancelled')
+    const { size } = (await tx.get<{ size: number }>(
+      sql`SELECT length(encrypted_data) AS size FROM card_secrets WHERE card_seq = ${row.seq}`,
+    ))!
+    // of the same size, so that the octets are written over where they lie
+    await tx.run(sql`UPDATE card_secrets SET encrypted_data = ${Buffer.alloc(size)} WHERE card_seq = ${row.seq}`)
+    return this.#tell(tx, cardCancelled, row)
   }
 
   async #setStatus(tx: Transaction, id: string, status: Card['status']): Promise<CardRow> {
     const row = await tx.get<CardRow>(
-      sql`UPDATE cards SET status = ${status}, updated_at = ${iso(this.#parts.clock.now())} WHERE id = ${id} RETURNING ${columns}`,
+      sql`UPDATE cards SET status = ${status}, updated_at = ${iso(this.#parts.clock.now())} WHERE id = ${id} RETURNING *`,
     )
     return row!
   }

@@ -9,7 +9,7 @@ import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { columns, livingRowOf, rowOf, standing } from './row.ts'
+import { livingRowOf, rowOf, standing } from './row.ts'
 import type { CardRow } from './row.ts'
 
 /** One row of the ledger. */
@@ -67,7 +67,7 @@ export class Ledger {
       }
       const after = await tx.get<CardRow>(
         sql`UPDATE cards SET spent_cents = CASE WHEN ${spentAt(now)} + ${change} < 0 THEN 0 ELSE ${spentAt(now)} + ${change} END,
-          ${rollOver(now)}, updated_at = ${iso(now)} WHERE id = ${cardId} RETURNING ${columns}`,
+          ${rollOver(now)}, updated_at = ${iso(now)} WHERE id = ${cardId} RETURNING *`,
       )
       const { type, amount_cents, reveal_id = null, description = null } = wish
       return transactionShown(await this.record(tx, caller, after!, now, { type, amount_cents, reveal_id, description }))

@@ -10,7 +10,7 @@ import type { Ledger, TransactionRow } from './ledger.ts'
 import type { Revealed, RevealReason, RevealWish } from './model.ts'
 import { cardRevealed } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { columns, rowOf, shown } from './row.ts'
+import { rowOf, shown } from './row.ts'
 import type { CardRow } from './row.ts'
 
 interface Parts {
@@ -106,7 +106,7 @@ export class Reveals {
 
   async #open(tx: Transaction, id: string): Promise<Open | undefined> {
     const row = await tx.get<CardRow & { encrypted_data: Uint8Array }>(
-      sql`SELECT ${columns}, encrypted_data FROM cards WHERE id = ${id} AND status = 'active'`,
+      sql`SELECT cards.*, encrypted_data FROM cards JOIN card_secrets ON card_seq = seq WHERE id = ${id} AND status = 'active'`,
     )
     return row && { ...row, encrypted_data: Buffer.from(row.encrypted_data).toString('base64') }
   }

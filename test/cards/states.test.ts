@@ -115,8 +115,12 @@ test('with its identity every card is cancelled, at once, and gone for every cal
   }
   expect((await box.call('POST', `${paths[0]!}/reveal`, {}, { headers })).status).toBe(404)
   expect((await box.call('GET', kept)).body['status']).toBe('active')
-  const rows = inside(box, 'SELECT status, encrypted_data FROM cards ORDER BY seq')
-  expect(rows.slice(0, 3)).toEqual(Array.from({ length: 3 }, () => ({ status: 'cancelled', encrypted_data: null })))
+  const rows = inside<{ status: string; encrypted_data: Uint8Array }>(
+    box,
+    'SELECT status, encrypted_data FROM cards JOIN card_secrets ON card_seq = seq ORDER BY seq',
+  )
+  expect(rows.map(({ status }) => status)).toEqual(['cancelled', 'cancelled', 'cancelled', 'active'])
+  expect(rows.map(({ encrypted_data }) => encrypted_data.every((octet) => octet === 0))).toEqual([true, true, true, false])
   const told = inside<{ type: string }>(
     box,
     `SELECT type FROM events WHERE type IN ('card.cancelled', 'identity.deleted') ORDER BY seq`,
