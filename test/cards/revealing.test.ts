@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openAppliance } from '../support/appliance.ts'
 import { blob } from '../support/card.ts'
@@ -180,5 +182,35 @@ describe('repeating a reveal with its Idempotency-Key', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true')
     expect(again.body.error.code).toBe('budget_exceeded')
     expect((await box.call('GET', path)).body['spent_cents']).toBe(0)
+  })
+
+  test('that was cut off after it was on disk is answered all the same', async () => {
+    const world = await settled()
+    const { box } = world
+    const path = await stored(world, { budget_cents: 1000 })
+    const ask = (key: string, amount_cents: number) =>
+      box.call('POST', `${path}/reveal`, { amount_cents }, { headers: { 'Idempotency-Key': key } })
+    const first = await ask('cut off', 600)
+    const refused = await ask('refused', 600)
+    // as a kill between the commit and the answer leaves it
+    const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+    database.exec(`UPDATE idempotency_keys SET status = 1, run_id = 'another', body = NULL, sealed = 0`)
+    database.close()
+    const again = await ask('cut off', 600)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(again.body).toEqual(first.body)
+    expect((await ask('refused', 600)).body.error).toMatchObject({ code: 'budget_exceeded', message: refused.body.error.message })
+    expect((await box.call('GET', path)).body['spent_cents']).toBe(600)
+  })
+
+  test('leaves no copy of the answer behind', async () => {
+    const world = await settled()
+    const { box } = world
+    const path = await stored(world)
+    await box.call('POST', `${path}/reveal`, {}, { headers: { 'Idempotency-Key': 'once' } })
+    const { body: list } = await box.call('GET', `${path}/transactions`)
+    const kept = inside<{ body: string; memo: string }>(box, 'SELECT body, memo FROM idempotency_keys')
+    // nothing, sealed: a nonce and a tag
+    expect(kept.map(({ body, memo }) => [Buffer.from(body, 'base64').length, memo])).toEqual([[28, list.data[0].id]])
   })
 })

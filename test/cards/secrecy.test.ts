@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { appliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { blob, card } from '../support/card.ts'
 import { connect } from '../support/live.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
-import { appliance } from '../support/appliance.ts'
 import { cardsOf, inside, stored } from './settled.ts'
 
 test('the encrypted data is in its row and in reveals, and nowhere else', async () => {
@@ -120,12 +120,12 @@ function rowsThatHold(box: Appliance, secret: string): string[] {
   const tables = inside<{ name: string }>(box, `SELECT name FROM sqlite_schema WHERE type = 'table'`)
   return tables.flatMap(({ name }) =>
     inside<Record<string, unknown>>(box, `SELECT * FROM "${name}"`)
-      .filter((row) => Object.values(row).some((value) => value !== null && holds(octets(value), secret)))
+      .filter((row) => Object.values(row).some((value) => value !== null && holds(octetsOf(value), secret)))
       .map(() => name),
   )
 }
 
-function octets(value: unknown): Buffer {
+function octetsOf(value: unknown): Buffer {
   return value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(String(value))
 }
 
