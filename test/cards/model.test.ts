@@ -158,6 +158,6 @@ test('a card does what a small model of it does, whatever is asked in whatever o
         expect(body['remaining_cents']).toBe(model.budget - model.spent)
       }
     }),
-    { numRuns: Number(process.env['PILLARBOX_TEST_RUNS'] ?? 60), seed: 20_261_120 },
+    { numRuns: Number(process.env['PILLARBOX_TEST_RUNS'] ?? 150), seed: 20_261_120 },
   )
 })
