@@ -1,5 +1,6 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
@@ -91,6 +92,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       mail,
       sending,
       totpPart({ ...common, identities, admitted }),
+      cardsPart({ ...common, identities }),
       timelinePart(timeline, waiting),
       webhooks,
       realtime,

@@ -31,6 +31,11 @@ describe('a call with an Idempotency-Key', async () => {
       expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true'])
       expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
 
+      if (spelling.method === 'GET') {
+        const other = await asking.ask(spelling, path, { ...repeated, query: { ...question.query, purpose: 'another' } })
+        expect(other.json.error).toMatchObject({ status: 409, code: 'idempotency_key_reused', param: 'Idempotency-Key' })
+        return
+      }
       const [field] = Object.keys(question.body ?? { grace_seconds: 1 })
       const other = await asking.ask(spelling, path, {
         ...repeated,

@@ -7,7 +7,8 @@ import { newId } from '../../src/core/ids.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import type { Scope } from '../../src/core/scopes.ts'
 import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import type { Answer, Appliance } from '../support/appliance.ts'
+import { card } from '../support/card.ts'
 import { addedDomain } from '../support/verified-domain.ts'
 
 /** What one account has: one object of every kind that a path can name. */
@@ -59,7 +60,8 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     const dead = wish.revoked_at !== undefined || wish.expires_at !== undefined
     // the box sees what others write with its own next commit at the latest
     const known = async (): Promise<boolean> => (await box.call('GET', '/v1/identities', undefined, { key })).status !== 401
-    for (let tries = 0; !dead && tries < 100 && !(await known()); tries += 1) await sleep(20)
+    if (dead) return key
+    for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
     return key
   }
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
@@ -102,6 +104,11 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
   const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
   const { body: totp } = await box.call('POST', `/v1/identities/${identity.id}/totp`, password, as)
+  const store = (label: string): Promise<Answer<{ id: string }>> =>
+    box.call<{ id: string }>('POST', `/v1/identities/${identity.id}/cards`, card({ label, budget_cents: 1_000_000_000 }), as)
+  const { body: active } = await store('active')
+  const { body: frozen } = await store('frozen')
+  await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -122,6 +129,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
       'suppressions/:id': suppression.id,
       ...(domain ? { 'domains/:id': domain.id } : {}),
       ':totp_id': totp.id,
+      'cards/:id': active.id,
+      'cards/:id/unfreeze': frozen.id,
     },
   }
 }

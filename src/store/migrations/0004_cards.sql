@@ -1,5 +1,4 @@
--- Cards. `encrypted_data` is what only the client can read; cancelling makes it NULL. `resets_at` is the end of the period in which
--- `spent_cents` was written (NULL: never resets); `round` counts how often it went back to 0.
+-- `resets_at` is the end of the period in which `spent_cents` was written (NULL: never resets); `round` counts how often it went back to 0.
 CREATE TABLE cards (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -18,10 +17,16 @@ CREATE TABLE cards (
   round INTEGER NOT NULL DEFAULT 0,
   resets_at TEXT,
   created_at TEXT NOT NULL,
-  updated_at TEXT NOT NULL,
-  encrypted_data BLOB
+  updated_at TEXT NOT NULL
 );
 CREATE INDEX cards_by_identity ON cards (identity_id, seq);
+
+-- What only the client can read of a card. A row never changes its size or place, so that no copy of it is left behind in the file;
+-- cancelling writes zeros over it.
+CREATE TABLE card_secrets (
+  card_seq INTEGER PRIMARY KEY,
+  encrypted_data BLOB NOT NULL
+);
 
 -- All that was revealed, refused and spent. `spent_cents` and `round` are those of the card after it.
 CREATE TABLE card_transactions (
