@@ -13,7 +13,7 @@ const source = fileURLToPath(new URL('../../src/', import.meta.url))
 const open: Record<string, string> = {
   'blobs.sha256': 'a hash',
   'blobs.bytes': 'mail and bodies, as they are',
-  'cards.encrypted_data': 'encrypted by the client, under a key that the box never has',
+  'card_secrets.encrypted_data': 'encrypted by the client, under a key that the box never has',
 }
 
 test('every column of octets is sealed and said to be, or is known to be open', async () => {
