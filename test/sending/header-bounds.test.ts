@@ -4,8 +4,6 @@ import { loggedIn, office, sourceOf, submit } from '../support/submission.ts'
 
 test('the further fields of a message are few and short enough to be a header', async () => {
   const world = await pair()
-  const fields = (count: number, value: string) =>
-    Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, value]))
   for (const headers of [fields(101, 'x'), fields(100, 'long '.repeat(150)), fields(7, 'é'.repeat(5000))]) {
     const { status, body } = await send(world, { to: world.bob.email, headers })
     expect([status, body.error]).toMatchObject([400, { param: 'headers', code: 'headers_too_large' }])
@@ -29,3 +27,7 @@ test('nobody hears of a blind copy of a message that is sent on', async () => {
   expect(octets).toMatch(/^Resent-To: kim/m)
   expect(octets).not.toMatch(/secret|resent-bcc/i)
 })
+
+function fields(count: number, value: string): Record<string, string> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, value]))
+}

@@ -18,10 +18,10 @@ test('Received in the body, or in the name of another field, is no hop', () => {
 test('one that is handed in is told so, and nothing of it is kept', async () => {
   const here = await office()
   const client = await loggedIn(here)
-  const raw = (hops: number) => through(hops, { From: 'ada@pillarbox.test' })
-  expect(await submit(client, { raw: raw(26), to: ['ada@pillarbox.test'] })).toMatch(/^554 5\.4\.6 .*passed 26 servers/)
+  const [far, near] = [26, 25].map((hops) => through(hops, { From: 'ada@pillarbox.test' }))
+  expect(await submit(client, { raw: far!, to: ['ada@pillarbox.test'] })).toMatch(/^554 5\.4\.6 .*passed 26 servers/)
   expect(await outbound(here)).toEqual([])
-  expect(await submit(client, { raw: raw(25), to: ['ada@pillarbox.test'] })).toMatch(/^250 /)
+  expect(await submit(client, { raw: near!, to: ['ada@pillarbox.test'] })).toMatch(/^250 /)
 })
 
 function through(hops: number, fields: Record<string, string> = {}): Buffer {
