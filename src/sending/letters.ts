@@ -1,4 +1,4 @@
-import { Fault, invalid } from '../core/fault.ts'
+import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
@@ -54,6 +54,7 @@ export class Letters {
     const original = await this.#original(caller, identityId, emailId)
     const { to, cc } = answered(original, owner, wish.reply_all ?? false)
     const addressees = addresseesOf({ to, cc: [...cc, ...[wish.cc ?? []].flat()], bcc: wish.bcc })
+    if (addressees.length === 0) throw nobody()
     return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
@@ -132,6 +133,12 @@ export class Letters {
       throw error
     }
   }
+}
+
+/** One's own message that went to blind copies alone names nobody. */
+function nobody(): Fault {
+  const hint = 'The message names nobody that an answer could go to; give cc or bcc, or send a new one with in_reply_to.'
+  return conflict(hint, { code: 'no_reply_address' })
 }
 
 /** What a message refers to is said once. */

@@ -26,6 +26,10 @@ import type { Suppressions } from './suppressions.ts'
 export interface OutboxSettings {
   mode: 'direct' | 'relay' | 'none'
   relays: readonly { domains: readonly string[] }[]
+  /** Octets of mail that one identity may keep, and the operator ten times as many; 0 is no limit. */
+  quota: number
+  /** The operator's own address. */
+  operator: string
 }
 
 interface Parts {
@@ -155,6 +159,7 @@ export class Outbox {
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
+      requireRoom(row, raw.length, this.#settings)
       const addresses = addressees.map(({ address }) => address.address)
       await limits.count(tx, this.load(owner, addresses, send_at === null ? clock.now() : Date.parse(send_at)))
       const { automated, references, in_reply_to } = examined.parsed
@@ -213,6 +218,13 @@ function envelopeOf(owner: IdentityRow): Envelope {
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
   if (status === 'active') return
   throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
+}
+
+function requireRoom({ email, stored_bytes }: IdentityRow, size: number, { quota, operator }: OutboxSettings): void {
+  const most = email === operator ? 10 * quota : quota
+  if (quota === 0 || stored_bytes + size <= most) return
+  const why = `keeps ${stored_bytes} octets of mail, and this message would overrun ${most} (mail.quota)`
+  throw conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }
 
 /** Each address of the envelope once, in the field of the header that names it. */

@@ -11,6 +11,7 @@ import type { Envelope } from '../mail/model.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
+import { requireFewHops } from './hops.ts'
 import type { Outbox } from './outbox.ts'
 import { recipientAddress } from './recipients.ts'
 import type { Suppressions } from './suppressions.ts'
@@ -87,6 +88,7 @@ export class Submitter implements Mailroom {
     const { address, reason } = authorOf(raw)
     if (address === null) throw unreadable(reason)
     if (!(await this.#isOwn(address))) throw this.#notAllowed(`From: ${address}`)
+    requireFewHops(raw, 'raw')
     const email = await outbox.acceptRaw({
       owner,
       raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
@@ -131,11 +133,12 @@ export class Submitter implements Mailroom {
   }
 }
 
-/** An address as the box keeps its own: in lower case, the domain as the DNS writes it. */
+/** An address as the box keeps its own: ASCII in lower case, the domain as the DNS writes it. Other letters are no spelling of ASCII ones. */
 export function canonical(address: string): string {
   const at = address.lastIndexOf('@')
   const domain = address.slice(at + 1)
-  return `${address.slice(0, Math.max(0, at))}@${domainToASCII(domain) || domain}`.toLowerCase()
+  const whole = `${address.slice(0, Math.max(0, at))}@${domainToASCII(domain) || domain}`
+  return whole.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 /** Why this key may not send as this identity now; null when it may. */

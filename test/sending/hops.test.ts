@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { requireFewHops } from '../../src/sending/hops.ts'
 import { message } from '../support/appliance.ts'
+import { loggedIn, office, outbound, submit } from '../support/submission.ts'
 
 test('a message that passed more than 25 servers is not sent on', () => {
   expect(() => requireFewHops(through(25), 'id')).not.toThrow()
@@ -14,7 +15,16 @@ test('Received in the body, or in the name of another field, is no hop', () => {
   expect(() => requireFewHops(Buffer.from(raw), 'id')).not.toThrow()
 })
 
-function through(hops: number): Buffer {
+test('one that is handed in is told so, and nothing of it is kept', async () => {
+  const here = await office()
+  const client = await loggedIn(here)
+  const [far, near] = [26, 25].map((hops) => through(hops, { From: 'ada@pillarbox.test' }))
+  expect(await submit(client, { raw: far!, to: ['ada@pillarbox.test'] })).toMatch(/^554 5\.4\.6 .*passed 26 servers/)
+  expect(await outbound(here)).toEqual([])
+  expect(await submit(client, { raw: near!, to: ['ada@pillarbox.test'] })).toMatch(/^250 /)
+})
+
+function through(hops: number, fields: Record<string, string> = {}): Buffer {
   const received = 'Received: from a.test\r\n\tby b.test; Fri, 20 Nov 2026 10:00:00 +0000\r\n'
-  return Buffer.from(`${received.repeat(hops)}${message({}, 'Received: x\nHello\n')}`)
+  return Buffer.from(`${received.repeat(hops)}${message(fields, 'Received: x\nHello\n')}`)
 }
