@@ -118,6 +118,10 @@ export class Session {
     if (international && !can.includes('SMTPUTF8')) {
       throw never(`${this.hostname} takes no addresses beyond ASCII (SMTPUTF8, RFC 6531)`, '5.6.7')
     }
+    // RFC 6152 3: such octets never go where they were not offered, and what is signed is not converted
+    if (!isAscii(octets) && !can.includes('8BITMIME')) {
+      throw never(`${this.hostname} takes no octets beyond ASCII (8BITMIME, RFC 6152)`, '5.6.3')
+    }
     const envelope = {
       from,
       to: [to],

@@ -105,3 +105,13 @@ test('domains beyond ASCII are asked for and written in A-labels', async () => {
     ['bob@xn--bcher-kva.test', expect.not.stringContaining('SMTPUTF8')],
   ])
 })
+
+test('octets beyond ASCII go only to a server that takes them', async () => {
+  const { sink, send, until } = await far(['SIZE'])
+  expect(await until(await send('bob@far.test', { text: 'Grüße\n' }), 'bounced')).toMatchObject({
+    enhanced_code: '5.6.3',
+    response: expect.stringContaining('8BITMIME'),
+  })
+  await until(await send('bob@far.test'), 'delivered')
+  expect(sink.messages).toHaveLength(1)
+})

@@ -63,7 +63,7 @@ test('from one call to the bounce that comes back: statuses, events, webhooks an
 
   // what arrived is what the box shows, signed by both keys, and tells of nobody it should not
   const raw = await source(box, ada, id)
-  expect(sink.messages.map(({ to }) => to[0]).toSorted()).toEqual(['eve@far.test', 'sam@far.test'])
+  expect(sink.messages.flatMap(({ to }) => to).toSorted()).toEqual(['eve@far.test', 'sam@far.test'])
   for (const { octets } of sink.messages) expect(sha(octets)).toBe(sha(raw))
   expect(await verdicts(box, sink.messages[0]!.octets)).toEqual(['pass rsa-sha256', 'pass ed25519-sha256'])
   const head = raw.toString('latin1', 0, raw.indexOf('\r\n\r\n'))
@@ -108,7 +108,7 @@ test('from one call to the bounce that comes back: statuses, events, webhooks an
     ['email.bounced sam@far.test'],
   ])
   const heard = await hook.until(5, ({ body }) => body.data['id'] === id)
-  expect(heard.map(({ body }) => body.id).toSorted()).toEqual(events.map((event) => event.id).toSorted())
+  expect(new Set(heard.map(({ body }) => body.id)).size).toBe(events.length)
   for (const { body } of heard) expect(body).toEqual(events.find((event) => event.id === body.id))
 })
 
