@@ -61,19 +61,27 @@ export class Handover {
 
   async #open({ target, manner }: Destination, copy: Omit<Copy, 'octets'>, signal: AbortSignal): Promise<Session> {
     let failure: Undelivered | undefined
-    for await (const opened of this.#exchangers.servers(target, signal)) {
-      try {
-        if (copy.require_tls && !isVouchedFor(target, opened)) {
-          opened.socket.destroy()
-          throw never(`neither a policy nor the DNS vouches for ${opened.hostname} (RFC 8689)`, '5.7.30')
+    // one server that may take it later outweighs those that never will
+    const note = (said: Undelivered): void => {
+      if (!failure || (failure.permanent && !said.permanent)) failure = said
+    }
+    try {
+      for await (const opened of this.#exchangers.servers(target, signal)) {
+        try {
+          if (copy.require_tls && !isVouchedFor(target, opened)) {
+            opened.socket.destroy()
+            throw never(`neither a policy nor the DNS vouches for ${opened.hostname} (RFC 8689)`, '5.7.30')
+          }
+          return await this.#remembered(target, await this.#greet(opened, manner, signal))
+        } catch (error) {
+          if (!(error instanceof Undelivered)) throw error
+          const said = error.step === 'tls' && copy.require_tls ? never(error.message, '5.7.30') : error
+          note(said.at(opened.hostname, null))
         }
-        return await this.#remembered(target, await this.#greet(opened, manner, signal))
-      } catch (error) {
-        if (!(error instanceof Undelivered)) throw error
-        const said = error.step === 'tls' && copy.require_tls ? never(error.message, '5.7.30') : error
-        // one server that may take it later outweighs those that never will
-        if (!failure || (failure.permanent && !said.permanent)) failure = said.at(opened.hostname, null)
       }
+    } catch (error) {
+      if (!(error instanceof Undelivered)) throw error
+      note(error)
     }
     throw failure!
   }
