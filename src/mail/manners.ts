@@ -35,6 +35,7 @@ function ofFault(fault: Fault): Refusal {
   if (fault.code === 'mailbox_full') return new Refusal(452, '4.2.2', fault.message)
   if (fault.code === 'too_many_hops') return new Refusal(554, '5.4.6', fault.message)
   if (fault.code === 'message_too_large') return new Refusal(552, '5.3.4', fault.message)
+  if (fault.code === 'too_many_hops') return new Refusal(554, '5.4.6', fault.message)
   if (fault.type !== 'invalid_request') return new Refusal(550, '5.7.1', fault.message)
   if (fault.code === 'recipient_suppressed' || fault.code === 'outbound_off') return new Refusal(550, '5.7.1', fault.message)
   return ['to', 'cc', 'bcc'].includes(fault.param ?? '')

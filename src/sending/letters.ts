@@ -6,6 +6,7 @@ import type { Examiner } from '../mail/examiner.ts'
 import type { Email } from '../mail/model.ts'
 import type { Enclosure } from './compose.ts'
 import type { Drafts } from './drafts.ts'
+import { requireFewHops } from './hops.ts'
 import type { NewEmail, NewForward, NewReply } from './model.ts'
 import { largestMessage } from './model.ts'
 import type { Outbox } from './outbox.ts'
@@ -73,6 +74,7 @@ export class Letters {
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(wish)
+    requireFewHops(await this.#parts.emails.octets(original.row.raw_id), 'email_id')
     return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
@@ -88,9 +90,10 @@ export class Letters {
     })
   }
 
-  /** A message whole, as an enclosure. */
+  /** A message whole, as an enclosure. Throws Fault for one that goes in a circle. */
   async enclosed({ email, row }: Original): Promise<Enclosure> {
     const raw = await this.#parts.emails.octets(row.raw_id)
+    requireFewHops(raw, 'email_id')
     // of what came, the trace is ours; of what is ours, it is a part of the message
     const content = email.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
     const name = email.subject

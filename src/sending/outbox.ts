@@ -12,6 +12,7 @@ import type { Database, Transaction } from '../store/database.ts'
 import { compose } from './compose.ts'
 import type { Draft } from './compose.ts'
 import type { Limits, Load } from './limits.ts'
+import { requireFewHops } from './hops.ts'
 import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
 import { emailQueued, largestMessage, mostRecipients } from './model.ts'
@@ -108,6 +109,7 @@ export class Outbox {
   async acceptRaw({ owner, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
     const addresses = recipients.map((one) => recipientAddress(one, 'to'))
     const { clock, examiner } = this.#parts
+    requireFewHops(raw, 'raw')
     const octets = readyOctets(raw, { now: clock.now(), domain: domainOf(owner.email) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
     if (addresses.length > mostRecipients) throw invalid('to', `A message can go to ${mostRecipients} recipients.`)

@@ -16,7 +16,7 @@ export function readyOctets(raw: Buffer, { now, domain }: { now: number; domain:
   const header = (end < 0 ? octets : octets.subarray(0, end + 2)).toString('latin1')
   const fields = header.split(/(?<=\r\n)(?![ \t])/)
   const kept = fields.filter((field) => !/^(?:bcc|resent-bcc|return-path)[ \t]*:/i.test(field))
-  const has = (name: string): boolean => kept.some((field) => field.toLowerCase().startsWith(`${name}:`))
+  const has = (name: string): boolean => kept.some((field) => field.slice(0, field.indexOf(':')).trimEnd().toLowerCase() === name)
   if (!has('date')) kept.unshift(`Date: ${headerDate(now)}\r\n`)
   if (!has('message-id')) kept.unshift(`Message-ID: ${freshMessageId(domain)}\r\n`)
   return Buffer.concat([Buffer.from(kept.join(''), 'latin1'), octets.subarray(header.length)])

@@ -11,7 +11,6 @@ import type { Envelope } from '../mail/model.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
-import { requireFewHops } from './hops.ts'
 import type { Outbox } from './outbox.ts'
 import { recipientAddress } from './recipients.ts'
 import type { Suppressions } from './suppressions.ts'
@@ -88,7 +87,6 @@ export class Submitter implements Mailroom {
     const { address, reason } = authorOf(raw)
     if (address === null) throw unreadable(reason)
     if (!(await this.#isOwn(address))) throw this.#notAllowed(`From: ${address}`)
-    requireFewHops(raw, 'raw')
     const email = await outbox.acceptRaw({
       owner,
       raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
