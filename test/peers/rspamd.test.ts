@@ -18,10 +18,8 @@ const rspamd = peer('rspamd')
 const possible = [rspamd, peer('setpriv', 'apt-get install util-linux')].every((program) => program !== undefined)
 
 /** Modules that would ask others over the network, or remember. */
-const silenced = [
-  ...['asn', 'bimi', 'clickhouse', 'dcc', 'elastic', 'fuzzy_check', 'greylist', 'mx_check', 'neural', 'phishing', 'ratelimit'],
-  ...['rbl', 'reputation', 'rspamd_update', 'surbl', 'url_redirector'],
-]
+const silenced =
+  'asn bimi clickhouse dcc elastic fuzzy_check greylist mx_check neural phishing ratelimit rbl reputation rspamd_update surbl url_redirector'
 
 /** Where our mail is said to come from; nothing is sent there. */
 const address = '8.8.8.8'
@@ -39,18 +37,17 @@ describe.runIf(possible)('rspamd with its local rules', { timeout: 120_000 }, ()
     const text = 'Hello Bob,\n\nthe figures of October are ready. Shall I send them to you as a table?\n\nKind regards\nAda\n'
     const plain = await landed(box, sink, ada, { subject: 'The figures of October', body: text })
     const verdict = await check(plain)
-    expect(verdict.score, listed(verdict)).toBeLessThan(1)
-    for (const symbol of ['R_SPF_ALLOW', 'R_DKIM_ALLOW', 'DMARC_POLICY_ALLOW'])
-      expect(Object.keys(verdict.symbols), listed(verdict)).toContain(symbol)
+    expect([listed(verdict), verdict.score < 1]).toEqual([listed(verdict), true])
+    for (const symbol of ['R_SPF_ALLOW', 'R_DKIM_ALLOW', 'DMARC_POLICY_ALLOW']) expect(listed(verdict)).toContain(` ${symbol} `)
 
     const both = { subject: 'The figures of October', body: text, body_html: `<p>${text.replaceAll('\n\n', '</p>\n<p>')}</p>` }
     const html = await check(await landed(box, sink, ada, both))
-    expect(html.score, listed(html)).toBeLessThan(1)
+    expect([listed(html), html.score < 1]).toEqual([listed(html), true])
 
     // the scale measures: the same message with one word changed on its way
     const changed = await check({ ...plain, raw: plain.raw.replace('October are', 'September are') })
-    expect(Object.keys(changed.symbols), listed(changed)).toContain('R_DKIM_REJECT')
-    expect(changed.score, listed(changed)).toBeGreaterThan(verdict.score)
+    expect(listed(changed)).toContain(' R_DKIM_REJECT ')
+    expect(changed.score).toBeGreaterThan(verdict.score)
   })
 })
 
@@ -88,7 +85,7 @@ async function scanner(box: Appliance, hostname: string): Promise<(mail: Landed)
     'logging.inc': 'type = "console"; level = "notice";\n',
     'worker-normal.inc': `bind_socket = "127.0.0.1:${port}"; count = 1;\n`,
     ...Object.fromEntries(['controller', 'proxy', 'fuzzy'].map((name) => [`worker-${name}.inc`, 'enabled = false;\n'])),
-    ...Object.fromEntries(silenced.map((name) => [`${name}.conf`, 'enabled = false;\n'])),
+    ...Object.fromEntries(silenced.split(' ').map((name) => [`${name}.conf`, 'enabled = false;\n'])),
   }
   for (const name of ['local.d', 'db', 'run', 'log']) mkdirSync(join(directory, name))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, 'local.d', name), text)
