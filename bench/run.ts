@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import type { Bench } from './finding.ts'
 import { attachment } from './goals/attachment.ts'
 import { calls } from './goals/calls.ts'
+import { waiting } from './goals/deferred.ts'
 import { dispatch } from './goals/dispatch.ts'
 import { fanOut } from './goals/fan-out.ts'
 import { footprint } from './goals/footprint.ts'
@@ -19,7 +20,21 @@ import { describeMachine, waitForQuiet } from './machine.ts'
 import { tell, write, writePage } from './report.ts'
 import type { Result } from './report.ts'
 
-const benches: Bench[] = [plain, real, attachment, slowDisk, calls, live, prompt, fanOut, dispatch, outbound, million, footprint]
+const benches: Bench[] = [
+  plain,
+  real,
+  attachment,
+  slowDisk,
+  calls,
+  live,
+  prompt,
+  fanOut,
+  dispatch,
+  outbound,
+  waiting,
+  million,
+  footprint,
+]
 
 const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,

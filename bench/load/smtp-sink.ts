@@ -36,7 +36,9 @@ export async function startSmtpSink(): Promise<SmtpSink> {
       return taken
     },
     async until(count) {
-      for (let last = taken, since = performance.now(); taken < count;) {
+      let [last, since] = [taken, performance.now()]
+      const isThere = (): boolean => taken >= count
+      while (!isThere()) {
         await Promise.race([once(child.stdout, 'data'), pause(1000)])
         if (taken > last) [last, since] = [taken, performance.now()]
         else if (performance.now() - since > patience) throw new Error(`smtp-sink has ${taken} of ${count} messages`)
