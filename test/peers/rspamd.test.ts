@@ -29,7 +29,7 @@ interface Verdict {
   symbols: Record<string, { score: number; options?: string[] }>
 }
 
-describe.runIf(possible)('rspamd with its local rules', { timeout: 120_000 }, () => {
+describe.runIf(possible)('rspamd with its local rules', { timeout: 180_000 }, () => {
   test('finds our plain message harmless, signed by us and sent from where we may; and another that is not so', async () => {
     const sink = await MailSink.start()
     const { box, hostname, ada } = await sendingFrom(sink)
@@ -112,7 +112,7 @@ async function scanner(box: Appliance, hostname: string): Promise<(mail: Landed)
     ));
     wait++
   ) {
-    if (child.exitCode !== null || wait > 300) throw new Error(`rspamd did not start:\n${said}`)
+    if (child.exitCode !== null || wait > 900) throw new Error(`rspamd did not start:\n${said}`)
     await sleep(100)
   }
   return async ({ raw, from, to }) => {
