@@ -76,15 +76,18 @@ export class Queue {
     })
     metrics.gauge(
       'pillarbox_deliveries',
-      'Deliveries that wait in the queue, and attempts under way',
+      'Deliveries that wait in the queue, and attempts under way, by kind: email, webhook, …',
       async (gauge) => {
-        const row = await needs.database.get<{ n: number }>(
-          sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'waiting'`,
+        const rows = await needs.database.all<{ kind: string; n: number }>(
+          sql`SELECT kind, count(*) AS n FROM deliveries_queue WHERE state = 'waiting' GROUP BY kind`,
         )
-        gauge.labels('waiting').set(row!.n)
-        gauge.labels('under_way').set(this.#flights.size)
+        const waiting = new Map(rows.map(({ kind, n }) => [kind, n]))
+        for (const kind of this.#couriers.keys()) {
+          gauge.labels(kind, 'waiting').set(waiting.get(kind) ?? 0)
+          gauge.labels(kind, 'under_way').set(this.#flights.sizeOf(kind))
+        }
       },
-      ['state'],
+      ['kind', 'state'],
     )
   }
 

@@ -126,7 +126,7 @@ export class MailCourier implements Courier<EmailLoad> {
     if (!parcel) throw refused('the message was deleted')
     await this.#check(parcel, attempt)
     const { email, recipient } = parcel
-    const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address))
+    const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), leaves(email))
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
     if (domains.receives(domainOf(to))) return this.#within(parcel, { from, to }, await this.#octets(parcel))
     this.#requireSending(domainOf(email.from_address))
@@ -258,6 +258,12 @@ function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'tls
 /** By name: a capability sees another's classes as types only. */
 function isRefusal(error: unknown): error is Refusal {
   return error instanceof Error && error.name === 'Refusal'
+}
+
+/** When the message is to leave, in milliseconds since the Unix epoch. */
+function leaves({ detail, received_at }: Parcel['email']): number {
+  const { send_at } = JSON.parse(detail) as { send_at?: string }
+  return Date.parse(send_at ?? received_at)
 }
 
 /** The domain of an address as A-labels in lower case. */

@@ -6,7 +6,7 @@ import type { Domains } from '../domains/domains.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import type { Examination, Examiner } from '../mail/examiner.ts'
 import type { Email, Envelope } from '../mail/model.ts'
-import type { Outgoing } from '../mail/outgoing.ts'
+import type { Kept, Outgoing } from '../mail/outgoing.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { compose } from './compose.ts'
@@ -169,7 +169,7 @@ export class Outbox {
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
       const kept = await outgoing.keep(tx, { ...ready, recipients: addressees, examined, trace: signatures + head })
       await this.#enqueue(tx, ready, kept)
-      await outgoing.tell(tx, emailQueued, kept.email.id, {})
+      await kept.tell(emailQueued)
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
   }
@@ -185,8 +185,6 @@ export class Outbox {
     await enqueueCopies(tx, queue, kept.recipients, require_tls)
   }
 }
-
-type Kept = Awaited<ReturnType<Outgoing['keep']>>
 
 /** One delivery for each recipient, due at once. */
 export async function enqueueCopies(
