@@ -22,6 +22,7 @@ import {
 import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
 import { outbound, submission } from './config/sending.ts'
+import { sms } from './config/sms.ts'
 import { certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
 
@@ -145,6 +146,7 @@ const Settings = Group({
   mail: mail.prefault({}).meta({ description: 'What is done with mail' }),
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
+  sms: sms.prefault({}).meta({ description: 'Text messages' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
 })
@@ -165,6 +167,15 @@ export const Config = Settings.transform((settings, context) => {
       input: undefined,
     })
   }
+  const { provider } = settings.sms
+  if ((provider === 'twilio' || provider === 'android' || provider === 'http') && !settings.sms[provider]) {
+    context.issues.push({
+      code: 'custom',
+      path: ['sms', provider],
+      message: `is needed when sms.provider is ${provider}`,
+      input: undefined,
+    })
+  }
   return {
     ...settings,
     keys_dir,
@@ -178,7 +189,8 @@ export type Config = z.output<typeof Config>
 
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
 export function loadConfig(sources: Sources): Promise<Config> {
-  return load(Config, sources)
+  // whoever tries the box finds text messages that work; whoever set it up chooses who carries them
+  return load(Config, sources, (draft) => draft.fill(['sms', 'provider'], 'loopback'))
 }
 
 /** The settings that only a restart puts into effect. */

@@ -28,14 +28,15 @@ export interface Call {
 
 const mebibyte = 1024 * 1024
 const halfMinute = 30_000
+const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
 
 /** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema. Throws what goes wrong. */
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
-  const query = validate(route.query, readQuery(call.search), 'parameter')
+  const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
   const { bytes, value } = await call.read(route.limit ?? mebibyte)
   const body = validate(route.body, value, 'field')
-  const run = (): Promise<unknown> => handle(route, call, query, body)
+  const run = (): Promise<unknown> => handle(route, call, query, body, bytes)
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     const result = await inTime(run(), route, call.hand, log)
@@ -55,13 +56,14 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
   return await inTime(settle(outcome, route, run, log), route, call.hand, log)
 }
 
-async function handle(route: AnyRoute, call: Call, query: unknown, body: unknown): Promise<unknown> {
+async function handle(route: AnyRoute, call: Call, query: unknown, body: unknown, bytes: Buffer): Promise<unknown> {
   const { hand } = call
   return await route.handle({
     params: call.params,
     query: query as never,
     body: body as never,
     caller: call.caller,
+    raw: route.raw ? { bytes, headers: call.headers, search: call.search } : nothing,
     host: hostOf(call.headers.host),
     request_id: call.requestId,
     get signal() {
