@@ -6,7 +6,7 @@ import { Agent, buildConnector, request } from 'undici'
 import { Networks } from '../core/networks.ts'
 import { allow } from './allowance.ts'
 import { Exchange } from './exchange.ts'
-import type { OutsideAnswer } from './exchange.ts'
+import type { OutsideAnswer, RawAnswer } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
 
@@ -16,6 +16,8 @@ export interface OutsideSettings {
   /** Whether strangers may be reached over plain http. */
   allow_http: boolean
   resolve: Resolve
+  /** Octets of the largest body that `get` is to read. */
+  largest?: number
 }
 
 /** Opens a connection; tests put something that must not be called in its place. */
@@ -27,6 +29,14 @@ export class Unreachable extends Error {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'Unreachable'
   }
+}
+
+interface Wish {
+  method: 'GET' | 'POST'
+  headers: Record<string, string>
+  body: Uint8Array | null
+  deadline: number
+  signal: AbortSignal
 }
 
 /** Octets that an answer may have in all, what frames its body included; what is read of a body stays far below. */
@@ -88,9 +98,26 @@ export class Outside {
       signal,
     }: { headers: Record<string, string>; body: Uint8Array; deadline: number; signal: AbortSignal },
   ): Promise<OutsideAnswer> {
+    const { status, headers: heads, bytes } = await this.#ask(text, new Exchange(), { method: 'POST', headers, body, deadline, signal })
+    return { status, headers: heads, body: bytes.toString('utf8') }
+  }
+
+  /** Fetches at most `largest` octets; a redirect is an answer like any other. Throws Unreachable as `post` does. */
+  async get(
+    text: string,
+    wish: { headers: Record<string, string>; deadline: number; signal: AbortSignal },
+  ): Promise<RawAnswer> {
+    const { largest = 0 } = this.#settings
+    return this.#ask(text, new Exchange({ read: largest, kept: largest }), { method: 'GET', body: null, ...wish })
+  }
+
+  async #ask(
+    text: string,
+    exchange: Exchange,
+    { method, headers, body, deadline, signal }: Wish,
+  ): Promise<RawAnswer> {
     const url = this.#read(text)
     if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
-    const exchange = new Exchange()
     const late = (): void => exchange.cut(new Unreachable(`no whole answer within ${deadline / 1000} s`))
     const cut = (): void => exchange.cut(new Unreachable('it was aborted'))
     const timer = setTimeout(late, deadline)
@@ -98,7 +125,7 @@ export class Outside {
     try {
       const path = url.pathname + url.search
       if (signal.aborted) cut()
-      else this.#agent.dispatch({ origin: url.origin, path, method: 'POST', headers, body }, exchange)
+      else this.#agent.dispatch({ origin: url.origin, path, method, headers, body }, exchange)
       return await exchange.answer
     } catch (error) {
       throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
@@ -155,7 +182,7 @@ export class Outside {
       socket.destroy()
       throw error
     }
-    allow(socket, answerMost, () => new Unreachable('it answered too much'))
+    allow(socket, answerMost + (this.#settings.largest ?? 0), () => new Unreachable('it answered too much'))
     return socket
   }
 
@@ -186,7 +213,21 @@ export async function postInside(
   url: URL,
   { headers, body, signal, limit }: { headers: string[]; body: Uint8Array; signal: AbortSignal; limit: number },
 ): Promise<{ status: number; text: string }> {
-  const answer = await request(url, { method: 'POST', headers, body, signal })
+  return callInside(url, { method: 'POST', headers, body, signal, limit })
+}
+
+/** Codes of failures before the first octet was said. */
+const unsaid = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
+
+/** As `postInside`, in any method. Throws Unreachable when the server cannot have heard of it, anything else when it may have. */
+export async function callInside(
+  url: URL,
+  wish: { method: 'GET' | 'POST' | 'DELETE'; headers: string[]; body: Uint8Array | null; signal: AbortSignal; limit: number },
+): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
+  const { limit, ...asked } = wish
+  const answer = await request(url, asked).catch((error: unknown) => {
+    throw unsaid.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
+  })
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
@@ -194,7 +235,7 @@ export async function postInside(
     if (size > limit) throw new Error(`more than ${limit} octets were answered`)
     chunks.push(chunk)
   }
-  return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') }
+  return { status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString('utf8') }
 }
 
 function hostOf(url: URL): string {

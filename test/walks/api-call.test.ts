@@ -37,6 +37,7 @@ test('an identity can be made of nothing, and names are unique without regard to
   expect(reserved.body.error).toMatchObject({ type: 'conflict', param: 'email_username' })
   const taken = await box.call('POST', '/v1/identities', { email_username: 'buzz' })
   expect(taken.body.error).toMatchObject({ type: 'conflict', param: 'email_username' })
+  await box.restart()
   const phone = await box.call('POST', '/v1/identities', { provision_phone: true })
   expect(phone).toMatchObject({ status: 400, body: { error: { code: 'sms_not_configured', param: 'provision_phone' } } })
 })
