@@ -7,11 +7,13 @@ const Country = Text('a country code of two capital letters, such as US').regex(
 const PhoneNumber = Text('a phone number').regex(/^\+[1-9]\d{6,14}$/, { error: 'must be a number such as +4915112345678' })
 
 const twilio = Group({
-  account_sid: Text('an account SID').regex(/^AC[0-9a-f]{32}$/, { error: 'must be AC and 32 digits of hexadecimal' }).meta({
-    description: 'The account: AC and 32 digits of hexadecimal',
-    example: 'AC00000000000000000000000000000000',
-    restart: true,
-  }),
+  account_sid: Text('an account SID')
+    .regex(/^AC[0-9a-f]{32}$/, { error: 'must be AC and 32 digits of hexadecimal' })
+    .meta({
+      description: 'The account: AC and 32 digits of hexadecimal',
+      example: 'AC00000000000000000000000000000000',
+      restart: true,
+    }),
   auth_token: Text('the auth token')
     .min(16, { error: 'must be the primary auth token' })
     .meta({ description: 'Its primary auth token: a secondary one does not verify callbacks', secret: true, restart: true }),
@@ -59,12 +61,14 @@ const http = Group({
 
 /** Text messages. */
 export const sms = Group({
-  provider: Choice(['none', 'loopback', 'twilio', 'android', 'http']).prefault('none').meta({
-    description:
-      'Who carries text messages: twilio, an Android phone (android-sms-gateway), a bridge of your own (http), or loopback, which reaches ' +
-      'this box only and is what a box without a configuration file has',
-    restart: true,
-  }),
+  provider: Choice(['none', 'loopback', 'twilio', 'android', 'http'])
+    .prefault('none')
+    .meta({
+      description:
+        'Who carries text messages: twilio, an Android phone (android-sms-gateway), a bridge of your own (http), or loopback, which reaches ' +
+        'this box only and is what a box without a configuration file has',
+      restart: true,
+    }),
   country: Country.prefault('US').meta({ description: 'Where numbers are from, unless the call says so' }),
   allow_countries: List(Country, 'country codes')
     .prefault([])

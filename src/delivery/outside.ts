@@ -98,24 +98,21 @@ export class Outside {
       signal,
     }: { headers: Record<string, string>; body: Uint8Array; deadline: number; signal: AbortSignal },
   ): Promise<OutsideAnswer> {
-    const { status, headers: heads, bytes } = await this.#ask(text, new Exchange(), { method: 'POST', headers, body, deadline, signal })
+    const {
+      status,
+      headers: heads,
+      bytes,
+    } = await this.#ask(text, new Exchange(), { method: 'POST', headers, body, deadline, signal })
     return { status, headers: heads, body: bytes.toString('utf8') }
   }
 
   /** Fetches at most `largest` octets; a redirect is an answer like any other. Throws Unreachable as `post` does. */
-  async get(
-    text: string,
-    wish: { headers: Record<string, string>; deadline: number; signal: AbortSignal },
-  ): Promise<RawAnswer> {
+  async get(text: string, wish: { headers: Record<string, string>; deadline: number; signal: AbortSignal }): Promise<RawAnswer> {
     const { largest = 0 } = this.#settings
     return this.#ask(text, new Exchange({ read: largest, kept: largest }), { method: 'GET', body: null, ...wish })
   }
 
-  async #ask(
-    text: string,
-    exchange: Exchange,
-    { method, headers, body, deadline, signal }: Wish,
-  ): Promise<RawAnswer> {
+  async #ask(text: string, exchange: Exchange, { method, headers, body, deadline, signal }: Wish): Promise<RawAnswer> {
     const url = this.#read(text)
     if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
     const late = (): void => exchange.cut(new Unreachable(`no whole answer within ${deadline / 1000} s`))
@@ -217,7 +214,8 @@ export async function postInside(
 }
 
 /** Codes of failures before the first octet was said. */
-const unsaid = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
+const unsaid =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
 
 /** As `postInside`, in any method. Throws Unreachable when the server cannot have heard of it, anything else when it may have. */
 export async function callInside(

@@ -233,7 +233,8 @@ export class Identities {
   }
 
   async #requireAddress(address: string): Promise<void> {
-    if (await this.ownerOf(address)) throw conflict(`${address} is taken; an address is never given twice.`, { param: 'email_username' })
+    if (await this.ownerOf(address))
+      throw conflict(`${address} is taken; an address is never given twice.`, { param: 'email_username' })
   }
 
   async #requireFree(tx: Reader, accountId: string, name: string): Promise<void> {

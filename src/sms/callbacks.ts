@@ -89,7 +89,8 @@ async function hear(parts: Parts, name: ProviderName, kind: string, raw: RawRequ
   try {
     news = await provider.read(kind, raw)
   } catch (error) {
-    if (error instanceof Fault) log.warn({ provider: name, kind, request_id: requestId, reason: error.message }, 'a callback was refused')
+    if (error instanceof Fault)
+      log.warn({ provider: name, kind, request_id: requestId, reason: error.message }, 'a callback was refused')
     throw error
   }
   if (news === null) return false
@@ -116,7 +117,10 @@ function injection({ database, provider, inbound, numbers }: Parts): AnyRoute {
         throw new Fault('invalid_request', 'sms.provider is not loopback on this box.', { code: 'sms_not_configured' })
       }
       const id = newId('sms')
-      const media = (body.media ?? []).map(({ content_type, content }) => ({ content_type, bytes: Buffer.from(content, 'base64') }))
+      const media = (body.media ?? []).map(({ content_type, content }) => ({
+        content_type,
+        bytes: Buffer.from(content, 'base64'),
+      }))
       await inbound.receive('loopback', { provider_id: id, from: body.from, to: body.to, body: body.body, media })
       const row = await database.get<SmsRow>(
         sql`SELECT * FROM sms WHERE provider = 'loopback' AND provider_id = ${id} AND direction = 'inbound'`,

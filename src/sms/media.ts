@@ -96,7 +96,9 @@ export class MediaCourier implements Courier<MediaLoad> {
   }
 
   async deliver({ sms_id, position }: MediaLoad, _attempt: number, signal: AbortSignal): Promise<string> {
-    const row = await this.#database.get<MediaRow>(sql`SELECT * FROM sms_media WHERE sms_id = ${sms_id} AND position = ${position}`)
+    const row = await this.#database.get<MediaRow>(
+      sql`SELECT * FROM sms_media WHERE sms_id = ${sms_id} AND position = ${position}`,
+    )
     if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
     if (!this.#provider?.fetch) throw new Refused('the provider is not configured any more')
     try {

@@ -57,7 +57,10 @@ export class Messages {
     if (!isPossible(to)) throw invalid('to', `${to} is not a number that can exist: it has too few or too many digits.`)
     const { allow_countries } = rules()
     if (allow_countries.length > 0 && !isOf(to, allow_countries)) {
-      throw new Fault('forbidden', `Messages may go to ${allow_countries.join(', ')} only.`, { code: 'country_not_allowed', param: 'to' })
+      throw new Fault('forbidden', `Messages may go to ${allow_countries.join(', ')} only.`, {
+        code: 'country_not_allowed',
+        param: 'to',
+      })
     }
     return database.transaction(async (tx) => {
       const identity = await identities.row(caller, identityId, tx)
@@ -73,7 +76,13 @@ export class Messages {
         throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
       }
       await this.#count(tx, identityId)
-      const row = await this.#insert(tx, { account_id: identity.account_id, identity_id: identityId, from: number.number, to, body })
+      const row = await this.#insert(tx, {
+        account_id: identity.account_id,
+        identity_id: identityId,
+        from: number.number,
+        to,
+        body,
+      })
       return (await whole(tx, [row]))[0]!
     })
   }
@@ -128,7 +137,9 @@ export class Messages {
       await identities.row(caller, identityId, tx)
       const row = await findSms(tx, identityId, id)
       if (row.delivery_id !== null && row.status === 'queued') await queue.cancel(tx, row.delivery_id)
-      await tx.run(sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`)
+      await tx.run(
+        sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`,
+      )
       await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
       await tx.run(sql`DELETE FROM sms WHERE id = ${id}`)
       await events.redact(tx, id)
@@ -221,4 +232,3 @@ function conditions(filter: SmsFilter): Sql {
   if (filter.before !== undefined) list.push(sql`received_at < ${filter.before}`)
   return join(list, ' AND ')
 }
-

@@ -103,7 +103,10 @@ export class Numbers {
       if (error instanceof Fault) throw error
       log.error({ err: error, provider: provider.name, country, intent: id }, 'a number could not be had')
       const reason = error instanceof Error ? error.message : 'it failed'
-      throw new Fault('internal_error', `The SMS provider gave no number: ${reason}`, { code: 'sms_provider_error', cause: error })
+      throw new Fault('internal_error', `The SMS provider gave no number: ${reason}`, {
+        code: 'sms_provider_error',
+        cause: error,
+      })
     }
   }
 
@@ -150,10 +153,14 @@ export class Numbers {
       if (!known) log.warn({ number: held.number, name }, 'the provider holds a number under a name that this box does not know')
     }
     // an intent of an earlier life that bought nothing
-    const open = await database.all<NumberRow>(sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`)
+    const open = await database.all<NumberRow>(
+      sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`,
+    )
     for (const { id } of open) {
       if (this.#buying.has(id) || bought.has(id)) continue
-      await database.transaction((tx) => tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id} AND status = 'wanted'`))
+      await database.transaction((tx) =>
+        tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id} AND status = 'wanted'`),
+      )
     }
   }
 
@@ -260,5 +267,9 @@ function noNumber(): Fault {
 
 /** A country that numbers are not had of. */
 export function noSuchCountry(country: string, known?: readonly string[]): Fault {
-  return invalid('country', `There are no numbers of ${country}${known ? `; there are of ${known.join(', ')}` : ''}.`, 'no_numbers')
+  return invalid(
+    'country',
+    `There are no numbers of ${country}${known ? `; there are of ${known.join(', ')}` : ''}.`,
+    'no_numbers',
+  )
 }

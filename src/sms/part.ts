@@ -110,7 +110,10 @@ export class SmsPart implements Part {
     try {
       await this.numbers.reconcile()
     } catch (error) {
-      this.#needs.log.error({ err: error }, 'the numbers of the provider could not be compared with ours; tried again within the hour')
+      this.#needs.log.error(
+        { err: error },
+        'the numbers of the provider could not be compared with ours; tried again within the hour',
+      )
     }
   }
 

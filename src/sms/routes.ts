@@ -19,7 +19,8 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       scope: 'identities:write',
       tag,
       summary: 'Give an identity a phone number',
-      description: 'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
+      description:
+        'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
       body: PhoneWish,
       reply: Identity,
       timeout: 60_000,

@@ -104,7 +104,8 @@ export class Timeline {
       return one ? [{ ...one, type } as Message] : []
     })
     const has_more = merged.length > offset + limit
-    const last = (type: Head['type']): number => merged.slice(0, offset + limit).findLast((one) => one.type === type)?.seq ?? from[type]
+    const last = (type: Head['type']): number =>
+      merged.slice(0, offset + limit).findLast((one) => one.type === type)?.seq ?? from[type]
     const next = has_more ? together({ email: last('email'), sms: last('sms') }) : 0
     return { data, has_more, next_cursor: has_more ? this.#cursors.write(list, next) : null }
   }

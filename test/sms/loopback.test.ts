@@ -9,7 +9,9 @@ async function people(box: Appliance, ...names: string[]) {
 }
 
 async function settled(box: Appliance, identity: string, sms: string) {
-  await expect.poll(async () => (await box.call('GET', `/v1/identities/${identity}/sms/${sms}`)).body['status']).not.toBe('queued')
+  await expect
+    .poll(async () => (await box.call('GET', `/v1/identities/${identity}/sms/${sms}`)).body['status'])
+    .not.toBe('queued')
   return (await box.call('GET', `/v1/identities/${identity}/sms/${sms}`)).body
 }
 
@@ -18,7 +20,10 @@ test('a message goes from identity to identity, with its code, its events, and a
   const [ada, bob] = await people(box, 'Ada', 'Bob')
   expect(ada!['phone_number']).toMatch(/^\+1\d{3}55501\d\d$/)
   const waiting = box.call('GET', `/v1/identities/${bob!['id']}/wait?channel=sms&timeout=20`)
-  const sent = await box.call('POST', `/v1/identities/${ada!['id']}/sms`, { to: bob!['phone_number'], body: 'Your code is 493817' })
+  const sent = await box.call('POST', `/v1/identities/${ada!['id']}/sms`, {
+    to: bob!['phone_number'],
+    body: 'Your code is 493817',
+  })
   expect(sent.status).toBe(201)
   expect(sent.headers.get('location')).toBe(`/v1/identities/${ada!['id']}/sms/${sent.body['id']}`)
   expect(sent.body).toMatchObject({ status: 'queued', direction: 'outbound', read: true, segments: 1, provider: 'loopback' })
@@ -45,7 +50,9 @@ test('both spellings send; what cannot be sent is refused with what would be rig
   const { body: mute } = await box.call('POST', '/v1/identities', { name: 'Mute' })
   const send = async (body: unknown, id = ada!['id']) => (await box.call('POST', `/v1/identities/${id}/sms/send`, body)).body
   expect(await send({ to: bob!['phone_number'], body: 'hi' })).toMatchObject({ status: 'queued' })
-  expect(await send({ to: bob!['phone_number'], body: 'hi' }, mute.id)).toMatchObject({ error: { status: 409, code: 'no_phone_number' } })
+  expect(await send({ to: bob!['phone_number'], body: 'hi' }, mute.id)).toMatchObject({
+    error: { status: 409, code: 'no_phone_number' },
+  })
   for (const to of ['5550100', '+0123456789', '+1555', '+49', 'bob', '+1 415 555 0100', '+141555501001']) {
     expect(await send({ to, body: 'hi' })).toMatchObject({ error: { status: 400, param: 'to' } })
   }
@@ -57,7 +64,9 @@ test('both spellings send; what cannot be sent is refused with what would be rig
   const { body: lost } = await box.call('POST', `/v1/identities/${ada!['id']}/sms`, { to: '+15550100177', body: 'anybody?' })
   expect(await settled(box, ada!['id'], lost.id)).toMatchObject({ status: 'failed', error: { code: 'unknown_number' } })
   await box.call('PATCH', `/v1/identities/${ada!['id']}`, { status: 'suspended' })
-  expect(await send({ to: bob!['phone_number'], body: 'hi' })).toMatchObject({ error: { status: 409, code: 'identity_suspended' } })
+  expect(await send({ to: bob!['phone_number'], body: 'hi' })).toMatchObject({
+    error: { status: 409, code: 'identity_suspended' },
+  })
 })
 
 test('who says STOP is sent nothing until START', async () => {
@@ -120,7 +129,10 @@ test('the timeline shows mail and messages in the order they came, page by page'
   for (const limit of [1, 2, 4, 9]) {
     const seen: unknown[] = []
     for (let cursor: string | null = ''; cursor !== null;) {
-      const page: { body: { data: Record<string, string>[]; next_cursor: string | null } } = await box.call('GET', `${path}?limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`)
+      const page: { body: { data: Record<string, string>[]; next_cursor: string | null } } = await box.call(
+        'GET',
+        `${path}?limit=${limit}${cursor ? `&cursor=${cursor}` : ''}`,
+      )
       seen.push(...told(page.body.data))
       cursor = page.body.next_cursor
     }
@@ -138,15 +150,24 @@ test('a number goes when it is taken away or its identity goes, and what waited 
   expect((await box.call('DELETE', `/v1/identities/${ada!['id']}/phone`)).body).toEqual({ id: ada!['id'], deleted: true })
   expect((await box.call('GET', `/v1/identities/${ada!['id']}`)).body['phone_number']).toBeUndefined()
   const again = await box.call('POST', `/v1/identities/${ada!['id']}/phone`, { country: 'GB' })
-  expect(again).toMatchObject({ status: 200, body: { id: ada!['id'], phone_number: expect.stringMatching(/^\+447700900\d{3}$/) } })
-  expect((await box.call('POST', `/v1/identities/${bob!['id']}/phone`, { country: 'gb' })).body).toMatchObject({ error: { param: 'country' } })
+  expect(again).toMatchObject({
+    status: 200,
+    body: { id: ada!['id'], phone_number: expect.stringMatching(/^\+447700900\d{3}$/) },
+  })
+  expect((await box.call('POST', `/v1/identities/${bob!['id']}/phone`, { country: 'gb' })).body).toMatchObject({
+    error: { param: 'country' },
+  })
   await box.call('DELETE', `/v1/identities/${bob!['id']}`)
   const types = async (id: string) => {
     const { body } = await box.call('GET', `/v1/identities/${id}/events?since=2020-01-01T00:00:00Z`)
     return body.data.map(({ type }) => type)
   }
   await expect.poll(() => types(ada!['id'])).toContain('phone.released')
-  const { body: gone } = await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: bob!['phone_number'], body: 'hello' })
+  const { body: gone } = await box.call('POST', '/v1/sms/loopback/inject', {
+    from: '+15550100199',
+    to: bob!['phone_number'],
+    body: 'hello',
+  })
   expect(gone.error).toMatchObject({ status: 404 })
 })
 
@@ -156,7 +177,9 @@ test('without a provider nothing is half made', async () => {
   expect(made.body).toMatchObject({ error: { status: 400, code: 'sms_not_configured', param: 'provision_phone' } })
   expect((await box.call('GET', '/v1/identities')).body.data).toEqual([])
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  expect((await box.call('POST', `/v1/identities/${ada.id}/phone`, {})).body).toMatchObject({ error: { code: 'sms_not_configured' } })
+  expect((await box.call('POST', `/v1/identities/${ada.id}/phone`, {})).body).toMatchObject({
+    error: { code: 'sms_not_configured' },
+  })
   expect((await box.call('POST', `/v1/identities/${ada.id}/sms`, { to: '+14155550100', body: 'x' })).body).toMatchObject({
     error: { code: 'sms_not_configured' },
   })

@@ -96,7 +96,8 @@ export class TwilioStub {
     this.asked.push(asked)
     if (path.startsWith('/store/')) return this.#store(path, request, response)
     const expected = `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`
-    if (request.headers.authorization !== expected) return json(response, 401, { code: 20003, message: 'Authenticate', status: 401 })
+    if (request.headers.authorization !== expected)
+      return json(response, 401, { code: 20003, message: 'Authenticate', status: 401 })
     const index = this.#next.findIndex(({ match }) => match(asked))
     if (index >= 0 && this.#next.splice(index, 1)[0]!.behaviour(asked, response)) return
     this.#act(asked, response)

@@ -28,7 +28,8 @@ export function loopback({ inbound, isTaken }: Parts): SmsProvider {
     idempotent: true,
     async send({ id, from, to, body }) {
       const kept = await inbound().receive('loopback', { provider_id: id, from, to, body, media: [] })
-      if (kept === 'nobody') throw new Rejected('unknown_number', `The loopback reaches numbers of this box only, and ${to} is none.`)
+      if (kept === 'nobody')
+        throw new Rejected('unknown_number', `The loopback reaches numbers of this box only, and ${to} is none.`)
       return { provider_id: id, status: 'delivered' }
     },
     async provision(country) {

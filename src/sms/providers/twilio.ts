@@ -71,7 +71,9 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
     async bought() {
       const { client } = await load()
       const numbers = await heard(client.incomingPhoneNumbers.list({ pageSize: 1000 }))
-      return new Map(numbers.filter(({ friendlyName }) => /^phone_/.test(friendlyName)).map((one) => [one.friendlyName, held(one)]))
+      return new Map(
+        numbers.filter(({ friendlyName }) => /^phone_/.test(friendlyName)).map((one) => [one.friendlyName, held(one)]),
+      )
     },
 
     async read(kind, request) {
@@ -86,13 +88,15 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       let url = source
       for (let hop = 0; hop < hops; hop += 1) {
         // the token is for the API alone, not for the store it sends to
-        const headers: Record<string, string> = url.startsWith(`${base_url}/`) ? { Authorization: basic } : {}
+        const headers: Record<string, string> = url.startsWith(`${base_url}/2010-04-01/`) ? { Authorization: basic } : {}
         const answer = await outside.get(url, { headers, deadline: patience, signal })
         const location = [answer.headers['location']].flat()[0]
         if (answer.status >= 300 && answer.status < 400 && location) url = new URL(location, url).href
-        else if (answer.status === 404 || answer.status === 410) throw new Rejected(String(answer.status), 'Twilio has it no more')
+        else if (answer.status === 404 || answer.status === 410)
+          throw new Rejected(String(answer.status), 'Twilio has it no more')
         else if (answer.status !== 200) throw new Busy(`Twilio answered ${answer.status}`)
-        else if (!answer.whole || answer.bytes.length > mediaLimit()) throw new Rejected('too_large', 'it is larger than sms.media_limit')
+        else if (!answer.whole || answer.bytes.length > mediaLimit())
+          throw new Rejected('too_large', 'it is larger than sms.media_limit')
         else return answer.bytes
       }
       throw new Rejected('too_many_redirects', 'it redirects without end')
@@ -117,7 +121,10 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
   }
 }
 
-async function open({ account_sid, auth_token, base_url }: TwilioSettings, clock: Clock): Promise<{ library: Library; client: Twilio }> {
+async function open(
+  { account_sid, auth_token, base_url }: TwilioSettings,
+  clock: Clock,
+): Promise<{ library: Library; client: Twilio }> {
   const { default: library } = await import('twilio')
   const httpClient = new TwilioTransport(base_url, clock)
   // of its own HTTP the library uses one method
