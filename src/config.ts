@@ -190,7 +190,7 @@ export type Config = z.output<typeof Config>
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
 export function loadConfig(sources: Sources): Promise<Config> {
   // whoever tries the box finds text messages that work; whoever set it up chooses who carries them
-  return load(Config, sources, (draft) => draft.fill(['sms', 'provider'], 'loopback'))
+  return load(Config, sources, (draft) => draft.assign(['sms', 'provider'], 'loopback', ''))
 }
 
 /** The settings that only a restart puts into effect. */

@@ -1,6 +1,6 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
-import { conflict, Fault, invalid } from '../core/fault.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -12,23 +12,9 @@ import type { Acquired } from '../identities/phones.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { phoneProvisioned } from './model.ts'
-import type { PhoneNumber } from './model.ts'
+import { releaseKind, told } from './number-rows.ts'
+import type { NumberRow, ReleaseLoad } from './number-rows.ts'
 import type { Held, SmsProvider } from './provider.ts'
-import { releaseKind } from './release.ts'
-import type { ReleaseLoad } from './release.ts'
-
-export interface NumberRow {
-  seq: number
-  id: string
-  account_id: string
-  identity_id: string | null
-  provider: string
-  provider_id: string | null
-  number: string | null
-  country: string
-  status: 'wanted' | 'active' | 'releasing' | 'released' | 'void'
-  created_at: string
-}
 
 interface Parts {
   database: Database
@@ -115,7 +101,7 @@ export class Numbers {
     const { database, identities } = this.#parts
     return database.transaction(async (tx) => {
       const row = await identities.row(caller, identityId, tx)
-      if (row.phone_number === null) throw noNumber()
+      if (row.phone_number === null) throw notFound('phone number: the identity has none')
       await this.#release(tx, sql`identity_id = ${identityId} AND status = 'active'`)
       await tx.run(sql`UPDATE identities SET phone_number = NULL, updated_at = ${this.#now()} WHERE id = ${identityId}`)
       return { id: identityId, deleted: true }
@@ -242,11 +228,6 @@ export class Numbers {
   #now(): string {
     return iso(this.#parts.clock.now())
   }
-}
-
-/** A number as events tell of it. */
-export function told({ id, identity_id, number, country, provider }: NumberRow): PhoneNumber {
-  return { id, identity_id, phone_number: number!, country, provider }
 }
 
 /** No text message can be carried. */

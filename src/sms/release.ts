@@ -7,17 +7,10 @@ import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { phoneReleased } from './model.ts'
-import { told } from './numbers.ts'
-import type { NumberRow } from './numbers.ts'
+import { releaseKind, told } from './number-rows.ts'
+import type { NumberRow, ReleaseLoad } from './number-rows.ts'
 import { Busy } from './provider.ts'
 import type { SmsProvider } from './provider.ts'
-
-/** The kind of these deliveries in the queue; the lane is the provider. */
-export const releaseKind = 'number-release'
-
-export interface ReleaseLoad {
-  phone_id: string
-}
 
 interface Parts {
   database: Database

@@ -8,10 +8,11 @@ const extended = new Set('^{}\\[~]|€\f')
 
 /** How many parts a text is carried in: GSM-7 (160 septets, or 153 each) where every character has one, else UCS-2 (70 units, or 67 each). */
 export function segmentsOf(text: string): number {
-  const costs = [...text].map((character) => (basic.has(character) ? 1 : extended.has(character) ? 2 : 0))
+  const characters = Array.from(text)
+  const costs = characters.map((character) => (basic.has(character) ? 1 : extended.has(character) ? 2 : 0))
   if (!costs.includes(0)) return parts(costs, 160, 153)
   return parts(
-    [...text].map((character) => character.length),
+    characters.map((character) => character.length),
     70,
     67,
   )

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 
+const told = (data: Record<string, string>[]) => data.map((one) => (one['type'] === 'sms' ? one['body'] : one['subject']))
+
 async function people(box: Appliance, ...names: string[]) {
   const made = []
   for (const name of names) made.push((await box.call('POST', '/v1/identities', { name, provision_phone: true })).body)
@@ -125,7 +127,6 @@ test('the timeline shows mail and messages in the order they came, page by page'
     else await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: ada!['phone_number'], body: text })
   }
   const path = `/v1/identities/${ada!['id']}/messages`
-  const told = (data: Record<string, string>[]) => data.map((one) => (one['type'] === 'sms' ? one['body'] : one['subject']))
   for (const limit of [1, 2, 4, 9]) {
     const seen: unknown[] = []
     for (let cursor: string | null = ''; cursor !== null;) {

@@ -19,11 +19,14 @@ async function box(env: Record<string, string> = {}) {
   const send = async (to: string, body = 'Hello') =>
     (await opened.call('POST', `/v1/identities/${ada.id}/sms`, { to, body })).body
   const get = async (id: string) => (await opened.call('GET', `/v1/identities/${ada.id}/sms/${id}`)).body
-  const becomes = (id: string, status: string) => expect.poll(async () => (await get(id))['status']).toBe(status)
+  const becomes = async (id: string, status: string) => await expect.poll(async () => (await get(id))['status']).toBe(status)
   const told = async (form: Record<string, string>, path = '/sms/twilio/inbound', more: { signature?: string | null } = {}) =>
     callback(opened.url, path, form, { signedUrl: `${origin}${path}`, ...more })
   return { stub, clock, opened, ada, send, get, becomes, told }
 }
+
+const signed = (one: Record<string, string>, key = token, url = `${origin}/sms/twilio/inbound`) =>
+  library.getExpectedTwilioSignature(key, url, one)
 
 const inbox = async (opened: Appliance, id: string) =>
   (await opened.call('GET', `/v1/identities/${id}/sms?direction=inbound`)).body.data
@@ -199,8 +202,6 @@ test('a message comes in once, however often it is told', async () => {
 test('what Twilio did not sign for this URL and account is 403, logged, and has no effect', async () => {
   const { opened, ada, told } = await box()
   const form = announced(ada['phone_number'], 'Forged')
-  const signed = (one: Record<string, string>, key = token, url = `${origin}/sms/twilio/inbound`) =>
-    library.getExpectedTwilioSignature(key, url, one)
   const attempts: [form: Record<string, string>, signature: string | null][] = [
     [form, null],
     [form, ''],

@@ -80,8 +80,10 @@ export class TwilioTransport {
 /** As Twilio takes forms: a list is a field that comes several times. */
 function formOf(values: object | undefined): [string, string][] {
   return Object.entries(values ?? {}).flatMap(([name, value]: [string, unknown]) =>
-    [value]
-      .flat()
-      .flatMap((one): [string, string][] => (one === undefined || one === null ? [] : [[name, String(one as string)]])),
+    [value].flat().flatMap((one): [string, string][] => (isPlain(one) ? [[name, String(one)]] : [])),
   )
+}
+
+function isPlain(value: unknown): value is string | number | boolean {
+  return ['string', 'number', 'boolean'].includes(typeof value)
 }

@@ -72,7 +72,7 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       const { client } = await load()
       const numbers = await heard(client.incomingPhoneNumbers.list({ pageSize: 1000 }))
       return new Map(
-        numbers.filter(({ friendlyName }) => /^phone_/.test(friendlyName)).map((one) => [one.friendlyName, held(one)]),
+        numbers.filter(({ friendlyName }) => friendlyName.startsWith('phone_')).map((one) => [one.friendlyName, held(one)]),
       )
     },
 
@@ -106,19 +106,19 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       await load()
     },
   }
+}
 
-  /** What the library answers; its errors become ours. */
-  async function heard<Answer>(answer: Promise<Answer>): Promise<Answer> {
-    try {
-      return await answer
-    } catch (error) {
-      throw asOurs(error)
-    }
+/** What the library answers; its errors become ours. */
+async function heard<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer
+  } catch (error) {
+    throw asOurs(error)
   }
+}
 
-  async function mobile(client: Twilio, country: string): Promise<{ phoneNumber: string }[]> {
-    return heard(client.availablePhoneNumbers(country).mobile.list({ smsEnabled: true, limit: 5 })).catch(absent)
-  }
+async function mobile(client: Twilio, country: string): Promise<{ phoneNumber: string }[]> {
+  return heard(client.availablePhoneNumbers(country).mobile.list({ smsEnabled: true, limit: 5 })).catch(absent)
 }
 
 async function open(
@@ -145,6 +145,6 @@ function held({ sid, phoneNumber }: { sid: string; phoneNumber: string }): Held 
 /** What the library throws for an answer of 4xx; the rest is the transport's. */
 function asOurs(error: unknown): unknown {
   if (!(error instanceof Error) || !('status' in error)) return error
-  const code = 'code' in error && error.code ? String(error.code) : String(error.status)
+  const code = String('code' in error && typeof error.code === 'number' ? error.code : Number(error.status))
   return new Rejected(code, explained(code, error.message), code === '21610')
 }
