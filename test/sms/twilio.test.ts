@@ -51,6 +51,8 @@ test('a release is tried until it succeeds, and one that is gone already has suc
   for (let tries = 1; tries <= 3; tries += 1) {
     await expect.poll(() => stub.asked.filter(({ method }) => method === 'DELETE').length).toBe(tries)
     expect(stub.numbers.size).toBe(1)
+    // the attempt has ended before the clock moves
+    await opened.restart()
     clock.ahead += 2 * 3_600_000
     // each look at the queue finds what is due by now
     await opened.restart()
@@ -146,6 +148,7 @@ test('429 waits as long as it asks, and sends once', async () => {
   stub.next('POST', refuses(429, 20429, 'Too Many Requests', { 'Retry-After': '3600' }))
   const sms = await send('+14155550123')
   await expect.poll(() => stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
+  await opened.restart()
   clock.ahead += 1_800_000
   await opened.restart()
   await new Promise((resolve) => setTimeout(resolve, 300))
