@@ -14,7 +14,7 @@ const twilio = Group({
       example: 'AC00000000000000000000000000000000',
       restart: true,
     }),
-  auth_token: Text('the auth token')
+  auth_token: Text('the primary auth token')
     .min(16, { error: 'must be the primary auth token' })
     .meta({ description: 'Its primary auth token: a secondary one does not verify callbacks', secret: true, restart: true }),
   base_url: WebAddress.prefault('https://api.twilio.com').meta({
@@ -79,7 +79,7 @@ export const sms = Group({
   media_limit: Size(1).prefault('5 MiB').meta({ description: 'What one picture or file of a message may have', unit: bytes }),
   allow_networks: List(AddressBlock, 'address blocks')
     .prefault([])
-    .meta({ description: 'Private networks that pictures may be fetched from', example: ['192.168.1.0/24'], restart: true }),
+    .meta({ description: 'Private networks that pictures may be fetched from', example: ['192.168.1.0/24'] }),
   twilio: twilio.optional().meta({ description: 'Twilio, with its auth token' }),
   android: android.optional().meta({ description: 'A phone with the app SMS Gateway for Android' }),
   http: http.optional().meta({ description: 'A bridge that speaks the protocol of docs/sms.md' }),

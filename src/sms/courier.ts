@@ -61,7 +61,8 @@ export class SmsCourier implements Courier<SmsLoad> {
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
       if (error instanceof Busy) throw new Later(error.message, error.retryAfter)
-      if (error instanceof Lost && !provider.idempotent && !signal.aborted) throw lost(error.message)
+      // also what nobody foresaw: it may have happened after the message was taken
+      if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
       throw error instanceof Lost ? new Later(error.message) : error
     }
   }

@@ -178,6 +178,27 @@ test('a lost answer leaves the message unknown, never sent again by itself; a ca
   expect(await get(sms.id)).toMatchObject({ status: 'delivered', provider_id: sid, error: null })
 })
 
+test('an answer that cannot be read is a lost one', async () => {
+  const { stub, clock, opened, send, becomes } = await box()
+  stub.next('Messages.json', (_, response) => {
+    response.writeHead(201, { 'Content-Type': 'text/html' }).end('<html>welcome to the café</html>')
+    return true
+  })
+  const sms = await send('+14155550123')
+  await becomes(sms.id, 'unknown')
+  clock.ahead += 24 * 3_600_000
+  await opened.restart()
+  expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json'))).toHaveLength(1)
+})
+
+test('who asks for a number many times at once gets one', async () => {
+  const { stub, opened } = await box()
+  const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' })
+  const answers = await Promise.all(Array.from({ length: 5 }, () => opened.call('POST', `/v1/identities/${bob.id}/phone`, {})))
+  expect(answers.filter(({ status }) => status === 409)).toHaveLength(4)
+  expect(stub.numbers.size).toBe(2)
+})
+
 test('a message comes in once, however often it is told', async () => {
   const { opened, ada, told } = await box()
   const form = announced(ada['phone_number'], 'Your code is 493817')

@@ -2,7 +2,7 @@ import type { Twilio } from 'twilio'
 import type { Clock } from '../../core/clock.ts'
 import type { Outside } from '../../delivery/outside.ts'
 import { noSuchCountry } from '../numbers.ts'
-import { Busy, Rejected } from '../provider.ts'
+import { Busy, Lost, Rejected } from '../provider.ts'
 import type { Held, SmsProvider } from '../provider.ts'
 import { explained, inboundOf, signedForm, statusOf } from './twilio-callbacks.ts'
 import { TwilioTransport } from './twilio-transport.ts'
@@ -46,6 +46,7 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       const { client } = await load()
       const statusCallback = `${callback('status')}?sms_id=${id}`
       const message = await heard(client.messages.create({ from, to, body, statusCallback }))
+      if (!message.sid) throw new Lost('Twilio’s answer names no message')
       return { provider_id: message.sid, ...(Number(message.numSegments) > 0 ? { segments: Number(message.numSegments) } : {}) }
     },
 
