@@ -269,7 +269,9 @@ test('pictures are fetched with credentials for the API alone, and no larger tha
   const files = { MediaUrl0: at('ME1'), MediaContentType0: 'image/png', MediaUrl1: at('ME2'), MediaContentType1: 'image/jpeg' }
   await told(announced(ada['phone_number'], '', { NumMedia: '2', ...files }))
   const media = async () => (await inbox(opened, ada.id))[0].media
-  await expect.poll(async () => (await media()).map(({ status }: { status: string }) => status)).toEqual(['kept', 'failed'])
+  const states = async () => (await media()).map(({ status }: { status: string }) => status)
+  // below the wait before a second try
+  await expect.poll(states, { timeout: 4000 }).toEqual(['kept', 'failed'])
   const [sms] = await inbox(opened, ada.id)
   const { body: one } = await opened.call('GET', `/v1/identities/${ada.id}/sms/${sms.id}/media/0`)
   const opens = await fetch((one['url'] as string).replace(origin, opened.url))
