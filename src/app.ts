@@ -8,17 +8,23 @@ import { systemClock } from './core/clock.ts'
 import type { Clock } from './core/clock.ts'
 import { Schedule } from './core/cron.ts'
 import type { Log } from './core/log.ts'
+import { MasterKey } from './core/master-key.ts'
+import type { Step } from './core/master-key.ts'
 import { Metrics } from './core/metrics.ts'
-import { masterKey, Seal } from './core/seal.ts'
+import type { SealedColumn } from './core/seal.ts'
 import type { Queue } from './delivery/queue.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import { httpSettings } from './http-settings.ts'
+import { sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
 import { freshState } from './first-start.ts'
 import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
+import type { CarriageTest } from './sending/carriage.ts'
+import { Keyring } from './store/keyring.ts'
+import type { Rotated } from './store/keyring.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
 import { Probe } from './store/probe.ts'
@@ -34,6 +40,7 @@ interface Opened {
   config: Config
   log: Log
   clock: Clock
+  testing?: CarriageTest | undefined
 }
 
 /** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
@@ -42,6 +49,7 @@ export class App {
   readonly #log: Log
   readonly #lock: Lock
   readonly #database: SqliteDatabase
+  readonly #keyring: Keyring
   readonly #space: Space
   readonly #probe: Probe
   readonly #schedule: Schedule
@@ -63,31 +71,35 @@ export class App {
    * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
    * there is never written over.
    */
-  static async open(config: Config, log: Log, clock: Clock = systemClock): Promise<App> {
+  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: CarriageTest): Promise<App> {
     mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
     const lock = new Lock(config.data_dir)
+    let database: SqliteDatabase | undefined
     try {
       const file = join(config.data_dir, 'pillarbox.db')
       const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock, file))
-      const seal = new Seal(masterKey(config.keys_dir, state.data.database_created))
+      const key = new MasterKey(config.keys_dir, config.master_key_file)
+      key.read(state.data.database_created)
       prepare(file, state.data.database_created)
       if (!state.data.database_created) {
         await state.update((document) => {
           document.database_created = true
         })
       }
-      const database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
-      return new App({ config, log, clock }, lock, seal, state, database, new Space(config.data_dir, config.min_free))
+      database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
+      const keyring = await Keyring.open(database, key)
+      return new App({ config, log, clock, testing }, lock, keyring, state, database, new Space(config.data_dir, config.min_free))
     } catch (error) {
+      await database?.close()
       lock.release()
       throw error
     }
   }
 
   private constructor(
-    { config, log, clock }: Opened,
+    { config, log, clock, testing }: Opened,
     lock: Lock,
-    seal: Seal,
+    keyring: Keyring,
     state: StateFile,
     database: SqliteDatabase,
     space: Space,
@@ -97,6 +109,7 @@ export class App {
     this.#log = log
     this.#lock = lock
     this.#database = database
+    this.#keyring = keyring
     this.#space = space
     this.#probe = new Probe(database, clock)
     this.#state = state
@@ -106,13 +119,14 @@ export class App {
       config,
       log,
       clock,
-      seal,
+      seal: keyring.seal,
       database,
       space,
       version,
       metrics: this.metrics,
       types: this.#types,
       account: this.#account,
+      testing,
       publicUrl: () => this.publicUrl,
     })
     this.#keys = keys
@@ -130,7 +144,7 @@ export class App {
       origin: () => this.publicUrl,
       authenticate: (key) => this.#keys.authenticate(key),
       database,
-      seal,
+      seal: keyring.seal,
       log: log.child({ part: 'http' }),
       metrics: this.metrics,
       ready: () => this.#ready(),
@@ -151,6 +165,11 @@ export class App {
     return this.#types.all()
   }
 
+  /** Every column that is sealed under the master key, as declared. */
+  get sealed(): SealedColumn[] {
+    return [sealedAnswers, ...this.#parts.flatMap((part) => part.sealed ?? [])]
+  }
+
   /** Where the API is reached; a port chosen by the system is filled in once it is known. */
   get publicUrl(): string {
     const url = this.#begun.public_url
@@ -161,6 +180,11 @@ export class App {
 
   get smtpAddresses(): { host: string; port: number }[] {
     return this.#mail.addresses
+  }
+
+  /** Where programs hand in mail: with STARTTLS, and with TLS from the first octet; empty unless configured. */
+  get submissionAddresses(): MailPart['submissionAddresses'] {
+    return this.#mail.submissionAddresses
   }
 
   get httpAddresses(): HttpServer['addresses'] {
@@ -190,6 +214,11 @@ export class App {
     await this.#state.update((document) => {
       document.first_key_shown = true
     })
+  }
+
+  /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */
+  rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
+    return this.#keyring.rotate(this.sealed, told)
   }
 
   /** Takes over what can change while running; answers the settings that need a restart. */

@@ -1,5 +1,6 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
@@ -9,6 +10,7 @@ import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
 import { DomainsPart } from './domains/part.ts'
+import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
@@ -19,6 +21,7 @@ import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
+import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
 import type { Database } from './store/database.ts'
@@ -26,6 +29,7 @@ import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What every box stands on, before it can do anything. */
@@ -42,6 +46,8 @@ export interface Basis {
   account: string
   publicUrl: () => string
   version: string
+  /** How tests reach other servers. */
+  testing?: CarriageTest | undefined
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
@@ -64,8 +70,10 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     operatorAccount: account,
     urlKey: seal.key('signed urls'),
   })
+  mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
     ...common,
+    keys,
     identities,
     domains,
     queue,
@@ -91,6 +99,8 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       mail,
       sending,
       sms,
+      totpPart({ ...common, identities, admitted }),
+      cardsPart({ ...common, identities }),
       timelinePart(timeline, waiting),
       webhooks,
       realtime,

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
@@ -21,7 +22,7 @@ import {
 } from './config/values.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
-import { outbound, submission } from './config/sending.ts'
+import { fetching, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import { certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
@@ -112,6 +113,13 @@ const Settings = Group({
     restart: true,
     example: './data-keys',
   }),
+  master_key_file: Text('the path of a file').optional().meta({
+    description: 'A master key that is handed over, 32 bytes in base64; the box only reads it',
+    otherwise: 'the systemd credential master.key if there is one, else master.key in keys_dir, made when missing',
+    file: true,
+    restart: true,
+    example: '/run/secrets/pillarbox-master-key',
+  }),
   hostname: HostName.optional().meta({
     description: 'The name the box bears towards other mail servers, and in its certificate: what MX records point to',
     otherwise: 'mail.domain',
@@ -145,6 +153,7 @@ const Settings = Group({
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'What is done with mail' }),
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
+  fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
@@ -188,9 +197,12 @@ export const Config = Settings.transform((settings, context) => {
 export type Config = z.output<typeof Config>
 
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
-export function loadConfig(sources: Sources): Promise<Config> {
+export async function loadConfig(sources: Sources): Promise<Config> {
   // whoever tries the box finds text messages that work; whoever set it up chooses who carries them
-  return load(Config, sources, (draft) => draft.assign(['sms', 'provider'], 'loopback', ''))
+  const config = await load(Config, sources, (draft) => draft.assign(['sms', 'provider'], 'loopback', ''))
+  const directory = sources.env['CREDENTIALS_DIRECTORY']
+  const handed = directory ? resolve(sources.cwd, directory, 'master.key') : ''
+  return config.master_key_file === undefined && existsSync(handed) ? { ...config, master_key_file: handed } : config
 }
 
 /** The settings that only a restart puts into effect. */

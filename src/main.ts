@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { version } from './app.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
+import { addKeyCommand } from './commands/key.ts'
 import { refuse } from './commands/refuse.ts'
 import { addServeCommand } from './commands/serve.ts'
 
@@ -12,5 +13,6 @@ const program = new Command('pillarbox')
   .version(version)
 addServeCommand(program)
 addConfigCommand(program)
+addKeyCommand(program)
 addDocsCommand(program)
 await program.parseAsync().catch(refuse)

@@ -1,5 +1,6 @@
 import type { Config } from './config.ts'
 import type { Job } from './core/cron.ts'
+import type { SealedColumn } from './core/seal.ts'
 import type { Courier } from './delivery/courier.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
@@ -15,6 +16,8 @@ export interface Part {
   jobs?: Job[]
   /** Who carries what this part puts into the queue. */
   couriers?: Courier[]
+  /** What of its tables is sealed under the master key. */
+  sealed?: SealedColumn[]
   start?(): Promise<void>
   /** Finishes the work in hand, takes no more. */
   stop?(): Promise<void>

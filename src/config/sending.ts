@@ -1,5 +1,6 @@
 import * as z from 'zod'
-import { AddressBlock, Choice, Group, HostName, List, Listen, MailDomain, Switch, Text, Whole } from './values.ts'
+import { AddressBlock, Choice, Duration, Group, HostName, List, Listen, MailDomain, Switch, Text, Whole } from './values.ts'
+import { time } from './words.ts'
 
 const relay = {
   host: HostName.meta({ description: 'Its name; its certificate must bear it', example: 'smtp.example.net' }),
@@ -73,4 +74,23 @@ export const submission = Group({
   listen_tls: List(Listen, 'listeners')
     .prefault([])
     .meta({ description: 'The same with TLS from the first octet (RFC 8314)', example: ['0.0.0.0:465'], restart: true }),
+  max_failed_logins: Whole(1, 100_000).prefault(5).meta({
+    description:
+      'Different failed logins from one address (IPv6: one /64) within 15 minutes, after which no other is tried; the same one again does not count',
+    unit: 'logins',
+  }),
+  failed_login_delay: Duration(0, 30_000)
+    .prefault('1 s')
+    .meta({ description: 'How long the answer to a failed login takes', unit: time }),
+})
+
+/** What is fetched because a caller named its URL. */
+export const fetching = Group({
+  allow_networks: List(AddressBlock, 'address blocks')
+    .prefault([])
+    .meta({
+      description:
+        'Private networks that URLs of callers (attachments) may lead to, over plain http too; else https to public addresses',
+      example: ['192.168.1.0/24'],
+    }),
 })

@@ -59,6 +59,20 @@ export class Seal {
   }
 }
 
+/** A column whose values are sealed, so that they can all be sealed anew when the master key changes. */
+export interface SealedColumn {
+  table: string
+  column: string
+  /** Where the rows come from, when their context needs another table: `keys JOIN domains ON …`. */
+  from?: string
+  /** The column is text: what is sealed is kept in base64. */
+  base64?: true
+  /** Which of the rows, when not all: an SQL condition. */
+  only?: string
+  /** What binds a value to its row. */
+  context: (row: Record<string, unknown>) => string
+}
+
 /** Compares two MACs of any length without telling where they differ. */
 export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
@@ -86,16 +100,23 @@ function keyObject(key: Uint8Array): KeyObject {
  */
 export function masterKey(directory: string, expected = false): Buffer {
   const file = join(directory, 'master.key')
-  const restore = 'Restore it from a backup: without it what is sealed cannot be read.'
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   if (!existsSync(file)) {
     if (expected) throw new Error(`${file} is missing, although this box had a master key. ${restore}`)
     makeKey(file)
   }
+  return readKey(file)
+}
+
+const restore =
+  'Restore it from a backup, or hand it over (master_key_file, or the systemd credential master.key): without it what is sealed cannot be read.'
+
+/** The key in a file that only those may read whose bits are not `forbidden`. Throws a sentence with the file's name. */
+export function readKey(file: string, forbidden = 0o077): Buffer {
   const handle = openSync(file, 'r')
   try {
     const stat = fstatSync(handle)
-    if (stat.mode & 0o077) {
+    if (stat.mode & forbidden) {
       const mode = (stat.mode & 0o777).toString(8)
       throw new Error(`${file} can be read by others than its owner (mode ${mode}); set it to 0600.`)
     }
@@ -109,8 +130,8 @@ export function masterKey(directory: string, expected = false): Buffer {
   }
 }
 
-/** Complete or not there at all, whenever the process is killed; never in the place of a file that is there. */
-function makeKey(file: string): void {
+/** Makes a key. Complete or not there at all, whenever the process is killed; never in the place of a file that is there. */
+export function makeKey(file: string): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   const handle = openSync(draft, 'wx', 0o600)
   try {
@@ -121,7 +142,15 @@ function makeKey(file: string): void {
     closeSync(handle)
     unlinkSync(draft)
   }
-  const folder = openSync(dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  syncFolder(dirname(file))
+}
+
+/** Forces the names in a directory to disk. */
+export function syncFolder(directory: string): void {
+  const folder = openSync(directory, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
 }

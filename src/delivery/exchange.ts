@@ -1,15 +1,16 @@
 /** What a stranger answered. */
-export interface OutsideAnswer {
+export interface OutsideDocument {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** The first KiB of the body, as UTF-8. */
-  body: string
+  /** As much of it as was kept. */
+  body: Buffer
 }
 
-/** An answer as it came; `whole` unless it was longer than what is read. */
-export interface RawAnswer extends Pick<OutsideAnswer, 'status' | 'headers'> {
-  bytes: Buffer
-  whole: boolean
+/** Octets of an answer that are read, and those that are kept; `tooMuch` is thrown when there are more to read, else the rest is left. */
+export interface Appetite {
+  read: number
+  kept: number
+  tooMuch?: Error
 }
 
 /** The connection of a request that has begun. */
@@ -17,25 +18,22 @@ interface Controller {
   abort(reason: Error): void
 }
 
-/** Bytes of an answer that are read, and those that are kept. */
-const few = { read: 64 * 1024, kept: 1024 }
-
 /** One request as undici tells of it, piece by piece: no stream is made of an answer of which little is read. */
 export class Exchange {
-  readonly #settled = Promise.withResolvers<RawAnswer>()
-  readonly #most: { read: number; kept: number }
+  readonly #settled = Promise.withResolvers<OutsideDocument>()
+  readonly #appetite: Appetite
   readonly #kept: Buffer[] = []
   #size = 0
-  #answer: Pick<OutsideAnswer, 'status' | 'headers'> | undefined
+  #answer: Pick<OutsideDocument, 'status' | 'headers'> | undefined
   #controller: Controller | undefined
   #cut: Error | undefined
 
-  constructor(most = few) {
-    this.#most = most
+  constructor(appetite: Appetite) {
+    this.#appetite = appetite
   }
 
   /** Rejects with what went wrong on the wire, or with the reason of `cut`. */
-  get answer(): Promise<RawAnswer> {
+  get answer(): Promise<OutsideDocument> {
     return this.#settled.promise
   }
 
@@ -51,21 +49,23 @@ export class Exchange {
     if (this.#cut) controller.abort(this.#cut)
   }
 
-  onResponseStart(_controller: Controller, status: number, headers: OutsideAnswer['headers']): void {
+  onResponseStart(_controller: Controller, status: number, headers: OutsideDocument['headers']): void {
     // those below 200 come before the answer (RFC 9110 15.2)
     if (status >= 200) this.#answer = { status, headers }
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    if (this.#size < this.#most.kept) this.#kept.push(chunk.subarray(0, this.#most.kept - this.#size))
+    const { read, kept, tooMuch } = this.#appetite
+    if (this.#size < kept) this.#kept.push(chunk.subarray(0, kept - this.#size))
     this.#size += chunk.length
-    if (this.#size <= this.#most.read) return
+    if (this.#size <= read) return
+    if (tooMuch) return this.cut(tooMuch)
     this.onResponseEnd()
     controller.abort(new Error('the answer is too long'))
   }
 
   onResponseEnd(): void {
-    this.#settled.resolve({ ...this.#answer!, bytes: Buffer.concat(this.#kept), whole: this.#size <= this.#most.read })
+    this.#settled.resolve({ ...this.#answer!, body: Buffer.concat(this.#kept) })
   }
 
   onResponseError(_controller: Controller, error: Error): void {

@@ -6,18 +6,30 @@ import { Agent, buildConnector, request } from 'undici'
 import { Networks } from '../core/networks.ts'
 import { allow } from './allowance.ts'
 import { Exchange } from './exchange.ts'
-import type { OutsideAnswer, RawAnswer } from './exchange.ts'
+import type { OutsideDocument } from './exchange.ts'
 import { isPublic } from './public-addresses.ts'
 import type { Resolve } from './resolve.ts'
+
+/** What a stranger answered. */
+export interface OutsideAnswer extends Omit<OutsideDocument, 'body'> {
+  /** The first KiB of the body, as UTF-8. */
+  body: string
+}
 
 export interface OutsideSettings {
   /** Networks that may be reached although they are not public, and over plain http. */
   allow_networks: readonly string[]
   /** Whether strangers may be reached over plain http. */
   allow_http: boolean
-  resolve: Resolve
-  /** Octets of the largest body that `get` is to read. */
+  /** Octets that an answer may have in all, what frames its body included; 512 KiB unless said. */
   largest?: number
+  resolve: Resolve
+}
+
+/** How long a stranger may take for the whole of it, in milliseconds, and what cuts it off before. */
+export interface Limits {
+  deadline: number
+  signal: AbortSignal
 }
 
 /** Opens a connection; tests put something that must not be called in its place. */
@@ -25,22 +37,21 @@ export type Dial = buildConnector.connector
 
 /** A URL that is not reached, with a sentence that says why. */
 export class Unreachable extends Error {
-  constructor(message: string, cause?: unknown) {
+  /** Whether it was reached, and answered more than was asked for: trying again is of no use. */
+  readonly tooLarge: boolean
+
+  constructor(message: string, cause?: unknown, tooLarge = false) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'Unreachable'
+    this.tooLarge = tooLarge
   }
 }
 
-interface Wish {
-  method: 'GET' | 'POST'
-  headers: Record<string, string>
-  body: Uint8Array | null
-  deadline: number
-  signal: AbortSignal
-}
+/** Octets that an answer may have in all unless the settings say otherwise. */
+const usuallyMost = 512 * 1024
 
-/** Octets that an answer may have in all, what frames its body included; what is read of a body stays far below. */
-const answerMost = 512 * 1024
+/** What is read of the answer to a post, and kept of it. */
+const little = { read: 64 * 1024, kept: 1024 }
 
 /** Longest time in milliseconds for connecting, TLS included. */
 const connectTimeout = 10_000
@@ -91,28 +102,28 @@ export class Outside {
   /** Posts octets, and answers within `deadline` milliseconds or throws Unreachable with the reason. */
   async post(
     text: string,
-    {
-      headers,
-      body,
-      deadline,
-      signal,
-    }: { headers: Record<string, string>; body: Uint8Array; deadline: number; signal: AbortSignal },
+    { headers, body, ...limits }: Limits & { headers: Record<string, string>; body: Uint8Array },
   ): Promise<OutsideAnswer> {
-    const {
-      status,
-      headers: heads,
-      bytes,
-    } = await this.#ask(text, new Exchange(), { method: 'POST', headers, body, deadline, signal })
-    return { status, headers: heads, body: bytes.toString('utf8') }
+    const answer = await this.#ask(text, { method: 'POST', headers, body }, limits, new Exchange(little))
+    return { ...answer, body: answer.body.toString('utf8') }
   }
 
-  /** Fetches at most `largest` octets; a redirect is an answer like any other. Throws Unreachable as `post` does. */
-  async get(text: string, wish: { headers: Record<string, string>; deadline: number; signal: AbortSignal }): Promise<RawAnswer> {
-    const { largest = 0 } = this.#settings
-    return this.#ask(text, new Exchange({ read: largest, kept: largest }), { method: 'GET', body: null, ...wish })
+  /** Gets a document whole within `deadline` milliseconds; throws Unreachable with the reason, also when it is above `limit` octets. */
+  get(
+    text: string,
+    { limit, headers, ...limits }: Limits & { limit: number; headers?: Record<string, string> },
+  ): Promise<OutsideDocument> {
+    const heads = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
+    const tooMuch = new Unreachable(`it has more than ${limit} octets`, undefined, true)
+    return this.#ask(text, { method: 'GET', headers: heads }, limits, new Exchange({ read: limit, kept: limit, tooMuch }))
   }
 
-  async #ask(text: string, exchange: Exchange, { method, headers, body, deadline, signal }: Wish): Promise<RawAnswer> {
+  async #ask(
+    text: string,
+    question: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: Uint8Array },
+    { deadline, signal }: Limits,
+    exchange: Exchange,
+  ): Promise<OutsideDocument> {
     const url = this.#read(text)
     if (isIP(hostOf(url)) > 0) this.#mayReach(url, hostOf(url))
     const late = (): void => exchange.cut(new Unreachable(`no whole answer within ${deadline / 1000} s`))
@@ -122,7 +133,7 @@ export class Outside {
     try {
       const path = url.pathname + url.search
       if (signal.aborted) cut()
-      else this.#agent.dispatch({ origin: url.origin, path, method, headers, body }, exchange)
+      else this.#agent.dispatch({ origin: url.origin, path, ...question }, exchange)
       return await exchange.answer
     } catch (error) {
       throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
@@ -179,7 +190,7 @@ export class Outside {
       socket.destroy()
       throw error
     }
-    allow(socket, answerMost + (this.#settings.largest ?? 0), () => new Unreachable('it answered too much'))
+    allow(socket, this.#settings.largest ?? usuallyMost, () => new Unreachable('it answered too much'))
     return socket
   }
 
@@ -203,21 +214,14 @@ function answering(addresses: LookupAddress[]): LookupFunction {
   }
 }
 
-/**
- * Posts to a server that the operator named in the settings, wherever it is: no guard. Throws when it answers more than `limit` octets.
- */
-export async function postInside(
-  url: URL,
-  { headers, body, signal, limit }: { headers: string[]; body: Uint8Array; signal: AbortSignal; limit: number },
-): Promise<{ status: number; text: string }> {
-  return callInside(url, { method: 'POST', headers, body, signal, limit })
-}
-
 /** Codes of failures before the first octet was said. */
 const unsaid =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
 
-/** As `postInside`, in any method. Throws Unreachable when the server cannot have heard of it, anything else when it may have. */
+/**
+ * Calls a server that the operator named in the settings, wherever it is: no guard. Throws Unreachable when the server cannot have heard
+ * of it, anything else when it may have, also when it answers more than `limit` octets.
+ */
 export async function callInside(
   url: URL,
   wish: { method: 'GET' | 'POST' | 'DELETE'; headers: string[]; body: Uint8Array | null; signal: AbortSignal; limit: number },
@@ -226,14 +230,18 @@ export async function callInside(
   const answer = await request(url, asked).catch((error: unknown) => {
     throw unsaid.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
   })
+  return { status: answer.statusCode, headers: answer.headers, text: (await whole(answer.body, limit)).toString('utf8') }
+}
+
+async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     size += chunk.length
     if (size > limit) throw new Error(`more than ${limit} octets were answered`)
     chunks.push(chunk)
   }
-  return { status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString('utf8') }
+  return Buffer.concat(chunks)
 }
 
 function hostOf(url: URL): string {

@@ -21,6 +21,29 @@ export function resolver({ servers, timeout }: { servers: readonly string[]; tim
   }
 }
 
+/** What a query answers: addresses for A and AAAA, exchanges for MX, the strings of each record for TXT. */
+export interface RecordsOf {
+  A: string[]
+  AAAA: string[]
+  MX: { exchange: string; priority: number }[]
+  TXT: string[][]
+}
+
+/** Asks the DNS; rejects with Node's own errors (ENOTFOUND and ENODATA mean that there is no such record). */
+export type Records = <Type extends keyof RecordsOf>(name: string, type: Type) => Promise<RecordsOf[Type]>
+
+/** Asks these name servers, or those of the system when none are given; never a hosts file. `timeout` as for `resolver`. */
+export function recordsOf({ servers, timeout }: { servers: readonly string[]; timeout: number }): Records {
+  const dns = new Resolver({ timeout, tries: 2 })
+  if (servers.length > 0) dns.setServers(servers)
+  return (name, type) => dns.resolve(name, type) as Promise<never>
+}
+
+/** Whether a query failed because there is no such record, as opposed to trouble on the way to it. */
+export function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA')
+}
+
 async function system(host: string): Promise<string[]> {
   const found = await lookup(host, { all: true, order: 'ipv4first' })
   return found.map(({ address }) => address)

@@ -19,6 +19,7 @@ import { domainFailed, domainVerified } from './model.ts'
 import { domainNameOf } from './name.ts'
 import { Reports } from './reports.ts'
 import { routes } from './routes.ts'
+import { sealedKeys } from './sealed.ts'
 import type { DomainSettings } from './settings.ts'
 import { Verification } from './verification.ts'
 
@@ -42,6 +43,7 @@ export class DomainsPart implements Part {
   readonly events: EventType[] = [domainVerified, domainFailed]
   readonly routes: AnyRoute[]
   readonly jobs: Job[]
+  readonly sealed = [sealedKeys]
   readonly domains: Domains
   #settings: DomainSettings
 

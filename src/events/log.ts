@@ -73,7 +73,7 @@ export class EventLog {
   follow(name: string, read: Reading, log: Log): () => Promise<void> {
     const after = (seq: number, limit: number): Promise<Happening[]> =>
       this.#database.all(
-        sql`SELECT seq, id, type, account_id, identity_id, created_at FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`,
+        sql`SELECT seq, id, type, account_id, identity_id, created_at, resource_id FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`,
       )
     const follower = new Follower({ name, database: this.#database, log, after, read })
     const deaf = this.tail(() => follower.wake())

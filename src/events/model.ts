@@ -14,7 +14,10 @@ export interface Event {
 }
 
 /** What a follower of the log is told of an event; a backlog of large ones must not be read into memory for that. */
-export type Happening = Omit<Event, 'data'>
+export type Happening = Omit<Event, 'data'> & {
+  /** The id of the resource it is about, where `data` has one. */
+  resource_id: string | null
+}
 
 /** An event type, declared once, next to the resource it carries. */
 export interface EventType<Data = unknown> {

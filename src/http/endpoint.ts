@@ -36,10 +36,10 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
   const { bytes, value } = await call.read(route.limit ?? mebibyte)
   const body = validate(route.body, value, 'field')
-  const run = (): Promise<unknown> => handle(route, call, query, body, bytes)
+  const input = inputOf(call, query, body, route.raw ? { bytes, headers: call.headers, search: call.search } : nothing)
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
-    const result = await inTime(run(), route, call.hand, log)
+    const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
     if (route.download === undefined) return present(route, result)
     return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
   }
@@ -53,22 +53,34 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
     secret: route.secret ?? false,
   })
   if ('status' in outcome) return replayed(outcome, call.requestId)
+  if ('memo' in outcome) {
+    if (!route.again) throw new Error(`${route.path} left a memo, and does not know what to answer from it`)
+    const answer = present(route, await inTime(route.again(input(nothingKept), outcome.memo), route, call.hand, log))
+    return { ...answer, headers: { ...answer.headers, ...replayedHeader } }
+  }
+  const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
   return await inTime(settle(outcome, route, run, log), route, call.hand, log)
 }
 
-async function handle(route: AnyRoute, call: Call, query: unknown, body: unknown, bytes: Buffer): Promise<unknown> {
-  const { hand } = call
-  return await route.handle({
-    params: call.params,
+type Given = Parameters<AnyRoute['handle']>[0]
+
+const nothingKept: Given['remember'] = async () => undefined
+
+const replayedHeader = { 'Idempotency-Replayed': 'true' }
+
+function inputOf({ params, caller, headers, requestId, hand }: Call, query: unknown, body: unknown, raw: Given['raw']) {
+  return (remember: Given['remember']): Given => ({
+    params,
     query: query as never,
     body: body as never,
-    caller: call.caller,
-    raw: route.raw ? { bytes, headers: call.headers, search: call.search } : nothing,
-    host: hostOf(call.headers.host),
-    request_id: call.requestId,
+    caller,
+    raw,
+    host: hostOf(headers.host),
+    request_id: requestId,
     get signal() {
       return hand.signal
     },
+    remember,
   })
 }
 
@@ -84,9 +96,8 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
   }
   try {
     const answer = present(route, await attempt.run(run))
-    await keep(() =>
-      attempt.keep({ status: answer.status, location: answer.headers.Location ?? null, body: answer.body as string }),
-    )
+    const body = route.again ? '' : (answer.body as string)
+    await keep(() => attempt.keep({ status: answer.status, location: answer.headers.Location ?? null, body }))
     return answer
   } catch (error) {
     const problem = problemOf(error)
@@ -100,7 +111,7 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
 }
 
 function replayed(kept: { status: number; location: string | null; body: string }, requestId: string): Answer {
-  const headers = { 'Idempotency-Replayed': 'true', ...(kept.location === null ? {} : { Location: kept.location }) }
+  const headers = { ...replayedHeader, ...(kept.location === null ? {} : { Location: kept.location }) }
   const body = kept.status < 400 ? kept.body : errorBody(JSON.parse(kept.body) as Problem, requestId)
   return jsonAnswer(kept.status, body, headers)
 }

@@ -3,8 +3,9 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { SealedColumn } from '../core/seal.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Sql } from '../store/database.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
 
 /** Keeps what must not lie open on disk; `context` binds the sealed bytes to their place. */
 export interface Seal {
@@ -31,9 +32,16 @@ export interface KeptAnswer {
   body: string
 }
 
+/** What an answered call left in place of its answer, or one that was cut off after its change. */
+export interface Memo {
+  memo: string
+}
+
 /** The first call with its key: `run` the handler; once it has settled, exactly one of the other two must follow. */
 export interface Attempt {
   run<T>(work: () => Promise<T>): Promise<T>
+  /** In a transaction of the handler's: what a repetition is answered from. */
+  remember(tx: Transaction, memo: string): Promise<void>
   keep(answer: KeptAnswer): Promise<void>
   release(): Promise<void>
 }
@@ -44,7 +52,16 @@ interface Row extends KeptAnswer {
   /** That of the answer; before there is one, 0 while nothing was changed, and 1 from the handler's first commit on. */
   status: number
   sealed: number
+  memo: string | null
   created_at: string
+}
+
+export const sealedAnswers: SealedColumn = {
+  table: 'idempotency_keys',
+  column: 'body',
+  base64: true,
+  only: 'sealed = 1',
+  context: contextOf,
 }
 
 const day = 24 * 60 * 60 * 1000
@@ -66,7 +83,7 @@ export class Idempotency {
   }
 
   /** What was answered before, or the right to be the first. Throws Fault 409 while neither is so. */
-  async begin(claim: Claim): Promise<KeptAnswer | Attempt> {
+  async begin(claim: Claim): Promise<KeptAnswer | Memo | Attempt> {
     const holder = holderOf(claim)
     const fingerprint = fingerprintOf(claim)
     const place = sql`holder = ${holder} AND method = ${claim.method} AND path = ${claim.path} AND idempotency_key = ${claim.key}`
@@ -84,7 +101,7 @@ export class Idempotency {
       if (taken) return { claimed: taken.rowid, row: undefined }
       return { claimed: undefined, row: await tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`) }
     })
-    const context = `idempotency:${holder}:${claim.path}:${claim.key}`
+    const context = contextOf({ holder, path: claim.path, idempotency_key: claim.key })
     return row ? this.#replay(row, fingerprint, context) : this.#attempt(place, claimed!, claim.secret, context)
   }
 
@@ -97,7 +114,7 @@ export class Idempotency {
     })
   }
 
-  #replay(row: Row, fingerprint: string, context: string): KeptAnswer {
+  #replay(row: Row, fingerprint: string, context: string): KeptAnswer | Memo {
     if (row.fingerprint !== fingerprint) {
       throw conflict('This Idempotency-Key was used with another body. Use a new key for a new request.', {
         code: 'idempotency_key_reused',
@@ -112,6 +129,7 @@ export class Idempotency {
         retryAfter: 1,
       })
     }
+    if (row.memo !== null && row.status < 400) return { memo: row.memo }
     if (!answered) {
       throw conflict(
         'The first request with this Idempotency-Key was cut off by a restart after it had begun to take effect. ' +
@@ -133,6 +151,7 @@ export class Idempotency {
           (tx) => tx.run(sql`UPDATE idempotency_keys SET status = 1 WHERE rowid = ${rowid} AND status = 0`),
           work,
         ),
+      remember: async (tx, memo) => void (await tx.run(sql`UPDATE idempotency_keys SET memo = ${memo} WHERE rowid = ${rowid}`)),
       keep: (answer) => {
         const body = secret ? this.#seal.seal(Buffer.from(answer.body), context).toString('base64') : answer.body
         return write(
@@ -140,7 +159,12 @@ export class Idempotency {
             sealed = ${secret ? 1 : 0} WHERE ${place}`,
         )
       },
-      release: () => write(sql`DELETE FROM idempotency_keys WHERE ${place}`),
+      release: () =>
+        this.#database.transaction(async (tx) => {
+          // what left a memo did happen: the next call is answered from it, as after a restart
+          await tx.run(sql`UPDATE idempotency_keys SET run_id = '' WHERE ${place} AND memo IS NOT NULL`)
+          await tx.run(sql`DELETE FROM idempotency_keys WHERE ${place} AND memo IS NULL`)
+        }),
     }
   }
 }
@@ -156,6 +180,11 @@ export function readIdempotencyKey(header: string): string {
 /** Whether what came of a call is not kept: after a 5xx or a rate limit the same key may try again. */
 export function releases(error: unknown): boolean {
   return !(error instanceof Fault) || error.type === 'internal_error' || error.type === 'rate_limited'
+}
+
+/** What binds a sealed answer to its row. */
+function contextOf({ holder, path, idempotency_key }: Record<string, unknown>): string {
+  return `idempotency:${String(holder)}:${String(path)}:${String(idempotency_key)}`
 }
 
 /** A key bound to one identity, and a secret, must not be answered with what a wider key was told. */

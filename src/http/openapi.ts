@@ -109,7 +109,7 @@ function errorsOf(route: AnyRoute, path: string): Record<string, ZodOpenApiRespo
   const statuses = [400, 429, 500]
   if (route.scope !== 'public') statuses.push(401, 403)
   if (path.includes(':')) statuses.push(404)
-  if (route.method === 'POST' || route.method === 'PATCH') statuses.push(409)
+  if (route.method === 'POST' || route.method === 'PATCH' || isIdempotent(route)) statuses.push(409)
   return Object.fromEntries(statuses.map((status) => [status, failures[status]!]))
 }
 

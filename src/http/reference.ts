@@ -37,7 +37,7 @@ Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with 
 \`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs;
 \`request_id\` is also in \`X-Request-Id\`.
 
-**Repeating safely:** a POST may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
+**Repeating safely:** a POST, and a GET that says so, may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
 answer again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or
 a 429 the same key may be tried again. If a restart cut the first call off, \`idempotency_interrupted\` says so: check whether it took effect.
 

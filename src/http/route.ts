@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type * as z from 'zod'
 import type { Caller, Scope } from '../core/scopes.ts'
+import type { Transaction } from '../store/database.ts'
 
 /** `/identities/:id/emails/:email_id` → `{ id: string; email_id: string }` */
 export type Params<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
@@ -38,6 +39,11 @@ export interface Input<P, Q, B> {
   request_id: string
   /** Aborts when the client goes away, the handler's time is up, or the box stops. */
   signal: AbortSignal
+  /**
+   * Leaves, in the transaction of a change, what `again` answers a repetition of this call from: they are on disk together, so that a
+   * crash leaves no doubt. Does nothing for a call without an `Idempotency-Key`.
+   */
+  remember: (tx: Transaction, memo: string) => Promise<void>
 }
 
 /** What an endpoint is: this one declaration serves, guards, validates, documents and tests it. */
@@ -85,11 +91,17 @@ export interface Route<
   /** A request and its answer for the reference; a test sends it. */
   example?: { body?: unknown; query?: Record<string, string>; headers?: Record<string, string> }
   handle: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Reply> | Download>
+  /**
+   * Answers a repetition of a call from the memo that `remember` left, anew: the answer itself is then not kept, as it may hold what must
+   * not outlive its row. `handle` must leave a memo whenever it succeeds.
+   */
+  again?: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>, memo: string) => Promise<z.input<Reply>>
 }
 
 /** Any route, its types forgotten: what lists of routes hold. */
-export type AnyRoute = Omit<Route, 'handle' | 'location'> & {
+export type AnyRoute = Omit<Route, 'handle' | 'again' | 'location'> & {
   handle: (input: Input<Record<string, string>, never, never>) => Promise<unknown>
+  again?: (input: Input<Record<string, string>, never, never>, memo: string) => Promise<unknown>
   location?: (answer: never) => string
 }
 

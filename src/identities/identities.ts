@@ -33,6 +33,9 @@ export interface IdentityRow {
   updated_at: string
 }
 
+/** What else goes with an identity, in the transaction in which it goes. */
+type Leaving = (tx: Transaction, identityId: string) => Promise<void>
+
 type Reduced = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
 /** The living identities of every account, and the addresses that are theirs for ever. */
@@ -43,6 +46,7 @@ export class Identities {
   readonly #cursors: Cursors
   readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   readonly #domain: string
+  readonly #leaving: Leaving[] = []
   /** Given later: who has numbers must know identities first. */
   #phones: PhoneNumbers | undefined
 
@@ -133,11 +137,17 @@ export class Identities {
     })
   }
 
+  /** Before `start`: what else is done in the transaction of each deletion. */
+  onRemove(leave: Leaving): void {
+    this.#leaving.push(leave)
+  }
+
   /** A soft deletion: the identity is gone for every caller, its address stays its own and refuses mail. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
       const { account_id, name, email } = await this.row(caller, id, tx)
       await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+      for (const leave of this.#leaving) await leave(tx, id)
       await this.#events.append(tx, identityDeleted, {
         account_id,
         identity_id: id,
@@ -161,10 +171,8 @@ export class Identities {
     if (owner && owner.status !== 'deleted') return owner
     // callers may have taken the name: their doing must not close the mailbox
     const wish = (await this.#isTaken(tx, accountId, 'postmaster')) ? {} : { name: 'postmaster' }
-    if (owner) {
-      // the role outlives the identity that last held it
-      await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
-    }
+    // the role outlives the identity that last held it
+    if (owner) await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
     const made = await this.#insert(tx, accountId, { ...wish, email_username: 'postmaster' }, this.#domain, { role: true })
     await tx.run(
       sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,

@@ -1,4 +1,4 @@
-import { Tokenizer } from 'htmlparser2'
+import { Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
 
 /** An `<a href>` as it stands in HTML. */

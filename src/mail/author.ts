@@ -14,6 +14,12 @@ export interface Author {
   reason: 'no-author' | 'multiple-from-fields' | 'multiple-mailboxes' | null
 }
 
+/** The same, where every doubt is a reason. */
+export interface SureAuthor {
+  address: string | null
+  reason: Author['reason'] | 'malformed-header' | 'ambiguous-from'
+}
+
 /** The header, as far as it is read. */
 export function readHeader(raw: Buffer): Header {
   return { fields: headersOf(raw), complete: headEnd(raw) !== Infinity }
@@ -28,3 +34,29 @@ export function authorOf({ fields }: Header): Author {
   if (entries.length > 1) return { address: null, reason: 'multiple-mailboxes' }
   return entries[0]?.address ? { address: entries[0].address, reason: null } : { address: null, reason: 'no-author' }
 }
+
+/**
+ * As `authorOf`, of a message of our own: one that another program might read differently has none, be it for its From or for a header
+ * that is not fields throughout.
+ */
+export function sureAuthorOf(raw: Buffer): SureAuthor {
+  const header = readHeader(raw)
+  const { fields, complete } = header
+  const froms = fields.filter(({ name }) => name === 'from')
+  if (froms.length === 0) return { address: null, reason: 'no-author' }
+  const whole = complete && fields.every(({ start }, index) => start === (fields[index - 1]?.end ?? 0))
+  const last = fields.at(-1)!.end
+  const ends = last === raw.length || raw.subarray(last, last + 2).toString() === '\r\n'
+  if (!whole || !ends) return { address: null, reason: 'malformed-header' }
+  if (froms.some(({ value }) => value.length > longestFrom || !plainFrom.test(value))) {
+    return { address: null, reason: 'ambiguous-from' }
+  }
+  return authorOf(header)
+}
+
+/** Characters of a From field that is worth reading. */
+const longestFrom = 2000
+
+/** `ada@box.test`, `Ada <ada@box.test>`, `"Ada, again" <ada@box.test>`, each perhaps with a comment at its end. */
+const plainFrom =
+  /^(?:(?:"(?:[^"\\]|\\.)*"|[^"<>()[\],;:@\\])*<[^\s"<>()[\],;:@\\]+@[^\s"<>()[\],;:@\\]+>|[^\s"<>()[\],;:@\\]+@[^\s"<>()[\],;:@\\]+)\s*(?:\([^"<>()@\\]*\))?$/u

@@ -10,6 +10,7 @@ import { page } from '../store/page.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { emailRow, rowColumns, selectWithBody, whole, withBodies } from './email-rows.ts'
 import type { StoredEmail, WithBody } from './email-rows.ts'
+import type { Dispatcher } from './mailroom.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'
 import type { EmailFilter } from './queries.ts'
 import { takeFromThread } from './threads.ts'
@@ -27,6 +28,7 @@ export class Emails {
   readonly #cursors: Cursors
   readonly #identities: Identities
   readonly #hostname: string
+  #dispatcher: Dispatcher | undefined
 
   constructor(parts: Parts) {
     this.#database = parts.database
@@ -34,6 +36,11 @@ export class Emails {
     this.#cursors = parts.cursors
     this.#identities = parts.identities
     this.#hostname = parts.hostname
+  }
+
+  /** Before the first call. */
+  attach(dispatcher: Dispatcher): void {
+    this.#dispatcher = dispatcher
   }
 
   async list(
@@ -102,6 +109,7 @@ export class Emails {
       const row = await find(tx, identityId, id)
       const after = read === undefined ? row.read : read ? 1 : 0
       const labels = withLabels(JSON.parse(row.labels) as string[], change.labels)
+      if (change.send_at !== undefined) await this.#dispatcher?.reschedule(tx, row, change.send_at)
       await tx.run(sql`UPDATE emails SET read = ${after}, labels = ${JSON.stringify(labels)} WHERE id = ${id}`)
       if (after !== row.read && row.duplicate_of === null) {
         await tx.run(sql`UPDATE threads SET unread_count = unread_count + ${after === 1 ? -1 : 1} WHERE id = ${row.thread_id}`)
@@ -115,6 +123,7 @@ export class Emails {
     return this.#database.transaction(async (tx) => {
       await this.#identities.row(caller, identityId, tx)
       const row = await find(tx, identityId, id)
+      if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
       await tx.run(sql`DELETE FROM emails WHERE id = ${id}`)
       await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
       await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)

@@ -146,6 +146,7 @@ export class Inbox implements Mailroom {
     const rawId = await keepBlob(tx, kept)
     const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     for (const { owner, recipient } of owners) await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
+    if (examined.parsed.report) for (const desk of this.#desks) await desk.hears?.(tx, message)
   }
 
   async #deliver(tx: Transaction, copy: Copy): Promise<void> {
@@ -194,7 +195,9 @@ export class Inbox implements Mailroom {
   }
 
   #deskOf(box: Mailbox): Desk | undefined {
-    return this.#desks.find((desk) => desk.takes(box))
+    const desk = this.#desks.find((one) => one.answers(box) !== 'not ours')
+    if (desk?.answers(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    return desk
   }
 
   async #owner(tx: Transaction, recipient: string): Promise<Omit<Recipient, 'recipient'> | undefined> {

@@ -4,11 +4,13 @@ import { Budget } from './budget.ts'
 import { MessageOctets } from './data.ts'
 import { Journal } from './journal.ts'
 import { deliveredBefore } from './loop.ts'
-import { recipientOf, senderOf } from './mailbox.ts'
+import { senderOf } from './mailbox.ts'
 import type { CheckResults, Mailroom } from './mailroom.ts'
+import { receiving, submitting } from './manners.ts'
+import type { Manners } from './manners.ts'
 import type { Envelope } from './model.ts'
 import { Refusal } from './refusal.ts'
-import { isTrouble, refusalFor, refusalOf, replyError, within } from './replies.ts'
+import { isTrouble, refusalOf, replyError, within } from './replies.ts'
 import type { ReplyError } from './replies.ts'
 import { headerLength, receivedHops } from './trace.ts'
 import type { Visit } from './visit.ts'
@@ -37,7 +39,13 @@ interface Session {
   hostNameAppearsAs: string
   openingCommand: string
   transaction: number
-  envelope: { mailFrom: Path | false; rcptTo: Path[]; smtpUtf8?: boolean | undefined; bodyType?: string | undefined }
+  envelope: {
+    mailFrom: Path | false
+    rcptTo: Path[]
+    smtpUtf8?: boolean | undefined
+    bodyType?: string | undefined
+    requireTLS?: boolean | undefined
+  }
 }
 
 type Answer = (error?: Error | null, text?: string) => void
@@ -53,14 +61,17 @@ export class Intake {
   readonly #budget: Budget
   readonly #counts = { refused_recipients: 0, refused_messages: 0, failed_messages: 0, messages: 0, octets: 0 }
   readonly #limits: () => IntakeLimits
-  readonly #mailroom: Mailroom
+  readonly #mailroom: Mailroom | null
+  readonly #manners: Manners
   readonly #log: Log
   readonly #journal: Journal
 
-  constructor(limits: () => IntakeLimits, mailroom: Mailroom, log: Log) {
+  /** Without a mailroom, mail is taken only of who has logged in, into theirs. */
+  constructor(limits: () => IntakeLimits, mailroom: Mailroom | null, log: Log, budget?: Budget) {
     this.#limits = limits
-    this.#budget = new Budget(() => Math.max(limits().max_memory, 4 * limits().size))
+    this.#budget = budget ?? new Budget(() => Math.max(limits().max_memory, 4 * limits().size))
     this.#mailroom = mailroom
+    this.#manners = mailroom ? receiving : submitting
     this.#log = log
     this.#journal = new Journal(log)
   }
@@ -70,15 +81,23 @@ export class Intake {
     return { ...this.#counts, octets_held: this.#budget.used }
   }
 
-  /** MAIL: null when the sender is well formed, else the error to reply with. Normalises the path. */
-  sender(path: Path, session: Session): Error | null {
+  /** What all messages on their way hold together; for another intake that is to share it. */
+  get budget(): Budget {
+    return this.#budget
+  }
+
+  /** MAIL: null when the sender is well formed and welcome, else the error to reply with; never rejects. Normalises the path. */
+  async sender(visit: Visit | undefined, path: Path, session: Session): Promise<Error | null> {
     try {
-      checkParameters(path, ['SIZE', 'BODY', 'SMTPUTF8'])
+      const mailroom = this.#roomFor(visit)
+      checkParameters(path, this.#manners.parameters)
       const { envelope } = session
       // Read again: the library leaves those of a refused MAIL command behind.
       envelope.smtpUtf8 = parameter(path, 'SMTPUTF8') === true
       envelope.bodyType = String(parameter(path, 'BODY') ?? '7bit').toLowerCase()
+      envelope.requireTLS = parameter(path, 'REQUIRETLS') === true
       path.address = senderOf(path.address, envelope.smtpUtf8)
+      if (mailroom.welcomes) await within(this.#limits().data_timeout, mailroom.welcomes(path.address))
       return null
     } catch (error) {
       const refused = this.#reply(error, session.id)
@@ -91,8 +110,8 @@ export class Intake {
   async recipient(visit: Visit | undefined, path: Path, session: Session): Promise<Error | null> {
     try {
       checkParameters(path, [])
-      const mailbox = recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
-      await within(this.#limits().data_timeout, this.#mailroom.ownerOf(mailbox, declaredSize(session)))
+      const mailbox = this.#manners.recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
+      await within(this.#limits().data_timeout, this.#roomFor(visit).ownerOf(mailbox, declaredSize(session)))
       path.address = mailbox
       return null
     } catch (error) {
@@ -139,14 +158,14 @@ export class Intake {
       this.#journal.message(envelope, { id, octets: octets.size, results, reply, milliseconds: performance.now() - began })
     }
     try {
-      const id = await this.#keep(envelope, octets, (found) => (results = found))
+      const id = await this.#keep(this.#roomFor(visit), envelope, octets, (found) => (results = found))
       this.#counts.messages++
       this.#counts.octets += octets.size
       const text = `2.0.0 Ok: queued as ${id}`
       end(id, `250 ${text}`)
       visit.settle('message', () => answer(null, text))
     } catch (error) {
-      this.#counts[isTrouble(error) ? 'failed_messages' : 'refused_messages']++
+      this.#counts[isTrouble(this.#manners.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
       const reply = this.#reply(error, session.id)
       end(null, spoken(reply))
       // Whatever stands behind such a message may be what it was to hide.
@@ -154,27 +173,41 @@ export class Intake {
     }
   }
 
-  #keep(envelope: Envelope, octets: MessageOctets, note: (results: CheckResults) => void): Promise<string> {
-    const work = this.#hand(envelope, octets, note)
+  #roomFor(visit: Visit | undefined): Mailroom {
+    const mailroom = this.#mailroom ?? visit?.mailroom
+    if (mailroom) return mailroom
+    throw new Refusal(530, '5.7.0', visit?.tls ? 'Log in first' : 'Must issue a STARTTLS command first')
+  }
+
+  #keep(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: (results: CheckResults) => void): Promise<string> {
+    const work = this.#hand(mailroom, envelope, octets, note)
     // Not when the client is answered: work that is late holds the message still.
     const end = (): void => octets.drop()
     work.then(end, end)
     return within(this.#limits().data_timeout, work)
   }
 
-  async #hand(envelope: Envelope, octets: MessageOctets, note: (results: CheckResults) => void): Promise<string> {
+  async #hand(
+    mailroom: Mailroom,
+    envelope: Envelope,
+    octets: MessageOctets,
+    note: (results: CheckResults) => void,
+  ): Promise<string> {
     if (octets.flaw) throw refusalOf(octets.flaw)
     const raw = octets.whole()
     const { max_received } = this.#limits()
     if (headerLength(raw) > largestHeader) throw new Refusal(552, '5.3.4', 'The header of the message is too large')
     if (receivedHops(raw) > max_received) throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
-    if (deliveredBefore(raw, envelope.recipients)) throw new Refusal(554, '5.4.6', 'This came here before, it looks like a loop')
-    return this.#mailroom.keep(envelope, raw, note)
+    if (this.#manners.once && deliveredBefore(raw, envelope.recipients)) {
+      throw new Refusal(554, '5.4.6', 'This came here before, it looks like a loop')
+    }
+    return mailroom.keep(envelope, raw, note)
   }
 
   #reply(error: unknown, session: string): ReplyError {
-    if (isTrouble(error)) this.#log.error({ err: error, session }, 'Mail could not be taken')
-    return replyError(refusalFor(error))
+    const refusal = this.#manners.refusalFor(error)
+    if (isTrouble(refusal)) this.#log.error({ err: error, session }, 'Mail could not be taken')
+    return replyError(refusal)
   }
 }
 
@@ -183,7 +216,7 @@ function spoken({ responseCode, message }: ReplyError): string {
 }
 
 function envelopeOf(visit: Visit | undefined, session: Session): Envelope {
-  const { mailFrom, rcptTo, smtpUtf8, bodyType } = session.envelope
+  const { mailFrom, rcptTo, smtpUtf8, bodyType, requireTLS } = session.envelope
   return {
     remote_address: session.remoteAddress,
     helo: session.hostNameAppearsAs,
@@ -194,6 +227,7 @@ function envelopeOf(visit: Visit | undefined, session: Session): Envelope {
     esmtp: session.openingCommand === 'EHLO',
     tls: visit?.tls ?? null,
     session: `${session.id}.${session.transaction}`,
+    ...(requireTLS ? { require_tls: true } : {}),
   }
 }
 
@@ -206,7 +240,7 @@ function declaredSize({ envelope: { mailFrom } }: Session): number {
   return mailFrom === false ? 0 : Number(parameter(mailFrom, 'SIZE') ?? 0) || 0
 }
 
-function checkParameters(path: Path, known: string[]): void {
+function checkParameters(path: Path, known: readonly string[]): void {
   if (path.args === false) return
   const unknown = Object.keys(path.args).some((name) => !known.includes(name))
   if (unknown) throw new Refusal(555, '5.5.4', 'Parameter not recognized')

@@ -5,19 +5,38 @@ import { Refusal } from './refusal.ts'
 /** The longest address, in octets (RFC 5321 4.5.3.1.3 less the angle brackets). */
 const longestAddress = 254
 
+/** The longest local part, in octets (RFC 5321 4.5.3.1.1). */
+const longestLocal = 64
+
 /**
  * The address of a RCPT command as we look it up: lower-case A-label domain, no needless quotes. Throws a `Refusal` for what cannot be a
- * mailbox here: routes through us (`%`, `!`), address literals, characters that cannot be seen, and a non-ASCII local part without SMTPUTF8 (RFC 6531).
+ * mailbox here: routes through us (`%`, `!`), address literals, characters that cannot be seen, and non-ASCII without SMTPUTF8 (RFC 6531).
  */
 export function recipientOf(path: string, smtputf8: boolean): string {
   if (path.toLowerCase() === 'postmaster') return 'postmaster'
   const { local, domain } = partsOf(path)
-  checkCharset(local, smtputf8)
+  checkCharset(path, smtputf8)
   if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'We do not relay')
   const mailbox = `${unquoted(local)}@${asciiDomain(domain) ?? ''}`
   if (!dotAtomAtDomain.test(mailbox) || unseen.test(mailbox) || tooLong(mailbox)) {
     throw new Refusal(550, '5.1.3', 'That is no address of a mailbox here')
   }
+  return mailbox
+}
+
+/**
+ * The address of a RCPT command of who may write to anybody, in the same form; bare `postmaster` stays. Throws a `Refusal` for address
+ * literals, names without a dot, and what no other server would take.
+ */
+export function destinationOf(path: string, smtputf8: boolean): string {
+  if (path.toLowerCase() === 'postmaster') return 'postmaster'
+  const { local, domain } = partsOf(path)
+  checkCharset(path, smtputf8)
+  const mailbox = `${unquoted(local)}@${asciiDomain(domain) ?? ''}`
+  const fits =
+    dotAtomAtDomain.test(mailbox) && !unseen.test(mailbox) && !tooLong(mailbox) && Buffer.byteLength(local) <= longestLocal
+  if (!fits || !mailbox.includes('.', mailbox.lastIndexOf('@')))
+    throw new Refusal(553, '5.1.3', 'That is no address such as ada@example.com')
   return mailbox
 }
 
@@ -28,7 +47,7 @@ export function recipientOf(path: string, smtputf8: boolean): string {
 export function senderOf(path: string, smtputf8: boolean): string {
   if (path === '') return ''
   const { local, domain } = partsOf(path)
-  checkCharset(local, smtputf8)
+  checkCharset(path, smtputf8)
   const host = isLiteral(domain) ? domain : asciiDomain(domain)
   const mailbox = `${unquoted(local)}@${host ?? ''}`
   if (host === null || !sendingLocal.test(unquoted(local)) || unseen.test(mailbox) || tooLong(mailbox)) {

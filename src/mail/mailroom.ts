@@ -1,6 +1,7 @@
 import type { Transaction } from '../store/database.ts'
 import type { Mailbox } from './address.ts'
 import type { Message } from './arrival.ts'
+import type { StoredEmail } from './email-rows.ts'
 import type { Envelope } from './model.ts'
 
 /** Which domains are ours. */
@@ -11,10 +12,20 @@ export interface Hosted {
 
 /** Takes mail for addresses of our domains that are no mailbox: return paths, and where reports go. */
 export interface Desk {
-  /** Whether the address is one of this desk's; throws a Refusal when it is, and takes nothing (any more). */
-  takes(mailbox: Mailbox): boolean
+  /** `taken` when the address is one of this desk's, `refused` when it is and takes nothing (any more): 550 5.1.1. */
+  answers(mailbox: Mailbox): 'taken' | 'refused' | 'not ours'
   /** In the transaction that keeps the message; once for each recipient of this desk's. */
   receive(tx: Transaction, mailbox: Mailbox, message: Message): Promise<void>
+  /** In the same transaction: a report that is kept for a mailbox; once for each message. */
+  hears?(tx: Transaction, message: Message): Promise<void>
+}
+
+/** Who sends what identities write: told of what callers do to messages of theirs, in the transaction that does it. */
+export interface Dispatcher {
+  /** The message is to leave at another time (ISO 8601). Throws Fault conflict when it is not scheduled. */
+  reschedule(tx: Transaction, email: StoredEmail, sendAt: string): Promise<void>
+  /** The message is about to be deleted. */
+  withdraw(tx: Transaction, emailId: string): Promise<void>
 }
 
 /** What the checks said of a message, in a word each (RFC 8601), for the log; `dkim` has a result and domain for each signature. */
@@ -28,6 +39,8 @@ export interface CheckResults {
 
 /** Where the receiver asks whether a recipient is ours, and hands over what it took. */
 export interface Mailroom {
+  /** MAIL: resolves when mail of this sender (empty for the null sender) is taken; left out where everybody's is. */
+  welcomes?(sender: string): Promise<void>
   /**
    * Resolves when mail to this address is accepted, throws a `Refusal` when it is not. The domain is a lower-case A-label, needless quotes
    * are removed from the local part; the bare `postmaster` of RFC 5321 4.1.1.3 comes as `postmaster`. `size` is what MAIL declared, in
@@ -39,4 +52,16 @@ export interface Mailroom {
    * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what the checks said, whatever becomes of the message, if they came so far.
    */
   keep(envelope: Envelope, raw: Buffer, note: (results: CheckResults) => void): Promise<string>
+}
+
+/** What came of a login: who it is and the mailroom of theirs, or why not; `who` is null unless the name is known here. */
+export type Entry = { mailroom: Mailroom; who: string } | { mailroom: null; who: string | null; why: string }
+
+/** Where programs of ours hand in mail (RFC 6409): nothing is taken but from who has logged in. */
+export interface Gate {
+  /** The largest message in octets, if it is less than what the receiver takes. */
+  readonly size: number
+  readonly max_recipients: number
+  /** Never rejects for a name or password that is wrong; what the mailroom throws may be a `Fault`. */
+  enter(user: string, password: string, address: string): Promise<Entry>
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Id, Timestamp } from '../core/shapes.ts'
+import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 /** What callers mark e-mails with. */
@@ -62,33 +62,6 @@ export const Authentication = z
   .meta({ id: 'Authentication' })
 export type Authentication = z.output<typeof Authentication>
 
-/** What the box makes of a message's octets. Every list is empty and every text null when there is none. */
-export interface Parsed {
-  subject: string
-  /** The first mailbox of the one From field; null when there is none that can be read. */
-  from: Address | null
-  reply_to: string | null
-  to: Address[]
-  cc: Address[]
-  /** With angle brackets, as written. */
-  message_id: string | null
-  in_reply_to: string | null
-  references: string[]
-  body_text: string | null
-  body_html: string | null
-  /** The new part only: quotes and signature cut; HTML turned to Markdown when there is no text part. */
-  text: string
-  /** At most 200 characters of one line of plain text. */
-  snippet: string
-  /** Made by a program: RFC 3834 and the usual headers. */
-  automated: boolean
-  codes: string[]
-  links: Link[]
-  attachments: Attachment[]
-  /** Why the message could only be read in part; null when all is well. */
-  parse_error: string | null
-}
-
 /** Who handed us a message, and for whom: the SMTP envelope (RFC 5321 3.3). */
 export interface Envelope {
   remote_address: string
@@ -103,6 +76,8 @@ export interface Envelope {
   tls: { version: string; cipher: string } | null
   /** The id in our Received field and in the 250 reply. */
   session: string
+  /** The sender asks for checked TLS all the way (RFC 8689). */
+  require_tls?: true
   /** The message is one of ours: it is read, and not judged. */
   own?: true
 }
@@ -240,6 +215,7 @@ export const EmailChange = z
     read: z.boolean().optional(),
     unread: z.boolean().optional(),
     labels: z.strictObject({ add: z.array(Label).max(50).default([]), remove: z.array(Label).max(50).default([]) }).optional(),
+    send_at: TimestampInput.optional().meta({ description: 'another time to leave, while it is scheduled' }),
   })
   .meta({ id: 'EmailChange' })
 export type EmailChange = z.output<typeof EmailChange>

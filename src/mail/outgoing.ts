@@ -11,10 +11,10 @@ import { cut, insertEmail, insertSearchable } from './arrival.ts'
 import { deliveriesOf, deliveryOf, worstOf } from './deliveries.ts'
 import type { RecipientRow } from './deliveries.ts'
 import { selectWithBody, whole } from './email-rows.ts'
-import type { StoredEmail, WithBody } from './email-rows.ts'
+import type { EmailDetail, StoredEmail, WithBody } from './email-rows.ts'
 import type { Examination } from './examiner.ts'
 import type { Address, Delivery, Email } from './model.ts'
-import { addToThread, threadOf } from './threads.ts'
+import { addToThread, threadNamed, threadOf } from './threads.ts'
 
 /** A composed message of an identity, read by the examiner. */
 export interface OutgoingMessage {
@@ -28,6 +28,8 @@ export interface OutgoingMessage {
   send_at: string | null
   /** The header block that goes before the octets: our signatures, whole lines with CRLF; empty when it is signed later. */
   trace: string
+  /** The conversation it belongs to, when that is known better than by its header. */
+  thread_id?: string | null
 }
 
 /** What a courier needs of a message to hand it to one recipient. */
@@ -64,7 +66,8 @@ export class Outgoing {
       others: [...parsed.to, ...parsed.cc].map(({ address }) => address).filter((address) => address !== owner.email),
       own: owner.email,
     }
-    const thread = await threadOf(tx, threaded, this.#clock.now())
+    const thread =
+      (await threadNamed(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
     const email = outboundEmail(message, { at, thread_id: thread.id })
     const rawId = await keepBlob(tx, {
       size: raw.length,
@@ -113,11 +116,23 @@ export class Outgoing {
     return raw && Buffer.concat([Buffer.from(trace), raw])
   }
 
-  /** Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. */
+  /** Changes what goes before the octets, and the time a scheduled message leaves (ISO 8601). */
+  async stamp(tx: Transaction, emailId: string, { trace, send_at }: { trace: string; send_at?: string }): Promise<void> {
+    const row = await tx.get<Pick<StoredEmail, 'detail'>>(sql`SELECT detail FROM emails WHERE id = ${emailId}`)
+    if (!row) return
+    const before = JSON.parse(row.detail) as EmailDetail
+    const detail = send_at === undefined ? before : { ...before, send_at }
+    await tx.run(sql`UPDATE emails SET trace = ${trace}, detail = ${JSON.stringify(detail)} WHERE id = ${emailId}`)
+  }
+
+  /**
+   * Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. A bounce is the last word: what
+   * is written after it changes neither status nor answer.
+   */
   async note(tx: Transaction, recipientSeq: number, change: Partial<Omit<RecipientRow, 'seq'>>): Promise<Delivery | undefined> {
     const before = await tx.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
     if (!before) return undefined
-    const row = { ...before, ...change }
+    const row = { ...before, ...change, ...(before.status === 'bounced' ? lastWord(before) : {}) }
     await tx.run(
       sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
         response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
@@ -166,6 +181,11 @@ export class Outgoing {
       sql`UPDATE emails SET status = ${status}, sent_at = coalesce(sent_at, ${sent_at}) WHERE id = ${emailId} AND status <> ${status}`,
     )
   }
+}
+
+// the receiver's report may be faster than our own record of its 250
+function lastWord({ status, smtp_code, enhanced_code, response, next_attempt_at }: RecipientRow): Partial<RecipientRow> {
+  return { status, smtp_code, enhanced_code, response, next_attempt_at }
 }
 
 function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string; thread_id: string }): Email {

@@ -8,8 +8,10 @@ import { linksOf } from './links.ts'
 import { markdownOf, strippedOf } from './markdown.ts'
 import { decodeWords, readable, takeApart } from './mime.ts'
 import type { File, Mime } from './mime.ts'
-import type { Attachment, Parsed } from './model.ts'
+import type { Attachment } from './model.ts'
+import type { Parsed } from './parsed.ts'
 import { newPart } from './reply.ts'
+import { reportOf } from './report.ts'
 import { snippetOf, unmarked } from './snippet.ts'
 
 /** The most characters kept of each body. */
@@ -88,6 +90,7 @@ function make(fields: readonly HeaderField[], mail: Mime | undefined, reason: st
     codes,
     links,
     attachments: (mail?.files ?? []).map(describe),
+    report: mail === undefined ? null : reportOf(fields, mail),
     parse_error:
       reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
   }

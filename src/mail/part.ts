@@ -13,13 +13,16 @@ import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Attachments } from './attachments.ts'
+import { sureAuthorOf } from './author.ts'
 import { certificate } from './certificate.ts'
+import { Doors } from './doors.ts'
+import type { DoorSettings } from './doors.ts'
 import { Emails } from './emails.ts'
 import { Examiner } from './examiner.ts'
 import type { ExamineSettings } from './examine.ts'
 import { Inbox } from './inbox.ts'
 import type { InboxSettings } from './inbox.ts'
-import type { Desk, Hosted } from './mailroom.ts'
+import type { Desk, Gate, Hosted } from './mailroom.ts'
 import { emailReceived } from './model.ts'
 import { Outgoing } from './outgoing.ts'
 import { Receiver } from './receiver.ts'
@@ -66,6 +69,8 @@ export class MailPart implements Part {
   readonly #screening: Screening
   readonly #desks: Desk[] = []
   #receiver: Receiver | undefined
+  #gate: Gate | undefined
+  #doors: Doors | undefined
 
   constructor(needs: Needs) {
     const { config, log } = needs
@@ -96,19 +101,36 @@ export class MailPart implements Part {
     return this.#receiver?.addresses ?? []
   }
 
+  /** Where mail of our own is handed in: with STARTTLS, and with TLS from the first octet. */
+  get submissionAddresses(): Doors['addresses'] {
+    return this.#doors?.addresses ?? { starttls: [], tls: [] }
+  }
+
+  /** The one author of a message, read so that nobody can read another (RFC 5322 3.6.2). */
+  readonly authorOf = sureAuthorOf
+
   /** Before `start`. */
   addDesk(desk: Desk): void {
     this.#desks.push(desk)
   }
 
+  /** Who may hand in mail; before `start`. */
+  setGate(gate: Gate): void {
+    this.#gate = gate
+  }
+
   async start(): Promise<void> {
-    this.#receiver = new Receiver(await receiverSettings(this.#needs.config), this.inbox, this.#needs.log)
+    const { config, clock, log } = this.#needs
+    this.#receiver = new Receiver(await receiverSettings(config), this.inbox, log)
     await this.#receiver.start()
+    if (!this.#gate) return
+    this.#doors = new Doors(this.#gate, await doorSettings(config), { clock, log, budget: this.#receiver.budget })
+    await this.#doors.start()
   }
 
   /** The receiver first: what it has taken is kept before the workers go. */
   async stop(): Promise<void> {
-    await this.#receiver?.stop()
+    await Promise.all([this.#receiver?.stop(), this.#doors?.stop()])
     await this.examiner.stop()
   }
 
@@ -117,6 +139,7 @@ export class MailPart implements Part {
     this.#screening.reload(screeningSettings(config))
     this.inbox.reload(inboxSettings(config))
     this.#receiver?.reload(await receiverSettings(config))
+    this.#doors?.reload(await doorSettings(config))
   }
 
   #measure(): void {
@@ -126,6 +149,14 @@ export class MailPart implements Part {
       'What the SMTP receiver has counted since the start; connections is how many are open now, octets_held how much of messages on their way is in memory',
       (gauge) => {
         for (const [what, value] of Object.entries(this.#receiver?.stats ?? {})) gauge.labels(what).set(value)
+      },
+      ['what'],
+    )
+    metrics.gauge(
+      'pillarbox_submission',
+      'The same of the listeners where mail of our own is handed in; there are none unless submission.listen or listen_tls says so',
+      (gauge) => {
+        for (const [what, value] of Object.entries(this.#doors?.stats ?? {})) gauge.labels(what).set(value)
       },
       ['what'],
     )
@@ -165,6 +196,11 @@ async function receiverSettings({ hostname, smtp, data_dir }: Config): Promise<R
     ? { cert: readFileSync(smtp.tls.cert, 'utf8'), key: readFileSync(smtp.tls.key, 'utf8') }
     : await certificate(join(data_dir, 'tls'), hostname)
   return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
+}
+
+async function doorSettings(config: Config): Promise<DoorSettings> {
+  const { listen, listen_tls, ...logins } = config.submission
+  return { ...(await receiverSettings(config)), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
 }
 
 function spelled({ host, port }: Endpoint): string {

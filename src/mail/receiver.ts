@@ -4,12 +4,16 @@ import { createSecureContext, TLSSocket } from 'node:tls'
 import { SMTPServer } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
 import type { Log } from '../core/log.ts'
+import type { Budget } from './budget.ts'
+import { keepALabels } from './a-labels.ts'
 import { Guard } from './guard.ts'
 import type { ConnectionLimits } from './guard.ts'
 import { Intake } from './intake.ts'
 import type { IntakeLimits } from './intake.ts'
 import { addressesOf, listenOn } from './listening.ts'
+import type { Credentials, Logins } from './logins.ts'
 import type { Mailroom } from './mailroom.ts'
+import { isTrouble, refusalFor, replyError } from './replies.ts'
 import { Visit } from './visit.ts'
 import type { VisitLimits } from './visit.ts'
 
@@ -21,6 +25,8 @@ export interface ReceiverSettings extends ConnectionLimits, VisitLimits, IntakeL
   listen: string[]
   /** PEM. */
   tls: { cert: string; key: string }
+  /** TLS from the first octet (RFC 8314), in place of STARTTLS. */
+  implicit_tls?: boolean
   /** How long a client must hold its tongue before our 220; 0 asks for none. */
   greeting_delay: number
   max_recipients: number
@@ -30,9 +36,15 @@ export interface ReceiverSettings extends ConnectionLimits, VisitLimits, IntakeL
 /** How long messages in flight may take to end when the box stops, in milliseconds. */
 const patience = 5000
 
-/** Takes mail from strangers by SMTP (RFC 5321), refuses what is not for us, and says 250 only when the mailroom has kept it. */
+const disabled = ['HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD']
+
+/**
+ * Takes mail by SMTP (RFC 5321), from strangers for a mailroom, or from who logs in for theirs (RFC 6409). Refuses what is not wanted
+ * there, and says 250 only when the mailroom has kept it.
+ */
 export class Receiver {
   readonly #intake: Intake
+  readonly #logins: Logins | null
   readonly #counts = { connections: 0, sessions: 0, refused_connections: 0 }
   readonly #log: Log
   readonly #guard = new Guard()
@@ -42,10 +54,16 @@ export class Receiver {
   #servers: Server[] = []
   #emptied: () => void = () => undefined
 
-  constructor(settings: ReceiverSettings, mailroom: Mailroom, log: Log) {
+  /** What all messages on their way hold counts in `budget`, if one is given. */
+  constructor(settings: ReceiverSettings, house: Mailroom | Logins, log: Log, budget?: Budget) {
     this.#settings = settings
     this.#log = log
-    this.#intake = new Intake(() => this.#settings, mailroom, log)
+    this.#logins = 'enter' in house ? house : null
+    this.#intake = new Intake(() => this.#settings, 'enter' in house ? null : house, log, budget)
+  }
+
+  get budget(): Budget {
+    return this.#intake.budget
   }
 
   /** Counts since the box started, octets of kept messages among them; `connections` is how many are open now, `octets_held` of messages on their way. */
@@ -100,19 +118,30 @@ export class Receiver {
       heloResponse: '%s',
       disableReverseLookup: true,
       authOptional: true,
-      disabledCommands: ['AUTH', 'HELP', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD'],
+      authMethods: ['PLAIN', 'LOGIN'],
+      // each session that is under TLS and may log in has its own list
+      disabledCommands: ['AUTH', ...disabled],
+      secure: this.#settings.implicit_tls === true,
+      needsUpgrade: this.#settings.implicit_tls === true,
       hideENHANCEDSTATUSCODES: false,
       hideDSN: true,
-      hideREQUIRETLS: true,
+      hideREQUIRETLS: this.#logins === null,
       rejectOversized: true,
       lenientAddressParsing: true,
       maxCommandLength: 2048,
       onSecure: (socket, session, callback) => {
+        if (this.#logins) session.disabledCommands = disabled
         this.#secured(socket, session.id)
         callback()
       },
+      onAuth: (credentials, session, answer) => this.#enter(credentials, session.id, answer),
       // Answered on a fresh stack, so that a heap of pipelined commands leaves every other session its turn.
-      onMailFrom: (path, session, answer) => setImmediate(answer, this.#intake.sender(path, session)),
+      onMailFrom: (path, session, answer) => {
+        this.#intake
+          .sender(this.#visits.get(session.id), path, session)
+          .then((error) => setImmediate(answer, error))
+          .catch((error: unknown) => this.#log.error({ err: error, session: session.id }, 'An SMTP session broke'))
+      },
       onRcptTo: (path, session, answer) => {
         this.#intake
           .recipient(this.#visits.get(session.id), path, session)
@@ -153,22 +182,42 @@ export class Receiver {
   #welcome(smtp: SMTPServer, socket: Socket, address: string): void {
     const connection = new SMTPConnection(smtp, socket, { id: randomBytes(8).toString('hex') })
     smtp.connections.add(connection)
-    this.#visits.set(connection.id, new Visit(connection.id, address, socket, connection, () => this.#settings))
+    keepALabels(connection)
+    const visit = new Visit(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
+    this.#visits.set(connection.id, visit)
     connection.on('error', (error) => smtp.emit('error', error))
     // The library greets after a fixed tenth of a second, by this method; we keep its watch on early talkers but not its clock.
     const greet = connection.connectionReady.bind(connection)
     connection.connectionReady = () => undefined
     connection.init()
+    if (this.#settings.implicit_tls) visit.greet = () => this.#greet(greet)
+    else this.#greet(greet)
+  }
+
+  #greet(greet: () => void): void {
     if (this.#settings.greeting_delay > 0) setTimeout(greet, this.#settings.greeting_delay).unref()
     else setImmediate(greet)
   }
 
+  #enter(credentials: Credentials, id: string, answer: (error: Error | null, entry?: { user: string }) => void): void {
+    const visit = this.#visits.get(id)
+    if (!this.#logins || !visit) return answer(replyError(refusalFor(null)))
+    this.#logins.enter(visit, id, credentials).then(
+      (user) => setImmediate(answer, null, { user }),
+      (error: unknown) => {
+        if (isTrouble(refusalFor(error))) this.#log.error({ err: error, session: id }, 'A login could not be tried')
+        setImmediate(answer, replyError(refusalFor(error)))
+      },
+    )
+  }
+
   #secured(socket: Socket, id: string): void {
-    if (!(socket instanceof TLSSocket)) return
+    const visit = this.#visits.get(id)
+    // with TLS from the first octet the library tells of it a second time, before its greeting
+    if (!(socket instanceof TLSSocket) || !visit || visit.tls) return
     // The library listens for one error of a TLS socket; a second must not end the process either.
     socket.on('error', () => socket.destroy())
-    const tls = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name }
-    this.#visits.get(id)?.secured(socket, tls)
+    visit.secured(socket, { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name })
   }
 
   #left(id: string): void {

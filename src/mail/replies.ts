@@ -11,9 +11,9 @@ export function refusalFor(error: unknown): Refusal {
   return trouble
 }
 
-/** Whether an error is our own failure, to be logged, and not an answer. */
-export function isTrouble(error: unknown): boolean {
-  return refusalFor(error) === trouble
+/** Whether a refusal stands for our own failure, to be logged, and is not an answer. */
+export function isTrouble(refusal: Refusal): boolean {
+  return refusal === trouble
 }
 
 /** A refusal in the form smtp-server passes on. */

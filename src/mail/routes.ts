@@ -75,7 +75,7 @@ function emailRoutes({ emails, search }: Nouns): AnyRoute[] {
       scope: write,
       tag,
       summary: 'Mark an e-mail',
-      description: 'As read or unread, and with labels.',
+      description: 'As read or unread, and with labels; a scheduled one can be put to another time.',
       body: EmailChange,
       reply: Email,
       example: { body: { read: true, labels: { add: ['seen'] } } },

@@ -55,6 +55,12 @@ export async function threadOf(tx: Transaction, message: Threaded, now: number):
   return { id: known.id, participants: JSON.parse(known.participants) as string[], fresh: false }
 }
 
+/** The conversation of this id, if the identity has it. */
+export async function threadNamed(tx: Transaction, id: string | null, identityId: string): Promise<Joined | undefined> {
+  const known = await tx.get<Known>(sql`SELECT id, participants FROM threads WHERE id = ${id} AND identity_id = ${identityId}`)
+  return known && { id: known.id, participants: JSON.parse(known.participants) as string[], fresh: false }
+}
+
 /** Counts a new message into the thread that `threadOf` named. */
 export async function addToThread(
   tx: Transaction,

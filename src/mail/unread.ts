@@ -1,7 +1,7 @@
 import { mailboxes } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
-import type { Parsed } from './model.ts'
+import type { Parsed } from './parsed.ts'
 
 /** What can be said of a message the parser did not finish: its plain header fields, cheap to read whatever they hold. */
 export function unread(raw: Buffer, why: string): Parsed {
@@ -31,6 +31,7 @@ export function unread(raw: Buffer, why: string): Parsed {
     codes: [],
     links: [],
     attachments: [],
+    report: null,
     parse_error: why,
   }
 }

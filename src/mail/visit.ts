@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { feedMessage } from './data-feed.ts'
 import type { Parser } from './data-feed.ts'
+import type { Mailroom } from './mailroom.ts'
 import type { Refusal } from './refusal.ts'
 
 /** What a visit needs of the library's connection; `send` answers one command and `close` ends the session after it. */
@@ -36,6 +37,11 @@ export class Visit {
   readonly address: string
   /** Set once the session is under TLS. */
   tls: { version: string; cipher: string } | null = null
+  /** Of who has logged in. */
+  mailroom: Mailroom | null = null
+  failedLogins = 0
+  /** What is still to be done once the session is under TLS. */
+  greet: () => void = () => undefined
   /** `receiving` a message: then only its pace is watched; or `keeping` it: then no clock but the mailroom's runs. */
   phase: 'talking' | 'receiving' | 'keeping' = 'talking'
   #socket: Socket
@@ -43,6 +49,7 @@ export class Visit {
   readonly #send: Connection['send']
   readonly #limits: () => VisitLimits
   readonly #life: NodeJS.Timeout
+  readonly #privately: boolean
   #commands = 0
   #errors = 0
   #overshoot = 0
@@ -51,7 +58,16 @@ export class Visit {
   #pace: NodeJS.Timeout | undefined
   #received = 0
 
-  constructor(id: string, address: string, socket: Socket, connection: Connection, limits: () => VisitLimits) {
+  /** `privately`: who comes here logs in, and not before TLS. */
+  constructor(
+    id: string,
+    address: string,
+    socket: Socket,
+    connection: Connection,
+    limits: () => VisitLimits,
+    privately: boolean = false,
+  ) {
+    this.#privately = privately
     this.id = id
     this.address = address
     this.#socket = socket
@@ -66,6 +82,7 @@ export class Visit {
   secured(socket: Socket, tls: { version: string; cipher: string }): void {
     this.#socket = socket
     this.tls = tls
+    this.greet()
   }
 
   /** A message begins. */
@@ -165,6 +182,7 @@ export class Visit {
     if (typeof data === 'string' && /^[245]\.\d{1,3}\.\d{1,3} /.test(data)) return this.#send(code, data, false)
     if (code === 530) return this.#say(555, '5.5.4', 'Parameter not recognized')
     if (code !== 500) return this.#send(code, data, context)
+    if (context === 'AUTH' && this.#privately) return this.#say(530, '5.7.0', 'Must issue a STARTTLS command first')
     this.#say(500, '5.5.2', 'Command not recognized')
     // What follows BDAT is a message (RFC 3030), not commands: nothing behind it may run.
     if (context === 'BDAT') this.#connection.close()

@@ -1,15 +1,111 @@
+import { domainToASCII } from 'node:url'
 import { invalid } from '../core/fault.ts'
 import type { Address } from '../mail/model.ts'
+import { mostRecipients } from './model.ts'
+
+export type Field = 'to' | 'cc' | 'bcc'
+
+/** One of those a message goes to, and the field that names them. */
+export interface Addressee {
+  field: Field
+  address: Address
+}
 
 /**
- * One recipient as a caller writes it, `ada@example.com` or `Ada <ada@example.com>`. Throws Fault invalid_request with the parameter for
- * anything else: lists in one text, groups, address literals, line breaks.
+ * One recipient as a caller writes it, `ada@example.com` or `Ada <ada@example.com>`; the domain comes back as A-labels in lower case, and a
+ * local part beyond ASCII is let through (RFC 6531). Throws Fault invalid_request with the parameter for anything else: lists in one text,
+ * groups, address literals, quoted local parts, line breaks.
  */
 export function recipientAddress(text: string, param: string): Address {
-  const parts = /^\s*(?:"?([^"<>\r\n\0]*?)"?\s*<([^<>]+)>|([^\s<>]+))\s*$/u.exec(text)
-  const address = parts?.[2] ?? parts?.[3] ?? ''
-  if (!/^[^\s@,;:"()<>[\]\\]{1,64}@[^\s@,;:"()<>[\]\\]+\.[^\s@,;:"()<>[\]\\.]+$/u.test(address)) {
-    throw invalid(param, `${JSON.stringify(text.slice(0, 100))} is not an e-mail address such as ada@example.com.`)
+  const read = readAddress(text)
+  if (typeof read === 'string') throw invalid(param, `${quoted(text)} ${read}.`)
+  return read
+}
+
+/** An address that a header named, if mail can be sent to it. */
+export function reachable({ address, name }: Address): Address | undefined {
+  const read = readAddress(address)
+  return typeof read === 'string' ? undefined : { address: read.address, name: name.replaceAll(/\p{Cc}+/gu, ' ').trim() }
+}
+
+/**
+ * Those a message goes to, each once, in the order to, cc, bcc: texts of the caller, and addresses known to be good. Throws one Fault that
+ * names every text that is none.
+ */
+export function addresseesOf(wish: Partial<Record<Field, string | (string | Address)[] | undefined>>): Addressee[] {
+  const wrong: { field: Field; why: string }[] = []
+  const found = new Map<string, Addressee>()
+  let count = 0
+  for (const field of ['to', 'cc', 'bcc'] as const) {
+    for (const given of [wish[field] ?? []].flat()) {
+      count += 1
+      const read = typeof given === 'string' ? readAddress(given) : given
+      if (typeof read === 'string') wrong.push({ field, why: `${field}: ${quoted(given as string)} ${read}` })
+      else if (!found.has(keyOf(read))) found.set(keyOf(read), { field, address: read })
+    }
   }
-  return { address, name: parts?.[1]?.trim() ?? '' }
+  const [first] = wrong
+  if (first) throw invalid(first.field, `${wrong.map(({ why }) => why).join('; ')}.`, 'invalid_recipient')
+  if (count > mostRecipients) {
+    throw invalid('to', `A message can go to ${mostRecipients} recipients, and here are ${count}.`, 'too_many_recipients')
+  }
+  return [...found.values()]
+}
+
+/** The domain of an address. */
+export function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf('@') + 1)
+}
+
+/** Two spellings of one mailbox, almost everywhere. */
+export function sameMailbox(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
+/** The address, or what is wrong with it. */
+function readAddress(text: string): Address | string {
+  if (/\p{Cc}/u.test(text)) return 'holds a control character'
+  const named = /^\s*(.*?)\s*<([^<>]*)>\s*$/su.exec(text)
+  const name = unquoted(named?.[1] ?? '')
+  const bare = named ? named[2]!.trim() : text.trim()
+  if (name === undefined || (!named && /[<>]/.test(text))) return 'is not written as Name <address>'
+  if (/[,;]/.test(bare)) return 'holds several addresses; give a list'
+  const at = bare.lastIndexOf('@')
+  if (at < 1) return 'is not an e-mail address such as ada@example.com'
+  const local = bare.slice(0, at).normalize('NFC')
+  if (!atoms.test(local) || unseen.test(local)) return 'has a local part with characters that no address can have'
+  if (Buffer.byteLength(local) > 64) return 'has a local part of more than 64 octets'
+  const domain = asciiDomain(bare.slice(at + 1))
+  if (domain === undefined) return 'has no domain that mail can be sent to'
+  if (Buffer.byteLength(local) + domain.length > 253) return 'is longer than the 254 octets of an address'
+  return { address: `${local}@${domain}`, name }
+}
+
+// Dots that stand at an end or together are against RFC 5321, and in use.
+const atoms = /^[\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]+$/u
+// controls, format characters, lone surrogates, private use, unassigned, separators
+const unseen = /[\p{C}\p{Z}\ufffd]/u
+const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+
+function asciiDomain(text: string): string | undefined {
+  // domainToASCII reads the host of a URL: what ends one there is no part of a domain
+  const ascii = /[\s/@:?#\\%[\]]/.test(text) ? '' : domainToASCII(text)
+  const labels = ascii.split('.')
+  const sound = labels.length > 1 && ascii.length <= 253 && labels.every((one) => label.test(one))
+  return sound && !/^\d+$/.test(labels.at(-1)!) ? ascii : undefined
+}
+
+/** A display name, its quotes removed; undefined when they do not match, or it could be read as more than a name. */
+function unquoted(name: string): string | undefined {
+  const inside = /^"((?:[^"\\]|\\.)*)"$/su.exec(name)?.[1]
+  if (inside !== undefined) return inside.replaceAll(/\\(.)/gsu, '$1').trim()
+  return /["<>,;@]/.test(name) ? undefined : name
+}
+
+function keyOf({ address }: Address): string {
+  return address.toLowerCase()
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 100))
 }

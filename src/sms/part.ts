@@ -142,7 +142,10 @@ export class SmsPart implements Part {
   }
 }
 
+/** Octets that an answer may have beside a picture. */
+const heads = 512 * 1024
+
 function outsideSettings({ sms, dns }: Config): OutsideSettings {
   const { allow_networks, media_limit } = sms
-  return { allow_networks, allow_http: false, resolve: resolver(dns), largest: media_limit }
+  return { allow_networks, allow_http: false, resolve: resolver(dns), largest: media_limit + heads }
 }

@@ -33,9 +33,10 @@ export class GroupWriter {
   constructor(file: string, patience: number) {
     this.#patience = patience
     this.#database = new DatabaseSync(file, { timeout: 5000 })
+    // secure_delete: octets let go of are zeroed wherever that costs no further write
     this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
       PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000;
-      PRAGMA temp_store = MEMORY`)
+      PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST`)
     // makes the log, if there is none
     this.#database.exec('BEGIN IMMEDIATE; COMMIT')
     // nobody else writes: to wait for a lock would only hold up the event loop

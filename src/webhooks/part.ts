@@ -19,6 +19,7 @@ import { EventNames } from './event-names.ts'
 import { Fanout } from './fanout.ts'
 import { webhookDisabled, webhookTest } from './model.ts'
 import { routes } from './routes.ts'
+import { sealedTexts } from './row.ts'
 import { Sealed } from './secret.ts'
 import { Webhooks } from './webhooks.ts'
 
@@ -39,6 +40,7 @@ interface Needs {
 export class WebhooksPart implements Part {
   readonly name = 'webhooks'
   readonly events = [webhookDisabled, webhookTest]
+  readonly sealed = sealedTexts
   readonly routes: AnyRoute[]
   readonly couriers: Courier[]
   readonly #fanout: Fanout

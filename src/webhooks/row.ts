@@ -1,6 +1,7 @@
 import { iso } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { SealedColumn } from '../core/seal.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Reader, Transaction } from '../store/database.ts'
@@ -39,6 +40,13 @@ export interface WebhookRow {
   created_at: string
   updated_at: string
 }
+
+/** Each bound to its webhook. */
+export const sealedTexts: SealedColumn[] = ['headers', 'secret', 'previous_secret'].map((column) => ({
+  table: 'webhooks',
+  column,
+  context: ({ id }) => String(id),
+}))
 
 /** The row of a webhook the caller may see; throws Fault not_found. A bound key sees only those of its identity. */
 export async function rowOf(reader: Reader, caller: Caller, id: string): Promise<WebhookRow> {

@@ -50,6 +50,7 @@ test('the example loads as it is, and with every setting uncommented', async () 
     for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password', 'outbound.relay.password', ...sms]) {
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
     }
+    await writeFile(join(secrets, 'pillarbox-master-key'), `${Buffer.alloc(32).toString('base64')}\n`)
     await certificate(join(cwd, 'tls'), 'mx.example.com')
     const whole = text.replace(/^( *)#(?=\S)/gm, '$1').replaceAll('/run/secrets', secrets)
     expect(whole).not.toMatch(/^ *#\S/m)

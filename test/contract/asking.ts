@@ -66,7 +66,10 @@ export class Asking {
     return before
       .map((segment, index) => {
         if (!segment.startsWith(':')) return segment
-        const object = changes[segment.slice(1)] ?? estate.objects[segment] ?? estate.objects[`${before[index - 1]}/${segment}`]
+        const named = `${before[index - 1]}/${segment}`
+        // some calls need a thing in another state: `cards/:id/unfreeze`
+        const places = [`${named}/${before[index + 1]}`, `${segment}/${before[index + 1]}`, segment, named]
+        const object = changes[segment.slice(1)] ?? places.map((place) => estate.objects[place]).find((one) => one !== undefined)
         if (object === undefined) throw new Error(`${path}: no estate has an object for ${segment}; add one to inhabited.ts`)
         return object
       })

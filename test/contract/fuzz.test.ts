@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import { isIdempotent } from '../../src/http/route.ts'
 import { dice } from '../support/dice.ts'
 import { absent, Asking, shapeOf } from './asking.ts'
 import { inhabit } from './inhabited.ts'
@@ -112,7 +113,9 @@ describe('whatever is asked, nothing breaks and every answer is as described', (
   )
 
   test('lists still answer after all that', async () => {
-    for (const spelling of asking.spellings.filter(({ method }) => method === 'GET')) {
+    // a card that was frozen or cancelled on the way is not revealed any more
+    const reading = asking.spellings.filter(({ method, route }) => method === 'GET' && !isIdempotent(route))
+    for (const spelling of reading) {
       const { path, question } = await asking.good(spelling, world.own)
       expect((await asking.ask(spelling, path, question)).status).toBe(200)
     }

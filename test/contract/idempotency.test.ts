@@ -31,6 +31,11 @@ describe('a call with an Idempotency-Key', async () => {
       expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([null, 'true'])
       expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
 
+      if (spelling.method === 'GET') {
+        const other = await asking.ask(spelling, path, { ...repeated, query: { ...question.query, purpose: 'another' } })
+        expect(other.json.error).toMatchObject({ status: 409, code: 'idempotency_key_reused', param: 'Idempotency-Key' })
+        return
+      }
       const [field] = Object.keys(question.body ?? { grace_seconds: 1 })
       const other = await asking.ask(spelling, path, {
         ...repeated,
@@ -41,7 +46,7 @@ describe('a call with an Idempotency-Key', async () => {
       expect(reused.json.error).toMatchObject({ status: 409, code: 'idempotency_key_reused', param: 'Idempotency-Key' })
 
       // another key of the same account must not be shown a secret that was told to this one
-      const stranger = world.plantKey({ account: world.own.account })
+      const stranger = await world.plantKey({ account: world.own.account })
       const elsewhere = await asking.ask(spelling, path, { ...repeated, key: stranger })
       expect(elsewhere.headers.get('idempotency-replayed')).toBe(spelling.route.secret ? null : 'true')
       if (spelling.route.secret) expect(elsewhere.text).not.toBe(first.text)
@@ -70,7 +75,7 @@ describe('a call with an Idempotency-Key', async () => {
     )
     expect(other.status).toBe(201)
     expect(other.body.id).not.toBe(first.body.id)
-    const bound = world.plantKey({ account: world.own.account, identity: world.sibling.objects['identities/:id']! })
+    const bound = await world.plantKey({ account: world.own.account, identity: world.sibling.objects['identities/:id']! })
     const refused = await world.box.call('POST', '/v1/identities', { metadata: { of: 'first' } }, { headers, key: bound })
     expect(refused.status).toBe(404)
   })

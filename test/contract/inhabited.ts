@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { keyHash, newKey } from '../../src/account/secret.ts'
 import { iso } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import type { Scope } from '../../src/core/scopes.ts'
 import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import type { Answer, Appliance } from '../support/appliance.ts'
+import { card } from '../support/card.ts'
 import { addedDomain } from '../support/verified-domain.ts'
 
 /** What one account has: one object of every kind that a path can name. */
@@ -24,7 +26,7 @@ export interface Inhabited {
   sibling: Estate
   foreign: Estate
   /** A key written straight into the store, which can be what the API would refuse to make. */
-  plantKey: (wish: PlantedKey) => string
+  plantKey: (wish: PlantedKey) => Promise<string>
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
   database: DatabaseSync
@@ -53,10 +55,18 @@ const limits = {
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
   const { box, close } = await openAppliance({ ...limits, ...env })
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
-  const plantKey = (wish: PlantedKey): string => plant(database, wish)
+  const plantKey = async (wish: PlantedKey): Promise<string> => {
+    const key = plant(database, wish)
+    const dead = wish.revoked_at !== undefined || wish.expires_at !== undefined
+    // the box sees what others write with its own next commit at the latest
+    const known = async (): Promise<boolean> => (await box.call('GET', '/v1/identities', undefined, { key })).status !== 401
+    if (dead) return key
+    for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
+    return key
+  }
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
   const foreignAccount = newId('acct')
-  const foreignKey = plantKey({ account: foreignAccount })
+  const foreignKey = await plantKey({ account: foreignAccount })
   const own = await settle(box, box.key, account_id, 'Own')
   const sibling = await settle(box, box.key, account_id, 'Sibling')
   const foreign = await settle(box, foreignKey, foreignAccount, 'Foreign')
@@ -98,6 +108,15 @@ async function settle(box: Appliance, key: string, account: string, name: string
   if (/POST \S+\/phone$/.test(name)) await box.call('DELETE', `/v1/identities/${identity.id}/phone`, undefined, as)
   // only for those who ask for it, as keys take long to make
   const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
+  const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
+  const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
+  const { body: totp } = await box.call('POST', `/v1/identities/${identity.id}/totp`, password, as)
+  const store = (label: string): Promise<Answer<{ id: string }>> =>
+    box.call<{ id: string }>('POST', `/v1/identities/${identity.id}/cards`, card({ label, budget_cents: 1_000_000_000 }), as)
+  const { body: active } = await store('active')
+  const { body: frozen } = await store('frozen')
+  await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -112,12 +131,16 @@ async function settle(box: Appliance, key: string, account: string, name: string
       ':email_id': emails.data[0].id,
       ':sms_id': sms.id,
       number: identity.phone_number,
+      ':email_id/cancel': later.id,
       ':thread_id': threads.data[0].id,
       ':index': '0',
       'webhooks/:id': webhook.id,
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
       ...(domain ? { 'domains/:id': domain.id } : {}),
+      ':totp_id': totp.id,
+      'cards/:id': active.id,
+      'cards/:id/unfreeze': frozen.id,
     },
   }
 }
@@ -129,6 +152,8 @@ export function letter(name: string): string {
       Subject: `Letter to ${name}`,
       'Message-ID': `<${name.toLowerCase()}@sender.test>`,
       Cc: 'Other <other@sender.test>',
+      // an answer stays on the box
+      'Reply-To': 'postmaster@pillarbox.test',
       'Content-Type': 'multipart/mixed; boundary=b',
     },
     [

@@ -20,10 +20,10 @@ test('there are routes to ask', () => {
   expect(all.length).toBeGreaterThan(20)
 })
 
-describe('who may call', () => {
+describe('who may call', async () => {
   const yesterday = new Date(Date.now() - 86_400_000).toISOString()
-  const revoked = plantKey({ account: own.account, revoked_at: yesterday })
-  const expired = plantKey({ account: own.account, expires_at: yesterday })
+  const revoked = await plantKey({ account: own.account, revoked_at: yesterday })
+  const expired = await plantKey({ account: own.account, expires_at: yesterday })
 
   test.each(guarded)('%s is 401 without a key that is valid', async (_, spelling) => {
     const path = asking.path(spelling, own)
@@ -41,12 +41,12 @@ describe('who may call', () => {
 
   test.each(guarded)('%s is 403 for a key with every scope but its own, and admits each of those', async (_, spelling) => {
     const needed = [spelling.route.scope].flat()
-    const others = plantKey({ account: own.account, scopes: scopes.filter((scope) => !needed.includes(scope)) })
+    const others = await plantKey({ account: own.account, scopes: scopes.filter((scope) => !needed.includes(scope)) })
     const refused = await asking.ask(spelling, asking.path(spelling, own), { key: others, body: bodyFor(spelling, '{') })
     expect(refused.json.error).toMatchObject({ type: 'forbidden', code: 'insufficient_scope' })
     for (const scope of needed) {
       if (scope === 'public') continue
-      const narrow = plantKey({ account: own.account, scopes: [scope] })
+      const narrow = await plantKey({ account: own.account, scopes: [scope] })
       const missing = Object.fromEntries(parameters(spelling).map((name) => [name, absent(objectOf(spelling, own, name))]))
       const told = await asking.ask(spelling, asking.path(spelling, own, missing), { key: narrow, query: { nonsense: 'x' } })
       expect(told.json.error.code).toBe('unknown_parameter')
@@ -54,8 +54,8 @@ describe('who may call', () => {
   })
 })
 
-describe('whose things they are', () => {
-  const bound = plantKey({ account: own.account, identity: sibling.objects['identities/:id']! })
+describe('whose things they are', async () => {
+  const bound = await plantKey({ account: own.account, identity: sibling.objects['identities/:id']! })
 
   test.each(withIds)('%s tells another’s objects from absent ones by nothing', async (_, spelling) => {
     expect.hasAssertions()
@@ -293,15 +293,20 @@ describe('what is answered', () => {
     if (location === null) return
     // a secret is told once
     const { secret: _, ...shown } = told.json
-    expect((await world.box.call('GET', location)).body).toEqual(shown)
+    expect(resting((await world.box.call('GET', location)).body)).toEqual(resting(shown))
     await world.box.call('DELETE', location)
   })
 
   const getting = all.filter(([, { method }]) => method === 'GET')
   test.each(getting)('%s has a HEAD that is the same without the body', async (_, spelling) => {
     const { path, question } = await asking.good(spelling, own)
-    const get = await asking.ask(spelling, path, question)
-    const head = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
+    // what counts down may lose a digit while it is asked for
+    const [get, head] = await steady(async () => {
+      const before = await asking.ask(spelling, path, question)
+      const between = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
+      const after = await asking.ask(spelling, path, question)
+      return before.text.length === after.text.length ? [before, between] : undefined
+    })
     expect(head.text).toBe('')
     expect(head.status).toBe(200)
     expect(telling(head)).toEqual(telling(get))
@@ -342,6 +347,14 @@ test('a path or method that is not described is 404, with a key and 401 or 404 w
   }
 })
 
+/** What comes out once it is steady; a test's time bounds the tries. */
+async function steady<T>(look: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+  }
+}
+
 function named(spellings: Spelling[]): [string, Spelling][] {
   return spellings.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling])
 }
@@ -380,4 +393,12 @@ function expectAlike(one: Told, none: Told, spelling: Spelling): void {
   expect([spelling.path, one.status]).toEqual([spelling.path, signed ? 403 : 404])
   expect(one.text.replaceAll(/req_\w+/g, '')).toBe(none.text.replaceAll(/req_\w+/g, ''))
   expect(telling(one)).toEqual(telling(none))
+}
+
+/** A resource without what goes on by itself: how far a message is on its way. */
+function resting(resource: Record<string, unknown>): Record<string, unknown> {
+  const moving = ['status', 'sent_at', 'deliveries']
+  return 'deliveries' in resource
+    ? Object.fromEntries(Object.entries(resource).filter(([name]) => !moving.includes(name)))
+    : resource
 }

@@ -1,8 +1,15 @@
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { spellings } from '../../src/http/route.ts'
+import { unpack } from '../../src/store/blobs.ts'
+import { newSecret } from '../../src/webhooks/secret.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { base32 } from '../support/base32.ts'
+import { formsOf } from './forms.ts'
 
 const canary = 'canary-that-must-not-sing'
 
@@ -77,3 +84,153 @@ test('what the log does say of a call is who, what, and how it ended', async () 
   expect(lines).toMatchObject([{ method: 'GET', route: '/v1/identities/:id/emails', status: 404, key_id: keys.data[0].id }])
   expect(JSON.stringify(lines)).not.toContain('somebody')
 })
+
+test('after a run no secret lies in the data directory, the logs or the events, in any form', async () => {
+  const settings = {
+    PILLARBOX_METRICS__TOKEN: 'a-token-that-opens-the-metrics',
+    PILLARBOX_OUTBOUND__RELAY__HOST: 'relay.test',
+    PILLARBOX_OUTBOUND__RELAY__USER: 'pillarbox',
+    PILLARBOX_OUTBOUND__RELAY__PASSWORD: 'a-password-of-the-relay',
+  }
+  const box = await appliance(settings)
+  const run = await live(box)
+  const secrets = [
+    ...run.secrets,
+    settings.PILLARBOX_METRICS__TOKEN,
+    settings.PILLARBOX_OUTBOUND__RELAY__PASSWORD,
+    box.key,
+    Buffer.from(readFileSync(join(box.directory, 'data-keys', 'master.key'), 'utf8'), 'base64'),
+  ].map((secret) => ({ secret: secret.toString('hex'), forms: formsOf(secret) }))
+  const found = (places: [string, Buffer][]): string[] =>
+    places.flatMap(([place, octets]) =>
+      secrets.filter(({ forms }) => forms.some((form) => octets.includes(form))).map(({ secret }) => `${secret} in ${place}`),
+    )
+
+  const running = filesOf(box)
+  // while it runs the newest is in the log of the database
+  expect(running.map(([place]) => place)).toContain(join(box.directory, 'data', 'pillarbox.db-wal'))
+  expect(found(running)).toEqual([])
+  const rows = rowsOf(box)
+  expect(found(rows)).toEqual([])
+  const { body: told } = await box.call('GET', `/v1/identities/${run.ada}/events?limit=200`)
+  const said: [string, Buffer][] = [
+    ['events', Buffer.from(JSON.stringify(told))],
+    ['errors', Buffer.from(run.errors.join('\n'))],
+    ['metrics', Buffer.from(await box.app.metrics.text())],
+  ]
+  await box.app.stop()
+  said.push(['log', Buffer.from(box.logged.join(''))])
+  expect(found(said)).toEqual([])
+  expect(found(filesOf(box))).toEqual([])
+  for (const code of run.codes) for (const [place, octets] of said) expect([place, octets.includes(code)]).toEqual([place, false])
+
+  // and it would have been seen: what is no secret is there, in a file, in a row, and in one that is deflated
+  expect(seen(filesOf(box), 'service-that-is-no-secret')).toBe(true)
+  expect(seen(rows, 'service-that-is-no-secret')).toBe(true)
+  expect(seen(rows, 'body that is no secret '.repeat(20))).toBe(true)
+  expect(told.data.map(({ type }) => type as string)).toEqual(
+    expect.arrayContaining(['totp.created', 'totp.read', 'totp.deleted']),
+  )
+})
+
+test('a secret is found in every form it may take', () => {
+  const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'
+  const sees = (octets: Buffer | string): boolean => formsOf(secret).some((form) => Buffer.from(octets).includes(form))
+  for (const around of ['', 'x', 'xy', 'xyz', '{"secret":"']) {
+    const text = `${around}${secret}${around}`
+    expect(sees(text)).toBe(true)
+    expect(sees(text.toLowerCase())).toBe(true)
+    expect(sees(Buffer.from(text, 'utf16le'))).toBe(true)
+    expect(sees(Buffer.from(text, 'utf16le').swap16())).toBe(true)
+    for (const encoding of ['base64', 'base64url', 'hex'] as const) {
+      expect([around, encoding, sees(Buffer.from(text).toString(encoding))]).toEqual([around, encoding, true])
+      expect(sees(Buffer.from(Buffer.from(text).toString(encoding), 'utf16le'))).toBe(true)
+    }
+    expect(sees(Buffer.from(text).toString('hex').toUpperCase())).toBe(true)
+    expect(sees(Buffer.from(text, 'utf16le').toString('base64'))).toBe(true)
+  }
+  expect(sees(`${secret.slice(0, 16)} ${secret.slice(17)}`)).toBe(false)
+})
+
+/** A life in which every kind of secret is given, made, used, changed, mistaken and thrown away. */
+async function live(box: Appliance): Promise<{ ada: string; secrets: (string | Buffer)[]; errors: string[]; codes: string[] }> {
+  const totp = Array.from({ length: 8 }, () => randomBytes(20))
+  const texts = totp.map((octets) => base32(octets))
+  const [kept, byUri, deleted, ofDeleted, mistaken, refused, malformed, misplaced] = texts as [string, ...string[]]
+  const given = [newSecret(), 'a secret that somebody thought of', 'Bearer of-a-header-that-is-secret', newSecret()] as const
+  const secrets: (string | Buffer)[] = [...texts, ...totp, ...given]
+  const errors: string[] = []
+  const wrong = async (...call: Parameters<Appliance['call']>): Promise<void> => {
+    const { status, body } = await box.call(...call)
+    expect(status).toBeGreaterThanOrEqual(400)
+    errors.push(JSON.stringify(body))
+  }
+
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  const at = `/v1/identities/${ada.id}/totp`
+  const once = { headers: { 'Idempotency-Key': 'once' } }
+  const { body: entry } = await box.call('POST', at, { secret: kept, service_name: 'service-that-is-no-secret', digits: 8 }, once)
+  const { body: second } = await box.call('POST', at, { uri: uri(byUri!) })
+  const { body: third } = await box.call('POST', at, { secret: deleted, service_name: 'X' })
+  await box.call('POST', `/v1/identities/${bob.id}/totp`, { secret: ofDeleted!.toLowerCase(), service_name: 'X' })
+  const codes: string[] = []
+  for (const { id } of [entry, second]) codes.push((await box.call('GET', `${at}/${id}/code`)).body.code as string)
+  await box.call('DELETE', `${at}/${third.id}`)
+  await box.call('DELETE', `/v1/identities/${bob.id}`)
+  await wrong('POST', at, { secret: `${mistaken}!`, service_name: 'X' })
+  await wrong('POST', at, { uri: `${uri(refused!)}&period=1` }, { headers: { 'Idempotency-Key': 'wrong' } })
+  await wrong('POST', at, `{"secret":"${malformed}"`)
+  await wrong('POST', at, { service_name: 'X', sekret: misplaced })
+  await wrong('POST', `${at}?secret=${misplaced}`, {})
+  await wrong('GET', at, undefined, { key: misplaced! })
+
+  const { body: key } = await box.call('POST', '/v1/api-keys', { label: 'made' }, { headers: { 'Idempotency-Key': 'key' } })
+  const { body: rotated } = await box.call('POST', `/v1/api-keys/${key.id}/rotate`, { grace_seconds: 60 }, once)
+  const hook = { url: 'https://receiver.test/', events: ['*'], headers: { Authorization: given[2] } }
+  const { body: made } = await box.call('POST', '/v1/webhooks', hook, { headers: { 'Idempotency-Key': 'hook' } })
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', { ...hook, secret: given[0] })
+  await box.call('POST', `/v1/webhooks/${webhook.id}/secret/rotate`, { secret: given[1] })
+  await box.call('POST', `/v1/webhooks/${made.id}/secret/rotate`, { secret: given[3] }, once)
+  await box.call('DELETE', `/v1/webhooks/${made.id}`)
+  secrets.push(key.key as string, rotated.key as string, made.secret as string)
+  const reply = await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'X' }, 'body that is no secret '.repeat(200)) })
+  expect(reply).toMatch(/^250/)
+  return { ada: ada.id, secrets, errors, codes }
+}
+
+function uri(secret: string): string {
+  return `otpauth://totp/X:ada?secret=${secret}&issuer=X&digits=8`
+}
+
+function seen(places: [string, Buffer][], text: string): boolean {
+  return places.some(([, octets]) => octets.includes(text))
+}
+
+function filesOf(box: Appliance): [string, Buffer][] {
+  return readdirSync(join(box.directory, 'data'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((file) => [file, readFileSync(file)])
+}
+
+/** Every row of every table, what is deflated as it was before. */
+function rowsOf(box: Appliance): [string, Buffer][] {
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  try {
+    const tables = database.prepare(`SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'`).all()
+    return tables.flatMap(({ name }) =>
+      database
+        .prepare(`SELECT * FROM ${String(name)}`)
+        .all()
+        .map((row): [string, Buffer] => {
+          const { bytes, deflated } = row as { bytes?: Uint8Array; deflated?: number }
+          const whole = bytes ? [unpack(deflated === 1, bytes)] : []
+          const values = Object.values(row).map((value) => (value instanceof Uint8Array ? value : Buffer.from(String(value))))
+          return [String(name), Buffer.concat([...values, ...whole])]
+        }),
+    )
+  } finally {
+    database.close()
+  }
+}

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import * as z from 'zod'
+import { conflict } from '../../src/core/fault.ts'
 import { route } from '../../src/http/route.ts'
 import type { AnyRoute } from '../../src/http/route.ts'
 import { sql } from '../../src/store/database.ts'
@@ -171,6 +172,63 @@ test('a call cut off after it changed something says so, and is not done again',
     expect(await errorOf(await step(box))).toMatchObject({ type: 'conflict', code: 'idempotency_interrupted' })
   }
   expect(runs).toBe(1)
+  await before.server.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const ask = async (target: Toybox, end: string) =>
+  await target.call('POST', `/v1/steps/${end}`, { headers: { 'Idempotency-Key': 'one' } })
+
+test('a call that leaves a memo is answered from it, whatever became of its answer; the answer itself is not kept', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'idempotency-'))
+  const file = join(folder, 'box.sqlite')
+  await box.server.stop()
+  const runs: string[] = []
+  const routesOver = (kept: Database): AnyRoute[] => [
+    route({
+      method: 'POST',
+      path: '/steps/:end',
+      scope: 'identities:write',
+      tag: 'Steps',
+      summary: 'Change something, remember it, and end in some way',
+      reply: z.object({ secret: z.string() }),
+      secret: true,
+      handle: async ({ params, remember }) => {
+        if (params.end === 'refused') throw conflict('Not today.')
+        await kept.transaction((tx) => remember(tx, `memo of ${params.end}`))
+        runs.push(params.end)
+        if (params.end === 'broken') throw new Error('broken after the change')
+        if (params.end === 'hangs') return await new Promise<never>(() => undefined)
+        return { secret: 'canary-first' }
+      },
+      again: async (_, memo) => ({ secret: `canary-again, ${memo}` }),
+    }),
+  ]
+  const open = async (): Promise<Toybox> => {
+    const kept = openDatabase(file)
+    return await openToybox({}, { database: kept, routes: routesOver(kept) })
+  }
+  const before = await open()
+  expect(await (await ask(before, 'answered')).json()).toEqual({ secret: 'canary-first' })
+  expect((await ask(before, 'broken')).status).toBe(500)
+  expect((await ask(before, 'refused')).status).toBe(409)
+  void ask(before, 'hangs').catch(() => undefined)
+  let second = await ask(before, 'hangs')
+  for (let tries = 0; second.status !== 409 && tries < 100; tries++) second = await ask(before, 'hangs')
+  expect(await errorOf(second)).toMatchObject({ code: 'idempotency_in_flight' })
+  for (const end of ['answered', 'broken']) {
+    expect(await (await ask(before, end)).json()).toEqual({ secret: `canary-again, memo of ${end}` })
+  }
+  expect(await errorOf(await ask(before, 'refused'))).toMatchObject({ type: 'conflict', message: 'Not today.' })
+  const rows = await openDatabase(file).all(sql`SELECT * FROM idempotency_keys`)
+  expect(JSON.stringify(rows)).not.toContain('canary')
+  box = await open()
+  for (const end of ['answered', 'broken', 'hangs']) {
+    const again = await ask(box, end)
+    expect(again.headers.get('idempotency-replayed')).toBe('true')
+    expect(await again.json()).toEqual({ secret: `canary-again, memo of ${end}` })
+  }
+  expect(runs).toEqual(['answered', 'broken', 'hangs'])
   await before.server.stop()
   rmSync(folder, { recursive: true })
 })

@@ -14,6 +14,7 @@ const schema = `CREATE TABLE IF NOT EXISTS idempotency_keys (
   location TEXT,
   body TEXT,
   sealed INTEGER NOT NULL DEFAULT 0,
+  memo TEXT,
   created_at TEXT NOT NULL,
   PRIMARY KEY (holder, method, path, idempotency_key)
 );

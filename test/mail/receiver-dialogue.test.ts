@@ -241,17 +241,25 @@ describe('recipients', () => {
       'MAIL FROM:<a@client.test>',
       'RCPT TO:<user@box.test> NOTIFY=NEVER',
       'RCPT TO:<jürgen@box.test>',
+      'RCPT TO:<user@bóx.test>',
     )
-    expect(replies.slice(1)).toEqual([expect.stringMatching(/^555 5\.5\.4/), expect.stringMatching(/^553 5\.6\.7/)])
+    const needed = expect.stringMatching(/^553 5\.6\.7/)
+    expect(replies.slice(1)).toEqual([expect.stringMatching(/^555 5\.5\.4/), needed, needed])
   })
 
-  test('a domain of other letters comes in ASCII as well, from servers that know no SMTPUTF8', async () => {
+  test('a domain of other letters that is written in ASCII needs nothing', async () => {
     box.mailroom.mailboxes.add('user@xn--bx-5ja.test')
-    const replies = await transaction('MAIL FROM:<u@xn--tda.test>', 'RCPT TO:<user@xn--bx-5ja.test>')
-    expect(replies).toEqual([expect.stringMatching(/^250 /), expect.stringMatching(/^250 /)])
+    const replies = await transaction(
+      'MAIL FROM:<u@xn--tda.test>',
+      'RCPT TO:<user@XN--BX-5JA.test>',
+      'RCPT TO:<jürgen@xn--bx-5ja.test>',
+    )
+    expect(replies).toEqual([
+      expect.stringMatching(/^250 /),
+      expect.stringMatching(/^250 /),
+      expect.stringMatching(/^553 5\.6\.7 /),
+    ])
     expect(box.mailroom.asked).toEqual(['user@xn--bx-5ja.test'])
-    expect((await transaction('MAIL FROM:<ü@xn--tda.test>'))[0]).toMatch(/^553 5\.6\.7 /)
-    expect((await transaction('MAIL FROM:<u@client.test>', 'RCPT TO:<jürgen@xn--bx-5ja.test>'))[1]).toMatch(/^553 5\.6\.7 /)
   })
 
   test('what the mailroom says is passed on', async () => {

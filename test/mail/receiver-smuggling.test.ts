@@ -4,24 +4,9 @@ import { longestLine } from '../../src/mail/data.ts'
 import { startReceiver } from '../support/receiver.ts'
 import type { Running } from '../support/receiver.ts'
 import { Dialogue, sendInPieces } from '../support/smtp.ts'
+import { smuggled, smugglers } from '../support/smuggling.ts'
 
-const smuggled = 'MAIL FROM:<evil@client.test>\r\nRCPT TO:<user@box.test>\r\nDATA\r\nSubject: smuggled\r\n\r\nX\r\n.\r\n'
-
-/** Each stands where a lenient server would see the end of the message; `\r\n..\r\n` is a line with one dot, well formed. */
-const sequences = [
-  '\n.\n',
-  '\n.\r\n',
-  '\r\n.\n',
-  '\r.\r',
-  '\r\n.\r',
-  '\r.\r\n',
-  '\n.\r',
-  '\r\n.\r\r\n',
-  '\r\n.\0\r\n',
-  '\r\n\0.\r\n',
-  '\r\r\n.\r\n',
-  '\r\n..\r\n',
-]
+const hidden = smuggled('evil@client.test', 'user@box.test', 'Subject: smuggled')
 
 let box: Running
 beforeEach(async () => {
@@ -41,15 +26,15 @@ async function smuggle(sequence: string, cut: (octets: Buffer) => Buffer[]): Pro
   const client = await Dialogue.hello(box.port)
   await client.begin()
   const before = client.transcript.length
-  await sendInPieces(client, cut(Buffer.from(`Subject: a\r\n\r\nbody${sequence}${smuggled}QUIT\r\n`)))
+  await sendInPieces(client, cut(Buffer.from(`Subject: a\r\n\r\nbody${sequence}${hidden}QUIT\r\n`)))
   await client.end()
   const said = client.transcript.slice(before)
   const kept = box.mailroom.kept.splice(0).map(({ raw }) => raw.toString())
   return { refused: said.startsWith('550 5.6.0 '), welcomed: said.match(/^(?:250|354) /gm)?.length ?? 0, kept }
 }
 
-describe.each(sequences.map((sequence) => [JSON.stringify(sequence), sequence] as const))('after %s', (_, sequence) => {
-  const text = `Subject: a\r\n\r\nbody\r\n.\r\n${smuggled.slice(0, -3)}`
+describe.each(smugglers.map((sequence) => [JSON.stringify(sequence), sequence] as const))('after %s', (_, sequence) => {
+  const text = `Subject: a\r\n\r\nbody\r\n.\r\n${hidden.slice(0, -3)}`
   const expected: Outcome =
     sequence === '\r\n..\r\n' ? { refused: false, welcomed: 1, kept: [text] } : { refused: true, welcomed: 0, kept: [] }
 
@@ -89,7 +74,7 @@ test.each(['\n', '\r', '\0', '\n\r', '\r\r\n'])(
 test('what is pipelined behind a well formed end is a session like any other', async () => {
   const client = await Dialogue.hello(box.port)
   await client.begin()
-  client.send(`Subject: a\r\n\r\nbody\r\n.\r\n${smuggled}QUIT\r\n`)
+  client.send(`Subject: a\r\n\r\nbody\r\n.\r\n${hidden}QUIT\r\n`)
   await client.end()
   expect(box.mailroom.kept.map(({ envelope }) => envelope.mail_from)).toEqual(['sender@client.test', 'evil@client.test'])
 })

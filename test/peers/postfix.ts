@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,12 +16,20 @@ export interface Passed {
   parameters?: string
 }
 
+/** Where it takes mail from the network, too: for these addresses of one domain, which it keeps. */
+export interface Receiving {
+  port: number
+  domain: string
+  addresses: string[]
+  tls: { cert: string; key: string }
+}
+
 /** How long Postfix may take for one step on a busy machine, in milliseconds. */
 const patience = { timeout: 20_000, interval: 50 }
 
 /**
  * An instance of Postfix that relays all it takes to one box, under TLS or not at all; to `clear@pillarbox.test` in the clear, and to
- * `blunt@pillarbox.test` without heeding the size the box announces.
+ * `blunt@pillarbox.test` without heeding the size the box announces; mail to `full@away.test` bounces.
  */
 export class Postfix {
   /** A UNIX socket where it takes mail by SMTP and sends it on at once. */
@@ -35,10 +43,17 @@ export class Postfix {
     this.entrance = join(directory, 'queue/public/entrance')
   }
 
-  /** Starts `master` over directories of its own, as root and without a TCP port. Ended and removed when the test ends. */
-  static async start(master: string, box: { host: string; port: number }): Promise<Postfix> {
+  /**
+   * Starts `master` over directories of its own, as root and without a TCP port unless it is `receiving`. Ended and removed when the test
+   * ends. `more` are further settings.
+   */
+  static async start(
+    master: string,
+    box: { host: string; port: number },
+    { receiving, more = '' }: { receiving?: Receiving; more?: string } = {},
+  ): Promise<Postfix> {
     const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postfix-'))
-    await furnish(directory, box)
+    await furnish(directory, box, { receiving, more })
     // when the test runner itself is killed, Postfix goes too
     const parameters = ['--pdeathsig', 'KILL', master, '-c', join(directory, 'etc'), '-d']
     const child = spawn('setpriv', parameters, { stdio: ['ignore', 'ignore', 'pipe'], detached: true })
@@ -71,6 +86,16 @@ export class Postfix {
     } catch {
       return ''
     }
+  }
+
+  /** The messages that it keeps for an address, oldest first. */
+  kept(address: string): Buffer[] {
+    const folder = join(this.#directory, 'mail', address, 'new')
+    return existsSync(folder)
+      ? readdirSync(folder)
+          .toSorted()
+          .map((name) => readFileSync(join(folder, name)))
+      : []
   }
 
   /** Waits until the log has this so many times. */
@@ -132,7 +157,11 @@ export class Postfix {
   }
 }
 
-async function furnish(directory: string, box: { host: string; port: number }): Promise<void> {
+async function furnish(
+  directory: string,
+  box: { host: string; port: number },
+  { receiving, more }: { receiving: Receiving | undefined; more: string },
+): Promise<void> {
   const at = (name: string): string => join(directory, name)
   // its daemons run as another user
   chmodSync(directory, 0o755)
@@ -142,8 +171,9 @@ async function furnish(directory: string, box: { host: string; port: number }): 
   await succeed('install', ['-d', '-o', 'postfix', '-m', '0700', ...owned])
   await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0730', at('queue/maildrop')])
   await succeed('install', ['-d', '-o', 'postfix', '-g', 'postdrop', '-m', '0710', at('queue/public')])
-  writeFileSync(at('etc/main.cf'), settings(directory, `[${box.host}]:${box.port}`))
-  writeFileSync(at('etc/master.cf'), services)
+  const next = `[${box.host}]:${box.port}`
+  writeFileSync(at('etc/main.cf'), settings(directory, next) + (receiving ? await reception(directory, receiving) : '') + more)
+  writeFileSync(at('etc/master.cf'), services + (receiving ? receivingServices(receiving.port) : ''))
 }
 
 function settings(directory: string, next: string): string {
@@ -162,11 +192,41 @@ smtpd_peername_lookup = no
 smtp_dns_support_level = disabled
 smtp_host_lookup = native
 relayhost = ${next}
-transport_maps = inline:{ { clear@pillarbox.test=clear:${next} }, { blunt@pillarbox.test=blunt:${next} } }
+transport_maps = inline:{ { clear@pillarbox.test=clear:${next} }, { blunt@pillarbox.test=blunt:${next} },
+  { full@away.test=error:5.2.2 The mailbox is over its quota } }
 smtputf8_enable = yes
 smtp_tls_security_level = encrypt
 smtp_tls_loglevel = 1
 message_size_limit = 20000000
+`
+}
+
+async function reception(directory: string, { domain, addresses, tls }: Receiving): Promise<string> {
+  await succeed('install', ['-d', '-o', 'postfix', '-m', '0700', join(directory, 'mail')])
+  writeFileSync(join(directory, 'etc/chain.pem'), `${tls.key}\n${tls.cert}`, { mode: 0o600 })
+  return `smtpd_tls_security_level = may
+smtpd_tls_chain_files = ${directory}/etc/chain.pem
+smtpd_tls_received_header = yes
+smtpd_tls_loglevel = 1
+smtpd_relay_restrictions = reject_unauth_destination
+virtual_mailbox_domains = ${domain}
+virtual_mailbox_base = ${directory}/mail
+virtual_mailbox_maps = inline:{ ${addresses.map((address) => `{ ${address} = ${address}/ }`).join(', ')} }
+virtual_uid_maps = static:${await numberOf('-u')}
+virtual_gid_maps = static:${await numberOf('-g')}
+virtual_minimum_uid = 1
+virtual_mailbox_limit = 0
+`
+}
+
+/** Of the user that its daemons run as: `-u` the user's, `-g` the group's. */
+async function numberOf(flag: '-u' | '-g'): Promise<string> {
+  return (await succeed('id', [flag, 'postfix'])).toString().trim()
+}
+
+function receivingServices(port: number): string {
+  return `127.0.0.1:${port} inet n - n - - smtpd
+virtual unix - n n - - virtual
 `
 }
 
@@ -187,6 +247,7 @@ clear unix - - n - 10 smtp
   -o smtp_tls_security_level=none
 blunt unix - - n - 10 smtp
   -o smtp_discard_ehlo_keywords=size
+virtual unix - n n - - virtual
 error unix - - n - - error
 retry unix - - n - - error
 showq unix n - n - - showq

@@ -6,6 +6,7 @@ import { App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
+import type { CarriageTest } from '../../src/sending/carriage.ts'
 import { DnsStub } from './dns-stub.ts'
 import { Dialogue } from './smtp.ts'
 
@@ -45,8 +46,8 @@ type Any = ReturnType<typeof JSON.parse>
 export const bootstrapKey = 'test-key-with-every-scope-1234567890'
 
 /** Starts a box on loopback with an empty zone of DNS. Stopped and removed when the test ends. */
-export async function appliance(env: Record<string, string> = {}, clock?: Clock): Promise<Appliance> {
-  const { box, close } = await openAppliance(env, clock)
+export async function appliance(env: Record<string, string> = {}, clock?: Clock, testing?: CarriageTest): Promise<Appliance> {
+  const { box, close } = await openAppliance(env, clock, testing)
   onTestFinished(close)
   return box
 }
@@ -55,6 +56,7 @@ export async function appliance(env: Record<string, string> = {}, clock?: Clock)
 export async function openAppliance(
   env: Record<string, string> = {},
   clock?: Clock,
+  testing?: CarriageTest,
 ): Promise<{ box: Appliance; close: () => Promise<void> }> {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-test-'))
   const dns = await DnsStub.start()
@@ -73,7 +75,7 @@ export async function openAppliance(
   }
   const log = createLog('debug', { write: (line: string) => void logged.push(line) })
   const open = async (): Promise<App> => {
-    const app = await App.open(await loadConfig({ env: settings, cwd: directory }), log, clock)
+    const app = await App.open(await loadConfig({ env: settings, cwd: directory }), log, clock, testing)
     await app.start()
     return app
   }

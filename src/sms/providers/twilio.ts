@@ -1,5 +1,6 @@
 import type { Twilio } from 'twilio'
 import type { Clock } from '../../core/clock.ts'
+import { Unreachable } from '../../delivery/outside.ts'
 import type { Outside } from '../../delivery/outside.ts'
 import { noSuchCountry } from '../numbers.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
@@ -28,6 +29,8 @@ type Library = typeof import('twilio')
 /** Redirects of one picture: the API sends to a store. */
 const hops = 4
 const patience = 15_000
+/** Octets of any answer that are read: what a redirect or an error says of itself is no picture, and has no limit set. */
+const leastRead = 64 * 1024
 
 /** Twilio, by its official library; this is the only file that knows it. It is loaded when it is needed: it is large. */
 export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Parts): SmsProvider {
@@ -90,15 +93,18 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       for (let hop = 0; hop < hops; hop += 1) {
         // the token is for the API alone, not for the store it sends to
         const headers: Record<string, string> = url.startsWith(`${base_url}/2010-04-01/`) ? { Authorization: basic } : {}
-        const answer = await outside.get(url, { headers, deadline: patience, signal })
+        const answer = await outside
+          .get(url, { headers, limit: Math.max(mediaLimit(), leastRead), deadline: patience, signal })
+          .catch((error: unknown) => {
+            throw error instanceof Unreachable && error.tooLarge ? tooLarge() : error
+          })
         const location = [answer.headers['location']].flat()[0]
         if (answer.status >= 300 && answer.status < 400 && location) url = new URL(location, url).href
         else if (answer.status === 404 || answer.status === 410)
           throw new Rejected(String(answer.status), 'Twilio has it no more')
         else if (answer.status !== 200) throw new Busy(`Twilio answered ${answer.status}`)
-        else if (!answer.whole || answer.bytes.length > mediaLimit())
-          throw new Rejected('too_large', 'it is larger than sms.media_limit')
-        else return answer.bytes
+        else if (answer.body.length > mediaLimit()) throw tooLarge()
+        else return answer.body
       }
       throw new Rejected('too_many_redirects', 'it redirects without end')
     },
@@ -107,6 +113,10 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       await load()
     },
   }
+}
+
+function tooLarge(): Rejected {
+  return new Rejected('too_large', 'it is larger than sms.media_limit')
 }
 
 /** What the library answers; its errors become ours. */

@@ -36,7 +36,8 @@ CREATE TABLE dkim_keys (
   UNIQUE (domain_id, selector)
 );
 
--- What others report of mail in a domain's name: DMARC aggregates (RFC 9990) and TLS reports (RFC 8460). `kind`: dmarc, tls.
+-- What others report of mail in a domain's name: DMARC aggregates (RFC 9990) and TLS reports (RFC 8460). `kind`: dmarc, tls; `verified`: it
+-- came with a DMARC pass.
 CREATE TABLE domain_reports (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   domain_id TEXT NOT NULL,
@@ -45,8 +46,9 @@ CREATE TABLE domain_reports (
   report_id TEXT NOT NULL,
   begins_at TEXT,
   ends_at TEXT,
-  data TEXT NOT NULL,
+  verified INTEGER NOT NULL DEFAULT 0,
   received_at TEXT NOT NULL,
+  data TEXT NOT NULL,
   UNIQUE (domain_id, kind, reporter, report_id)
 );
 

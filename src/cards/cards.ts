@@ -1,0 +1,183 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, invalid } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { Identities } from '../identities/identities.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import { octetsOf } from './encrypted.ts'
+import type { Ledger } from './ledger.ts'
+import type { Card, CardLimits, LimitsChange, NewCard } from './model.ts'
+import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardUnfrozen } from './model.ts'
+import { periodEnd } from './periods.ts'
+import { limitsOf, livingRowOf, rowOf, shown, standing } from './row.ts'
+import type { CardRow } from './row.ts'
+import { budgetOf, nameOf, resetOf } from './spellings.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  ledger: Ledger
+}
+
+/** The furthest any place's calendar lies behind UTC, in milliseconds: a card is good to the end of its month there. */
+const latest = 12 * 60 * 60 * 1000
+
+/** The cards of every identity: what may be told of them, their status and their limits. */
+export class Cards {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    parts.identities.onRemove((tx, identityId) => this.#cancelAll(tx, identityId))
+  }
+
+  async create(caller: Caller, identityId: string, wish: NewCard): Promise<Card> {
+    const { database, clock, identities } = this.#parts
+    const name = nameOf(wish)
+    const { budget_cents, currency = 'usd', period = 'one_time' } = budgetOf(wish)
+    if (budget_cents === undefined) throw invalid('budget_cents', 'budget_cents (or budget.amount) is required.', 'missing')
+    const encrypted = octetsOf(wish.encrypted_data)
+    const now = clock.now()
+    requireNotPast(wish, now)
+    return database.transaction(async (tx) => {
+      const { account_id } = await identities.row(caller, identityId, tx)
+      const row = await tx.get<CardRow>(
+        sql`INSERT INTO cards (id, account_id, identity_id, card_name, last4, brand, exp_month, exp_year, status, currency, period,
+          budget_cents, resets_at, created_at, updated_at) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},
+          ${wish.last4}, ${wish.brand}, ${wish.exp_month}, ${wish.exp_year}, 'active', ${currency}, ${period}, ${budget_cents},
+          ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}) RETURNING *`,
+      )
+      await tx.run(sql`INSERT INTO card_secrets (card_seq, encrypted_data) VALUES (${row!.seq}, ${encrypted})`)
+      return this.#tell(tx, cardCreated, row!)
+    })
+  }
+
+  async list(
+    caller: Caller,
+    identityId: string,
+    paging: Paging,
+  ): Promise<{ data: Card[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, clock, cursors, identities } = this.#parts
+    await identities.row(caller, identityId)
+    return page<CardRow, Card>(database, cursors, paging, {
+      name: `cards ${identityId}`,
+      select: sql`SELECT * FROM cards`,
+      where: sql`identity_id = ${identityId}`,
+      order: 'seq',
+      present: (row) => shown(row, clock.now()),
+    })
+  }
+
+  async get(caller: Caller, id: string): Promise<Card> {
+    return shown(await rowOf(this.#parts.database, caller, id), this.#parts.clock.now())
+  }
+
+  async limits(caller: Caller, id: string): Promise<CardLimits> {
+    return limitsOf(await rowOf(this.#parts.database, caller, id), this.#parts.clock.now())
+  }
+
+  /** When it resolves, no reveal succeeds any more. A frozen card stays as it is. */
+  freeze(caller: Caller, id: string): Promise<Card> {
+    return this.#parts.database.transaction(async (tx) => {
+      const row = await livingRowOf(tx, caller, id)
+      if (row.status === 'frozen') return shown(row, this.#parts.clock.now())
+      return this.#tell(tx, cardFrozen, await this.#setStatus(tx, id, 'frozen'))
+    })
+  }
+
+  unfreeze(caller: Caller, id: string): Promise<Card> {
+    return this.#parts.database.transaction(async (tx) => {
+      const { status } = await livingRowOf(tx, caller, id)
+      if (status !== 'frozen') throw conflict('The card is not frozen.', { code: 'card_not_frozen' })
+      return this.#tell(tx, cardUnfrozen, await this.#setStatus(tx, id, 'active'))
+    })
+  }
+
+  /** For ever: what is secret of the card is destroyed in the same transaction. */
+  cancel(caller: Caller, id: string): Promise<Card> {
+    return this.#parts.database.transaction(async (tx) => {
+      await livingRowOf(tx, caller, id)
+      return this.#cancel(tx, id)
+    })
+  }
+
+  /** Changes budget, currency and period, and begins what is spent again at 0. */
+  setLimits(caller: Caller, id: string, change: LimitsChange): Promise<CardLimits> {
+    const { database, clock, ledger } = this.#parts
+    const wish = budgetOf(change)
+    const reset = resetOf(change)
+    return database.transaction(async (tx) => {
+      const row = await livingRowOf(tx, caller, id)
+      const now = clock.now()
+      const before = { ...row, ...standing(row, now) }
+      const { budget_cents = before.budget_cents, currency = before.currency, period = before.period } = wish
+      if (currency !== before.currency && before.spent_cents > 0 && !reset) {
+        throw conflict(`What is spent is in ${before.currency}: the currency can be changed with reset_spent only.`, {
+          code: 'currency_in_use',
+          param: 'currency',
+        })
+      }
+      const same = budget_cents === before.budget_cents && currency === before.currency && period === before.period
+      if (same && !reset) return limitsOf(row, now)
+      const kept = period === before.period && !reset
+      const after = await tx.get<CardRow>(
+        sql`UPDATE cards SET budget_cents = ${budget_cents}, currency = ${currency}, period = ${period},
+          spent_cents = ${reset ? 0 : before.spent_cents}, round = ${before.round + Number(reset)},
+          resets_at = ${kept ? before.resets_at : periodEnd(period, now)}, updated_at = ${iso(now)}
+          WHERE id = ${id} RETURNING *`,
+      )
+      if (reset) await ledger.record(tx, caller, after!, now, { type: 'reset', amount_cents: before.spent_cents })
+      await this.#tell(tx, cardLimitsUpdated, after!)
+      return limitsOf(after!, now)
+    })
+  }
+
+  async #cancelAll(tx: Transaction, identityId: string): Promise<void> {
+    const rows = await tx.all<{ id: string }>(
+      sql`SELECT id FROM cards WHERE identity_id = ${identityId} AND status <> 'cancelled' ORDER BY seq`,
+    )
+    for (const { id } of rows) await this.#cancel(tx, id)
+  }
+
+  async #cancel(tx: Transaction, id: string): Promise<Card> {
+    const row = await this.#setStatus(tx, id, 'cancelled')
+    const { size } = (await tx.get<{ size: number }>(
+      sql`SELECT length(encrypted_data) AS size FROM card_secrets WHERE card_seq = ${row.seq}`,
+    ))!
+    // of the same size, so that the octets are written over where they lie
+    await tx.run(sql`UPDATE card_secrets SET encrypted_data = ${Buffer.alloc(size)} WHERE card_seq = ${row.seq}`)
+    return this.#tell(tx, cardCancelled, row)
+  }
+
+  async #setStatus(tx: Transaction, id: string, status: Card['status']): Promise<CardRow> {
+    const row = await tx.get<CardRow>(
+      sql`UPDATE cards SET status = ${status}, updated_at = ${iso(this.#parts.clock.now())} WHERE id = ${id} RETURNING *`,
+    )
+    return row!
+  }
+
+  async #tell(tx: Transaction, type: EventType<Card>, row: CardRow): Promise<Card> {
+    const card = shown(row, this.#parts.clock.now())
+    await this.#parts.events.append(tx, type, { account_id: row.account_id, identity_id: row.identity_id, data: card })
+    return card
+  }
+}
+
+function requireNotPast({ exp_month, exp_year }: NewCard, now: number): void {
+  const date = new Date(now - latest)
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + 1]
+  if (exp_year < year) throw invalid('exp_year', `exp_year must be ${year} or later: the card has expired.`, 'card_expired')
+  if (exp_year === year && exp_month < month) {
+    throw invalid('exp_month', `exp_month must be ${month} or later in ${year}: the card has expired.`, 'card_expired')
+  }
+}

@@ -1,0 +1,135 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, invalid } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
+import { rollOver, spentAt } from './periods.ts'
+import { livingRowOf, rowOf, standing } from './row.ts'
+import type { CardRow } from './row.ts'
+
+/** One row of the ledger. */
+export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
+  seq: number
+  allowed: number
+  /** The card's round in which it counts. */
+  round: number
+}
+
+type Entry = Pick<CardTransaction, 'type' | 'amount_cents'> &
+  Partial<Pick<CardTransaction, 'reason' | 'reveal_id' | 'purpose' | 'description' | 'allowed'>>
+
+/** A header can be kilobytes long. */
+const longestUserAgent = 500
+
+/** What was revealed, refused and spent of each card. */
+export class Ledger {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#cursors = parts.cursors
+  }
+
+  async list(
+    caller: Caller,
+    cardId: string,
+    filter: TransactionFilter,
+  ): Promise<{ data: CardTransaction[]; has_more: boolean; next_cursor: string | null }> {
+    await rowOf(this.#database, caller, cardId)
+    const { type } = filter
+    return page<TransactionRow, CardTransaction>(this.#database, this.#cursors, filter, {
+      name: `card transactions ${cardId} ${type ?? ''}`,
+      select: sql`SELECT * FROM card_transactions`,
+      where: sql`card_id = ${cardId}${type === undefined ? sql`` : sql` AND type = ${type}`}`,
+      order: 'seq',
+      present: transactionShown,
+    })
+  }
+
+  /** Real spending, which is never refused for the budget; `amount_cents` replaces what the reveal it names reserved. */
+  report(caller: Caller, cardId: string, wish: NewTransaction): Promise<CardTransaction> {
+    return this.#database.transaction(async (tx) => {
+      const before = await livingRowOf(tx, caller, cardId)
+      const reveal = wish.reveal_id === undefined ? undefined : await this.#reveal(tx, before, wish.reveal_id)
+      if (wish.type === 'report' && reveal) await requireUnreported(tx, reveal)
+      const now = this.#clock.now()
+      const change = changeOf(wish, reveal, standing(before, now).round)
+      if (standing(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
+        throw invalid('amount_cents', 'amount_cents is more than the card can count.')
+      }
+      const after = await tx.get<CardRow>(
+        sql`UPDATE cards SET spent_cents = CASE WHEN ${spentAt(now)} + ${change} < 0 THEN 0 ELSE ${spentAt(now)} + ${change} END,
+          ${rollOver(now)}, updated_at = ${iso(now)} WHERE id = ${cardId} RETURNING *`,
+      )
+      const { type, amount_cents, reveal_id = null, description = null } = wish
+      return transactionShown(await this.record(tx, caller, after!, now, { type, amount_cents, reveal_id, description }))
+    })
+  }
+
+  /** Writes down what happened to a card at this moment; `card` is its row after it. */
+  async record(tx: Transaction, caller: Caller, card: CardRow, now: number, entry: Entry): Promise<TransactionRow> {
+    const { type, amount_cents, allowed = true, reason = null, reveal_id = null, purpose = null, description = null } = entry
+    const { spent_cents, round } = standing(card, now)
+    const row = await tx.get<TransactionRow>(
+      sql`INSERT INTO card_transactions (id, card_id, type, amount_cents, allowed, reason, reveal_id, key_id, ip, user_agent, purpose,
+        description, spent_cents, round, created_at) VALUES (${newId('txn')}, ${card.id}, ${type}, ${amount_cents}, ${Number(allowed)},
+        ${reason}, ${reveal_id}, ${caller.key_id}, ${caller.ip}, ${caller.user_agent.slice(0, longestUserAgent)}, ${purpose},
+        ${description}, ${spent_cents}, ${round}, ${iso(now)}) RETURNING *`,
+    )
+    return row!
+  }
+
+  /** The transaction of this id; undefined when there is none. */
+  find(reader: Reader, id: string): Promise<TransactionRow | undefined> {
+    return reader.get<TransactionRow>(sql`SELECT * FROM card_transactions WHERE id = ${id}`)
+  }
+
+  async #reveal(tx: Transaction, card: CardRow, id: string): Promise<TransactionRow> {
+    const row = await this.find(tx, id)
+    if (row?.card_id === card.id && row.type === 'reveal' && row.allowed === 1 && row.reason === null) return row
+    throw invalid('reveal_id', 'reveal_id must be the id of a transaction by which this card was revealed.', 'no_such_reveal')
+  }
+}
+
+export function transactionShown(row: TransactionRow): CardTransaction {
+  const { id, card_id, type, amount_cents, allowed, reason, reveal_id, spent_cents, key_id, ip, user_agent, purpose } = row
+  return {
+    id,
+    card_id,
+    type,
+    amount_cents,
+    allowed: allowed === 1,
+    reason,
+    reveal_id,
+    spent_cents,
+    key_id,
+    ip,
+    user_agent,
+    purpose,
+    description: row.description,
+    created_at: row.created_at,
+  }
+}
+
+async function requireUnreported(tx: Transaction, reveal: TransactionRow): Promise<void> {
+  const known = await tx.get(sql`SELECT 1 FROM card_transactions WHERE reveal_id = ${reveal.id} AND type = 'report'`)
+  if (known) {
+    throw conflict('What this reveal came to was reported already.', { code: 'already_reported', param: 'reveal_id' })
+  }
+}
+
+/** What a call adds to what is spent in this round. */
+function changeOf({ type, amount_cents }: NewTransaction, reveal: TransactionRow | undefined, round: number): number {
+  if (type === 'refund') return -amount_cents
+  if (!reveal) return amount_cents
+  // what was reserved in an earlier round is spent of that one's budget
+  return reveal.round === round ? amount_cents - (reveal.amount_cents ?? 0) : 0
+}

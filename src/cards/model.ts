@@ -1,0 +1,218 @@
+import * as z from 'zod'
+import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+
+export const Period = z.enum(['one_time', 'daily', 'weekly', 'monthly', 'yearly'])
+export type Period = z.output<typeof Period>
+
+/** Minor units of the card's currency. */
+const Amount = z.int().min(0)
+
+/** Longest purpose and description, in characters. */
+const longestText = 500
+
+// eslint-disable-next-line no-control-regex
+const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
+
+const Text = z
+  .string()
+  .trim()
+  .min(1)
+  .max(longestText)
+  .refine((text) => !control.test(text), { error: 'must be text on one line' })
+
+const CardName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(128)
+  .refine((text) => !control.test(text), { error: 'must be text on one line' })
+
+const Currency = z
+  .string()
+  .regex(/^[A-Za-z]{3}$/, { error: 'must be a currency code of three letters (ISO 4217), such as usd' })
+  .transform((text) => text.toLowerCase())
+  .meta({ override: { type: 'string', pattern: '^[A-Za-z]{3}$' }, description: 'ISO 4217, kept in lower case' })
+
+const Budget = z.object({ amount: z.int(), currency: z.string(), period: Period }).meta({ id: 'Budget' })
+
+export const CardStatus = z.enum(['active', 'frozen', 'cancelled'])
+
+/** A card without what is secret of it. */
+export const Card = z
+  .object({
+    id: Id('card'),
+    identity_id: Id('ident'),
+    last4: z.string(),
+    brand: z.string(),
+    exp_month: z.int(),
+    exp_year: z.int(),
+    budget_cents: z.int().meta({ description: 'in minor units of the currency' }),
+    spent_cents: z.int().meta({ description: 'in this period: reserved by reveals, or reported' }),
+    status: CardStatus,
+    card_name: z.string(),
+    label: z.string().meta({ description: 'the same as card_name' }),
+    budget: Budget.meta({ description: 'the same as budget_cents, currency and period' }),
+    currency: z.string(),
+    period: Period,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  })
+  .meta({ id: 'Card' })
+export type Card = z.output<typeof Card>
+
+export const NewCard = z
+  .strictObject({
+    encrypted_data: z
+      .string()
+      .max(10_924)
+      .meta({
+        override: { type: 'string', format: 'byte', maxLength: 10_924 },
+        description: 'base64 of nonce, ciphertext and tag of AES-256-GCM under the card key, which the box never sees',
+      }),
+    last4: z.string().regex(/^\d{4}$/, { error: 'must be the last four digits of the number' }),
+    brand: z
+      .string()
+      .trim()
+      .toLowerCase()
+      .regex(/^[a-z0-9][a-z0-9 _-]{0,31}$/, { error: 'must be a name such as visa, of 1 to 32 letters, digits, spaces, - and _' })
+      .meta({ override: { type: 'string', minLength: 1, maxLength: 32 }, description: 'kept in lower case' }),
+    exp_month: z.int().min(1).max(12),
+    exp_year: z.int().min(1000, { error: 'must have four digits' }).max(9999).meta({ description: 'four digits, not past' }),
+    card_name: CardName.optional().meta({ description: 'required, here or as label' }),
+    label: CardName.optional().meta({ description: 'the same as card_name' }),
+    budget_cents: Amount.optional().meta({ description: 'in minor units of the currency; required, here or in budget' }),
+    currency: Currency.optional().meta({ description: 'ISO 4217, kept in lower case; usd unless said' }),
+    period: Period.optional().meta({
+      description: 'when spent_cents goes back to 0: one_time (never) unless said; in UTC, weeks on Monday',
+    }),
+    budget: z
+      .strictObject({ amount: Amount, currency: Currency.optional(), period: Period.optional() })
+      .optional()
+      .meta({ description: 'the same as budget_cents, currency and period' }),
+  })
+  .meta({ id: 'NewCard' })
+export type NewCard = z.output<typeof NewCard>
+
+export const CardLimits = z
+  .object({
+    card_id: Id('card'),
+    budget_cents: z.int(),
+    spent_cents: z.int(),
+    remaining_cents: z.int().meta({ description: 'budget less spent; below 0 when more was reported than budgeted' }),
+    status: CardStatus,
+    period: Period,
+    currency: z.string(),
+    resets_at: Timestamp.nullable().meta({ description: 'when spent_cents goes back to 0; null for one_time' }),
+  })
+  .meta({ id: 'CardLimits' })
+export type CardLimits = z.output<typeof CardLimits>
+
+export const LimitsChange = z
+  .strictObject({
+    budget_cents: Amount.optional(),
+    currency: Currency.optional().meta({ description: 'can be changed only while nothing is spent' }),
+    period: Period.optional(),
+    budget: z
+      .strictObject({ amount: Amount.optional(), currency: Currency.optional(), period: Period.optional() })
+      .optional()
+      .meta({ description: 'the same as budget_cents, currency and period' }),
+    reset_spent: z.boolean().optional().meta({ description: 'true: spent_cents begins again at 0' }),
+    reset_spend: z.boolean().optional().meta({ description: 'the same as reset_spent' }),
+  })
+  .meta({ id: 'LimitsChange' })
+export type LimitsChange = z.output<typeof LimitsChange>
+
+/** What `reason` can say of a reveal: why it was refused, or that it repeats an answer (and charges nothing). */
+export const RevealReason = z.enum(['card_frozen', 'card_cancelled', 'budget_exceeded', 'repeated'])
+export type RevealReason = z.output<typeof RevealReason>
+
+export const CardTransaction = z
+  .object({
+    id: Id('txn'),
+    card_id: Id('card'),
+    type: z.enum(['reveal', 'report', 'refund', 'reset']),
+    amount_cents: z.int().nullable().meta({ description: 'null for a reveal that names none' }),
+    allowed: z.boolean(),
+    reason: RevealReason.nullable().meta({
+      description: 'why a reveal was refused; repeated: handed out again for the same Idempotency-Key, charging nothing',
+    }),
+    reveal_id: Id('txn').nullable().meta({ description: 'the reveal that this reports, refunds or repeats' }),
+    spent_cents: z.int().meta({ description: 'of the card, after it' }),
+    key_id: Id('key').nullable(),
+    ip: z.string(),
+    user_agent: z.string(),
+    purpose: z.string().nullable(),
+    description: z.string().nullable(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'CardTransaction' })
+export type CardTransaction = z.output<typeof CardTransaction>
+
+export const NewTransaction = z
+  .strictObject({
+    type: z.enum(['report', 'refund']),
+    amount_cents: Amount,
+    reveal_id: Id('txn')
+      .optional()
+      .meta({ description: 'the reveal it belongs to; a report then replaces what that reserved, once' }),
+    description: Text.optional(),
+  })
+  .meta({ id: 'NewTransaction' })
+export type NewTransaction = z.output<typeof NewTransaction>
+
+export const TransactionFilter = z.strictObject({ ...Paging.shape, type: CardTransaction.shape.type.optional() })
+export type TransactionFilter = z.output<typeof TransactionFilter>
+
+export const RevealWish = z
+  .strictObject({
+    amount_cents: Amount.optional().meta({ description: 'reserved of the budget; refused when too little is left' }),
+    purpose: Text.optional().meta({ description: 'what for; kept in the transactions' }),
+  })
+  .meta({ id: 'RevealWish' })
+export type RevealWish = z.output<typeof RevealWish>
+
+/** The same in a query. */
+export const RevealQuery = z.strictObject({
+  amount_cents: z
+    .string()
+    .regex(/^\d{1,16}$/, { error: 'must be a whole number of at least 0' })
+    .transform(Number)
+    .refine((value) => Number.isSafeInteger(value), { error: 'must be at most 9007199254740991' })
+    .optional()
+    .meta({
+      override: { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+      description: 'reserved of the budget; refused when too little is left',
+    }),
+  purpose: Text.optional().meta({ description: 'what for; kept in the transactions' }),
+})
+
+/** The one answer that carries the encrypted data. */
+export const Revealed = z
+  .object({
+    encrypted_data: z.string().meta({ description: 'base64, exactly as it was given' }),
+    card: Card,
+    transaction: CardTransaction,
+  })
+  .meta({ id: 'Revealed' })
+export type Revealed = z.output<typeof Revealed>
+
+/** What an event tells of a reveal: the card, and who asked, from where, for what. */
+export const CardRevealed = z.object({ ...Card.shape, transaction: CardTransaction }).meta({ id: 'CardRevealed' })
+
+export const cardCreated = eventType('card.created', ['cards:read'], 'A card was stored.', Card)
+export const cardRevealed = eventType('card.revealed', ['cards:read'], "A card's encrypted data was handed out.", CardRevealed)
+export const cardFrozen = eventType('card.frozen', ['cards:read'], 'A card was frozen.', Card)
+export const cardUnfrozen = eventType('card.unfrozen', ['cards:read'], 'A frozen card is active again.', Card)
+export const cardCancelled = eventType(
+  'card.cancelled',
+  ['cards:read'],
+  'A card was cancelled, by itself or with its identity; its encrypted data is destroyed.',
+  Card,
+)
+export const cardLimitsUpdated = eventType(
+  'card.limits_updated',
+  ['cards:read'],
+  "A card's budget, currency or period was changed, or what is spent of it set back.",
+  Card,
+)

@@ -1,0 +1,130 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { transactionShown } from './ledger.ts'
+import type { Ledger, TransactionRow } from './ledger.ts'
+import type { Revealed, RevealReason, RevealWish } from './model.ts'
+import { cardRevealed } from './model.ts'
+import { rollOver, spentAt } from './periods.ts'
+import { rowOf, shown } from './row.ts'
+import type { CardRow } from './row.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  ledger: Ledger
+}
+
+type Refusal = Exclude<RevealReason, 'repeated'>
+
+/** A card's row with what is secret of it, base64 again. */
+type Open = CardRow & { encrypted_data: string }
+
+/** What became of a reveal: what is handed out, or why nothing is. Either is on disk. */
+type Outcome = { open: Open; transaction: TransactionRow } | { refusal: Refusal }
+
+/** Notes, in the transaction of the reveal, its id for a repetition of the call. */
+type Remember = (tx: Transaction, memo: string) => Promise<void>
+
+/** Hands out the encrypted data of cards, and reserves of their budgets what is going to be spent. */
+export class Reveals {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Checks and reserves in one statement, so that reveals at the same time never reserve more than the budget. Throws Fault forbidden
+   * `card_frozen`, `card_cancelled` or `budget_exceeded`; that attempt is in the ledger too.
+   */
+  async reveal(caller: Caller, id: string, wish: RevealWish, remember: Remember): Promise<Revealed> {
+    const { database, clock, ledger } = this.#parts
+    const outcome = await database.transaction<Outcome>(async (tx) => {
+      const now = clock.now()
+      const before = await rowOf(tx, caller, id)
+      const amount_cents = wish.amount_cents ?? null
+      const entry = { type: 'reveal', amount_cents, purpose: wish.purpose ?? null } as const
+      const open = await this.#reserve(tx, id, amount_cents ?? 0, now)
+      const refusal = open ? null : refusalOf(before)
+      const transaction = await ledger.record(tx, caller, open ?? before, now, {
+        ...entry,
+        allowed: refusal === null,
+        reason: refusal,
+      })
+      await remember(tx, transaction.id)
+      if (!open) return { refusal: refusal! }
+      await this.#tell(tx, open, transaction)
+      return { open, transaction }
+    })
+    return this.#answer(outcome)
+  }
+
+  /** The answer to a repetition of a call: the card as it is now, nothing charged; refused once it is frozen or cancelled. */
+  async again(caller: Caller, id: string, transactionId: string): Promise<Revealed> {
+    const { database, clock, ledger } = this.#parts
+    const outcome = await database.transaction<Outcome>(async (tx) => {
+      const now = clock.now()
+      const before = await rowOf(tx, caller, id)
+      const first = (await ledger.find(tx, transactionId))!
+      if (first.allowed === 0) return { refusal: first.reason as Refusal }
+      const open = await this.#open(tx, id)
+      const entry = { type: 'reveal', amount_cents: null, reveal_id: first.id, purpose: first.purpose } as const
+      const refusal = open ? null : refusalOf(before)
+      const reason = refusal ?? 'repeated'
+      const transaction = await ledger.record(tx, caller, open ?? before, now, { ...entry, allowed: refusal === null, reason })
+      if (!open) return { refusal: refusal! }
+      await this.#tell(tx, open, transaction)
+      return { open, transaction: first }
+    })
+    return this.#answer(outcome)
+  }
+
+  #answer(outcome: Outcome): Revealed {
+    if ('refusal' in outcome) throw new Fault('forbidden', refusals[outcome.refusal], { code: outcome.refusal })
+    const { open, transaction } = outcome
+    return {
+      encrypted_data: open.encrypted_data,
+      card: shown(open, this.#parts.clock.now()),
+      transaction: transactionShown(transaction),
+    }
+  }
+
+  async #reserve(tx: Transaction, id: string, amount: number, now: number): Promise<Open | undefined> {
+    const touched = amount > 0 ? sql`, updated_at = ${iso(now)}` : sql``
+    const { changes } = await tx.run(
+      sql`UPDATE cards SET spent_cents = ${spentAt(now)} + ${amount}, ${rollOver(now)}${touched}
+        WHERE id = ${id} AND status = 'active' AND ${spentAt(now)} + ${amount} <= budget_cents`,
+    )
+    return changes === 1 ? this.#open(tx, id) : undefined
+  }
+
+  async #open(tx: Transaction, id: string): Promise<Open | undefined> {
+    const row = await tx.get<CardRow & { encrypted_data: Uint8Array }>(
+      sql`SELECT cards.*, encrypted_data FROM cards JOIN card_secrets ON card_seq = seq WHERE id = ${id} AND status = 'active'`,
+    )
+    return row && { ...row, encrypted_data: Buffer.from(row.encrypted_data).toString('base64') }
+  }
+
+  async #tell(tx: Transaction, card: CardRow, transaction: TransactionRow): Promise<void> {
+    const { account_id, identity_id } = card
+    const data = { ...shown(card, this.#parts.clock.now()), transaction: transactionShown(transaction) }
+    await this.#parts.events.append(tx, cardRevealed, { account_id, identity_id, data })
+  }
+}
+
+const refusals: Record<Refusal, string> = {
+  card_frozen: 'The card is frozen; unfreeze it first.',
+  card_cancelled: 'The card is cancelled, and its encrypted data is destroyed.',
+  budget_exceeded: 'The budget of the card does not allow this: too little of it is left.',
+}
+
+/** Why a card that was not handed out was not. */
+function refusalOf({ status }: CardRow): Refusal {
+  return status === 'frozen' ? 'card_frozen' : status === 'cancelled' ? 'card_cancelled' : 'budget_exceeded'
+}

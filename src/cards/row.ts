@@ -1,0 +1,77 @@
+import { iso } from '../core/clock.ts'
+import { conflict, notFound } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import { sql } from '../store/database.ts'
+import type { Reader } from '../store/database.ts'
+import type { Card, CardLimits } from './model.ts'
+import { periodEnd } from './periods.ts'
+
+/** A card, without its encrypted data: that is in a table of its own, which only a reveal reads. */
+export interface CardRow extends Omit<Card, 'label' | 'budget'> {
+  seq: number
+  account_id: string
+  round: number
+  resets_at: string | null
+}
+
+/** The card a caller may see; throws Fault not_found. What belongs to a deleted identity is gone with it. */
+export async function rowOf(reader: Reader, caller: Caller, id: string): Promise<CardRow> {
+  const row = await reader.get<CardRow>(
+    sql`SELECT * FROM cards WHERE id = ${id} AND account_id = ${caller.account_id} AND EXISTS
+      (SELECT 1 FROM identities WHERE identities.id = cards.identity_id AND identities.status <> 'deleted')`,
+  )
+  if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('card')
+  return row
+}
+
+/** The same, for what changes it; throws Fault conflict for a cancelled card. */
+export async function livingRowOf(reader: Reader, caller: Caller, id: string): Promise<CardRow> {
+  const row = await rowOf(reader, caller, id)
+  if (row.status === 'cancelled') throw conflict('The card is cancelled: nothing of it can change.', { code: 'card_cancelled' })
+  return row
+}
+
+/** What is spent, in which round, and when that ends, as of now: a period that is over counts no more. */
+export function standing(row: CardRow, now: number): Pick<CardRow, 'spent_cents' | 'round' | 'resets_at'> {
+  const { spent_cents, round, resets_at } = row
+  if (resets_at === null || resets_at > iso(now)) return { spent_cents, round, resets_at }
+  return { spent_cents: 0, round: round + 1, resets_at: periodEnd(row.period, now) }
+}
+
+export function shown(row: CardRow, now: number): Card {
+  const { id, identity_id, last4, brand, exp_month, exp_year, budget_cents, status, card_name, currency, period } = row
+  const { spent_cents } = standing(row, now)
+  return {
+    id,
+    identity_id,
+    last4,
+    brand,
+    exp_month,
+    exp_year,
+    budget_cents,
+    spent_cents,
+    status,
+    card_name,
+    label: card_name,
+    budget: { amount: budget_cents, currency, period },
+    currency,
+    period,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  }
+}
+
+export function limitsOf(row: CardRow, now: number): CardLimits {
+  const { id, budget_cents, status, period, currency } = row
+  const { spent_cents, resets_at } = standing(row, now)
+  return {
+    card_id: id,
+    budget_cents,
+    spent_cents,
+    remaining_cents: budget_cents - spent_cents,
+    status,
+    period,
+    currency,
+    resets_at,
+  }
+}

@@ -1,0 +1,37 @@
+import { invalid } from '../core/fault.ts'
+import type { LimitsChange, NewCard, Period } from './model.ts'
+
+/** A card's budget, as far as it was said. */
+export interface BudgetWish {
+  budget_cents: number | undefined
+  currency: string | undefined
+  period: Period | undefined
+}
+
+/** The budget of a call in either spelling. Throws Fault when both say different things. */
+export function budgetOf({ budget_cents, currency, period, budget }: LimitsChange | NewCard): BudgetWish {
+  return {
+    budget_cents: one('budget.amount', 'budget_cents', budget?.amount, budget_cents),
+    currency: one('budget.currency', 'currency', budget?.currency, currency),
+    period: one('budget.period', 'period', budget?.period, period),
+  }
+}
+
+/** The name of a card in either spelling. Throws Fault when there is none, or two different ones. */
+export function nameOf({ card_name, label }: NewCard): string {
+  const name = one('label', 'card_name', label, card_name)
+  if (name === undefined) throw invalid('card_name', 'card_name (or label) is required.', 'missing')
+  return name
+}
+
+/** Whether a call asks that what is spent begins again at 0. */
+export function resetOf({ reset_spent, reset_spend }: LimitsChange): boolean {
+  return one('reset_spend', 'reset_spent', reset_spend, reset_spent) ?? false
+}
+
+function one<Value>(param: string, other: string, value: Value | undefined, otherValue: Value | undefined): Value | undefined {
+  if (value !== undefined && otherValue !== undefined && value !== otherValue) {
+    throw invalid(param, `Give ${param} or ${other}, not two different ones.`)
+  }
+  return value ?? otherValue
+}

@@ -1,0 +1,120 @@
+import { existsSync, linkSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { makeKey, masterKey, readKey, Seal, syncFolder } from './seal.ts'
+
+/** What a rotation has come to, as it is told: each is on disk by then. */
+export type Step = 'made' | 'sealed' | 'former kept' | 'in use'
+
+/** A name for a master key that tells nothing of it: kept beside what is sealed, to know which key opens it. */
+export function nameOf(master: Buffer): string {
+  return new Seal(master).key('name').toString('hex')
+}
+
+/**
+ * Where the master key is: in `master.key` of a directory of ours, or in a file that is handed over and never written. While a rotation is
+ * under way the key to come lies beside it as `master.key.next`; the one before stays as `master.key.former`.
+ */
+export class MasterKey {
+  readonly #directory: string
+  readonly #given: string | undefined
+
+  constructor(directory: string, given?: string) {
+    this.#directory = directory
+    this.#given = given
+  }
+
+  /** The key in use; made when there is none and none is `expected`. Throws a sentence when it cannot be read. */
+  read(expected: boolean): Buffer {
+    // systemd lets the service read its credentials by an access list, which shows as bits of the group
+    return this.#given === undefined ? masterKey(this.#directory, expected) : readKey(this.#given, 0o007)
+  }
+
+  /**
+   * The key that everything is sealed under, given its name (null: nothing is yet). Finishes or drops a rotation that was cut off. Throws
+   * a sentence when it is another than the one in use.
+   */
+  settle(name: string | null): Buffer {
+    const current = this.read(true)
+    if (this.#given !== undefined) {
+      if (name === null || nameOf(current) === name) return current
+      throw this.#wrong(this.#given, name)
+    }
+    if (name === null || nameOf(current) === name) {
+      this.#drop()
+      return current
+    }
+    if (this.#opens(this.#next, name)) {
+      this.adopt()
+      return this.read(true)
+    }
+    throw this.#wrong(this.#file, name)
+  }
+
+  /** Makes the key to come. Throws a sentence when the one in use is not ours to change. */
+  prepare(): Buffer {
+    if (this.#given !== undefined) {
+      const file = join(this.#directory, 'master.key')
+      throw new Error(
+        `The master key is handed over in ${this.#given}, which is not ours to change. With the box stopped, copy it to ${file} ` +
+          `(mode 0600), rotate with neither master_key_file nor the credential set, and hand over ${file} from then on.`,
+      )
+    }
+    this.#drop()
+    makeKey(this.#next)
+    return readKey(this.#next)
+  }
+
+  /** Puts the key to come in the place of the one in use, which stays as the former. May be cut off anywhere, and done again. */
+  adopt(told: (step: Step) => void = () => {}): void {
+    rmSync(this.former, { force: true })
+    linkSync(this.#file, this.former)
+    syncFolder(dirname(this.#file))
+    told('former kept')
+    renameSync(this.#next, this.#file)
+    syncFolder(dirname(this.#file))
+    told('in use')
+  }
+
+  /** The key before the last rotation: backups from before it open with this one only. */
+  get former(): string {
+    return `${this.#file}.former`
+  }
+
+  /** The file itself: it may be linked to from elsewhere, and is replaced where it lies. */
+  get #file(): string {
+    return realpathSync(join(this.#directory, 'master.key'))
+  }
+
+  get #next(): string {
+    return `${this.#file}.next`
+  }
+
+  /** Removes a key that nothing was sealed under, whole or half made. */
+  #drop(): void {
+    const [folder, name] = [dirname(this.#next), basename(this.#next)]
+    for (const entry of readdirSync(folder)) {
+      if (entry === name || (entry.startsWith(`${name}.`) && /^[0-9a-f]{12}$/.test(entry.slice(name.length + 1)))) {
+        rmSync(join(folder, entry))
+      }
+    }
+  }
+
+  #opens(file: string, name: string): boolean {
+    try {
+      return nameOf(readKey(file)) === name
+    } catch {
+      return false
+    }
+  }
+
+  #wrong(file: string, name: string): Error {
+    const own = join(this.#directory, 'master.key')
+    const others = existsSync(own) ? [realpathSync(own), this.former] : [own]
+    const right = others.find((other) => other !== file && this.#opens(other, name))
+    const remedy =
+      right === undefined
+        ? 'Restore the one that belongs to it from a backup'
+        : `${right} is: ${this.#given === undefined ? 'put it in its place' : 'hand that one over'}`
+    return new Error(`${file} is not the master key that this database is sealed under. ${remedy}; nothing was changed.`)
+  }
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { FailedLogins } from './failed-logins.ts'
+import type { Gate } from './mailroom.ts'
+import { Refusal } from './refusal.ts'
+import type { Visit } from './visit.ts'
+
+export interface LoginLimits {
+  /** From one network within fifteen minutes. */
+  max_failed_logins: number
+  /** How long an answer to a failed login takes, in milliseconds: the same, whatever was wrong. */
+  failed_login_delay: number
+}
+
+/** What smtp-server makes of an AUTH command; PLAIN has both identities of RFC 4616. */
+export interface Credentials {
+  username?: string | undefined
+  password?: string | null | undefined
+  authcid?: string | undefined
+  authzid?: string | undefined
+}
+
+/** Failed logins of one session. */
+const perSession = 3
+
+/** Lets in who has a name and password that fit, and makes guessing slow. */
+export class Logins {
+  readonly gate: Gate
+  readonly stats = { logins: 0, failed_logins: 0, blocked_logins: 0 }
+  readonly #limits: () => LoginLimits
+  readonly #log: Log
+  readonly #failed: FailedLogins
+
+  constructor(gate: Gate, limits: () => LoginLimits, clock: Clock, log: Log) {
+    this.gate = gate
+    this.#limits = limits
+    this.#log = log
+    this.#failed = new FailedLogins(clock)
+  }
+
+  /** Gives the visit its mailroom, and answers who it is; throws the Refusal that AUTH answers otherwise. */
+  async enter(visit: Visit, session: string, credentials: Credentials): Promise<string> {
+    const { max_failed_logins, failed_login_delay } = this.#limits()
+    const { username = '', password, authcid, authzid } = credentials
+    const line = { session, client: visit.address }
+    if (visit.failedLogins >= perSession) throw new Refusal(421, '4.7.0', 'Too many failed logins')
+    if (this.#failed.tooMany(visit.address, max_failed_logins)) {
+      this.stats.blocked_logins++
+      this.#log.warn(line, 'Login not tried: too many failed from this network')
+      throw new Refusal(454, '4.7.0', 'Too many failed logins from your network, try again later')
+    }
+    const answered = sleep(failed_login_delay, undefined, { ref: false })
+    const entry = await this.gate.enter(username, password ?? '', visit.address)
+    // nobody acts for another here (RFC 4616 2)
+    const twofold = authcid && authzid && authcid.toLowerCase() !== authzid.toLowerCase()
+    if (entry.mailroom && !twofold) {
+      this.stats.logins++
+      visit.mailroom = entry.mailroom
+      this.#log.debug({ ...line, identity: entry.who }, 'Logged in')
+      return entry.who
+    }
+    visit.failedLogins++
+    this.stats.failed_logins++
+    this.#failed.note(visit.address, username, password ?? '')
+    // a name that nobody has may be a password in the wrong place
+    this.#log.warn({ ...line, identity: entry.who, why: entry.mailroom ? 'on behalf of another' : entry.why }, 'Login failed')
+    await answered
+    throw new Refusal(535, '5.7.8', 'Name or password is wrong')
+  }
+}

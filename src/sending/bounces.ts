@@ -1,0 +1,183 @@
+import { domainToASCII } from 'node:url'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Mailbox } from '../mail/address.ts'
+import type { Message } from '../mail/arrival.ts'
+import type { Desk } from '../mail/mailroom.ts'
+import type { Outgoing, Parcel } from '../mail/outgoing.ts'
+import type { DeliveryReport, FeedbackReport, ReportedRecipient } from '../mail/reported.ts'
+import type { Transaction } from '../store/database.ts'
+import { isHard } from './hard-bounce.ts'
+import { emailBounced, emailComplained, emailDelivered } from './model.ts'
+import { isReturnPath } from './return-path.ts'
+import type { ReturnPaths } from './return-path.ts'
+import type { Suppressions } from './suppressions.ts'
+
+interface Parts {
+  outgoing: Outgoing
+  suppressions: Suppressions
+  returnPaths: ReturnPaths
+  clock: Clock
+  log: Log
+  metrics: Metrics
+}
+
+/** What came of a message that a return path, or a report, brought back. */
+type Outcome = 'bounced' | 'delayed' | 'delivered' | 'relayed' | 'complained' | 'automatic' | 'unknown' | 'idle'
+
+/**
+ * The desk of our return paths: takes what servers say of mail that we sent, and marks the one recipient that the address stands for. None of
+ * it is kept as an e-mail, none is ever answered.
+ */
+export class Bounces implements Desk {
+  readonly #parts: Parts
+  readonly #counted: Counter<'outcome'>
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#counted = parts.metrics.counter(
+      'pillarbox_returned_total',
+      'What came back for messages sent: bounced, delayed, delivered, relayed, complained, automatic (answers of programs), unknown (no report), idle (a report that changes nothing, such as a repeat)',
+      ['outcome'],
+    )
+  }
+
+  /** A token that is none of ours, or too old, is refused at RCPT: backscatter ends here. */
+  answers({ local, tag }: Mailbox): ReturnType<Desk['answers']> {
+    if (!isReturnPath(local)) return 'not ours'
+    return this.#parts.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'taken'
+  }
+
+  async receive(tx: Transaction, { tag }: Mailbox, { envelope, examined }: Message): Promise<void> {
+    const { outgoing, returnPaths } = this.#parts
+    const seq = returnPaths.read(tag ?? '')
+    // deleted meanwhile: there is nothing left to mark
+    const parcel = seq === undefined ? undefined : await outgoing.parcel(seq, tx)
+    const { report, automated } = examined.parsed
+    const outcome = !parcel
+      ? 'idle'
+      : report?.kind === 'delivery'
+        ? await this.#returned(tx, parcel, report)
+        : report?.kind === 'feedback'
+          ? await this.#complained(tx, parcel, report)
+          : automated
+            ? 'automatic'
+            : 'unknown'
+    this.#note(tx, outcome, { session: envelope.session, email: parcel?.recipient.email_id })
+  }
+
+  /** A feedback report that came to a mailbox (`abuse`, or the sender's own) counts when it brings back one of our return paths. */
+  async hears(tx: Transaction, { envelope, examined }: Message): Promise<void> {
+    const { report } = examined.parsed
+    if (report?.kind !== 'feedback') return
+    const { outgoing, returnPaths } = this.#parts
+    const named = [report.original_mail_from, report.returned.return_path]
+    const seq = named.map((address) => returnPaths.read(tagOf(address))).find((one) => one !== undefined)
+    const parcel = seq === undefined ? undefined : await outgoing.parcel(seq, tx)
+    if (!parcel) return
+    const outcome = await this.#complained(tx, parcel, report)
+    this.#note(tx, outcome, { session: envelope.session, email: parcel.recipient.email_id })
+  }
+
+  async #returned(tx: Transaction, parcel: Parcel, report: DeliveryReport): Promise<Outcome> {
+    const { status, address } = parcel.recipient
+    const about = concerning(report, address)
+    const failed = about.filter(({ action }) => action === 'failed')
+    const [first] = failed
+    if (first) return this.#bounced(tx, parcel, told(first, report), about.length === failed.length && failed.every(isHard))
+    // while we are trying ourselves, what a server said of an attempt that we do not know of tells nothing
+    if (status !== 'sent' && status !== 'delivered') return 'idle'
+    const delayed = about.find(({ action }) => action === 'delayed')
+    const [arrived] = about
+    if (delayed) return this.#remarked(tx, parcel, told(delayed, report), 'delayed')
+    if (!arrived || status === 'delivered') return 'idle'
+    if (about.some(({ action }) => action === 'relayed')) return this.#remarked(tx, parcel, told(arrived, report), 'relayed')
+    return this.#delivered(tx, parcel, told(arrived, report))
+  }
+
+  async #bounced(tx: Transaction, { recipient, account_id }: Parcel, said: Said, hard: boolean): Promise<Outcome> {
+    const { outgoing, suppressions, clock } = this.#parts
+    const { seq, email_id, address: email } = recipient
+    if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
+    const change = { ...said, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
+    const delivery = await outgoing.note(tx, seq, change)
+    if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
+    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery })
+    return 'bounced'
+  }
+
+  async #delivered(tx: Transaction, { recipient }: Parcel, said: Said): Promise<Outcome> {
+    const { outgoing, clock } = this.#parts
+    const change = { ...said, status: 'delivered', delivered_at: iso(clock.now()) } as const
+    const delivery = await outgoing.note(tx, recipient.seq, change)
+    if (delivery) await outgoing.tell(tx, emailDelivered, recipient.email_id, { delivery })
+    return 'delivered'
+  }
+
+  async #remarked(tx: Transaction, { recipient }: Parcel, said: Said, outcome: Outcome): Promise<Outcome> {
+    await this.#parts.outgoing.note(tx, recipient.seq, said)
+    return outcome
+  }
+
+  async #complained(tx: Transaction, { recipient, account_id }: Parcel, report: FeedbackReport): Promise<Outcome> {
+    const { outgoing, suppressions, clock } = this.#parts
+    if (!isComplaint(report) || recipient.complained_at !== null) return 'idle'
+    const delivery = await outgoing.note(tx, recipient.seq, { complained_at: iso(clock.now()) })
+    const { email_id, address: email } = recipient
+    const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
+    await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
+    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery })
+    return 'complained'
+  }
+
+  #note(tx: Transaction, outcome: Outcome, about: { session: string; email: string | undefined }): void {
+    tx.afterCommit(() => {
+      this.#counted.labels(outcome).inc()
+      this.#parts.log.info({ ...about, outcome }, 'Mail came back for a message sent')
+    })
+  }
+}
+
+/** What a report writes into the delivery. */
+interface Said {
+  smtp_code: number | null
+  enhanced_code: string | null
+  response: string
+}
+
+function told({ smtp_code, status, diagnostic, action }: ReportedRecipient, { reporter }: DeliveryReport): Said {
+  const by = reporter === null ? '' : ` (reported by ${reporter})`
+  return { smtp_code, enhanced_code: status, response: `${diagnostic ?? `${action}, without a reason`}${by}` }
+}
+
+/** What a report says of the recipient; all of it when it names only others: then they are whom the address led to. */
+function concerning({ recipients }: DeliveryReport, address: string): ReportedRecipient[] {
+  const own = recipients.filter(({ original_recipient: original, final_recipient: final }) => {
+    return [original, final].some((one) => one !== null && sameMailbox(one, address))
+  })
+  return own.length > 0 ? own : recipients
+}
+
+function sameMailbox(one: string, other: string): boolean {
+  return comparable(one) === comparable(other)
+}
+
+function comparable(address: string): string {
+  const at = address.lastIndexOf('@')
+  const domain = address.slice(at + 1)
+  return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`.toLowerCase()
+}
+
+/** RFC 5965 3.1: a type that is not known is `other`. Some types say something else than that mail was not wanted. */
+function isComplaint({ feedback_type }: FeedbackReport): boolean {
+  return !/^(?:not-spam|auth-failure|dmarc|dkim)/.test(feedback_type)
+}
+
+/** The token in a return path of ours. */
+function tagOf(address: string | null): string {
+  const [local = ''] = (address ?? '').toLowerCase().split('@')
+  const plus = local.indexOf('+')
+  return plus > 0 && isReturnPath(local.slice(0, plus)) ? local.slice(plus + 1) : ''
+}

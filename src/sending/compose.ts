@@ -1,0 +1,137 @@
+import MailComposer from 'nodemailer/lib/mail-composer'
+import type { IdentityRow } from '../identities/identities.ts'
+import type { Address } from '../mail/model.ts'
+import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './ready-octets.ts'
+import { domainOf } from './recipients.ts'
+import type { Addressee, Field } from './recipients.ts'
+
+/** A file that goes along, its octets at hand. */
+export interface Enclosure {
+  filename: string
+  /** Told from the name when null. */
+  content_type: string | null
+  content: Buffer
+  /** Without angle brackets; the HTML shows it by `cid:`. */
+  content_id: string | null
+}
+
+/** A message before it is octets; everything in it was checked. */
+export interface Draft {
+  addressees: Addressee[]
+  subject: string
+  text: string | null
+  html: string | null
+  reply_to: Address[]
+  /** Further header fields. */
+  headers: { name: string; value: string }[]
+  attachments: Enclosure[]
+  labels: string[]
+  send_at: string | null
+  auto_submitted: 'no' | 'auto-generated' | 'auto-replied' | null
+  require_tls: boolean
+  /** Message-IDs with angle brackets. */
+  in_reply_to: string | null
+  references: string[]
+  thread_id: string | null
+}
+
+/**
+ * The octets of a message, CRLF throughout and no line over 998 octets, and apart from them its Date field (`at` in milliseconds): that one
+ * changes with the time of sending.
+ */
+export async function compose(
+  draft: Draft,
+  { owner, at }: { owner: IdentityRow; at: number },
+): Promise<{ raw: Buffer; head: string }> {
+  const of = (field: Field): Address[] => draft.addressees.filter((one) => one.field === field).map(({ address }) => address)
+  const head = `Date: ${headerDate(at)}\r\n`
+  const built = await new MailComposer({
+    from: { name: owner.name, address: owner.email },
+    to: copies(of('to')),
+    cc: copies(of('cc')),
+    replyTo: copies(draft.reply_to),
+    messageId: freshMessageId(domainOf(owner.email)),
+    date: head.slice('Date: '.length, -2),
+    ...(draft.in_reply_to === null ? {} : { inReplyTo: draft.in_reply_to }),
+    references: draft.references,
+    headers: fieldsOf(draft),
+    ...bodies(draft),
+    attachments: draft.attachments.map(attachment),
+    newline: 'win',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+    .compile()
+    .build()
+  return { raw: withoutDate(built, head), head }
+}
+
+/** Whether an enclosed message may travel as it is: it cannot be encoded (RFC 2046 5.2.1), so its lines must fit. */
+export function fitsUnencoded(octets: Buffer): boolean {
+  return !octets.includes(0) && !hasLongLine(octets)
+}
+
+// the composer writes into what it is given
+function copies(addresses: Address[]): Address[] {
+  return addresses.map(({ name, address }) => ({ name, address }))
+}
+
+type Fields = { key: string; value: string | { prepared: true; foldLines: true; value: string } }[]
+
+function fieldsOf({ subject, headers, auto_submitted }: Draft): Fields {
+  const fields: Fields = headers.map(({ name, value }) => ({ key: name, value }))
+  if (subject !== '') fields.push({ key: 'Subject', value: subjectField(subject) })
+  if (auto_submitted !== null) fields.push({ key: 'Auto-Submitted', value: auto_submitted })
+  return fields
+}
+
+/** What a reader might take for something else, or has no place to fold, becomes encoded words (RFC 2047) here. */
+function subjectField(subject: string): Fields[number]['value'] {
+  const isPlain = !/=\?|^\s|\s$|[ \t]{2}|\t|[^ ]{500}/.test(subject)
+  return isPlain ? subject : { prepared: true, foldLines: true, value: encodedWords(subject) }
+}
+
+/** Words of at most 75 characters, cut between characters. */
+function encodedWords(text: string): string {
+  const words: string[] = []
+  let piece = ''
+  for (const character of text) {
+    if (Buffer.byteLength(piece + character) > 45) {
+      words.push(piece)
+      piece = ''
+    }
+    piece += character
+  }
+  return [...words, piece].map((word) => `=?UTF-8?B?${Buffer.from(word).toString('base64')}?=`).join(' ')
+}
+
+function bodies({ text, html, attachments }: Draft): object {
+  const plain = text === null ? {} : { text: lines(text) }
+  const rich = html === null ? {} : { html: lines(html) }
+  // without a body the only attachment would become the message itself
+  const empty =
+    !text && !html && attachments.length > 0 ? { alternatives: [{ content: '', contentType: 'text/plain; charset=utf-8' }] } : {}
+  return { ...plain, ...rich, ...empty }
+}
+
+function lines(text: string): string {
+  return text.toWellFormed().replaceAll(/\r\n?|\n/g, '\r\n')
+}
+
+function attachment({ filename, content_type, content, content_id }: Enclosure): object {
+  const isMessage = content_type !== null && /^message\//i.test(content_type)
+  const octets = isMessage ? withLineEnds(content) : content
+  const type = isMessage && !fitsUnencoded(octets) ? 'application/octet-stream' : content_type
+  return {
+    filename: filename.toWellFormed(),
+    content: octets,
+    ...(type === null ? {} : { contentType: type }),
+    ...(content_id === null ? {} : { cid: content_id }),
+    contentDisposition: content_id === null ? 'attachment' : 'inline',
+  }
+}
+
+function withoutDate(built: Buffer, head: string): Buffer {
+  const at = built.indexOf(`\r\n${head}`) + 2
+  return Buffer.concat([built.subarray(0, at), built.subarray(at + head.length)])
+}

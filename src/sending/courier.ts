@@ -1,0 +1,246 @@
+import { domainToASCII } from 'node:url'
+import { newId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import type { Counter, Metrics } from '../core/metrics.ts'
+import { Later, Refused } from '../delivery/courier.ts'
+import type { Courier, Outcome } from '../delivery/courier.ts'
+import { attemptsOf } from '../delivery/history.ts'
+import type { Domains } from '../domains/domains.ts'
+import type { Inbox } from '../mail/inbox.ts'
+import type { Outgoing, Parcel } from '../mail/outgoing.ts'
+import type { Refusal } from '../mail/refusal.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import type { Handover } from './handover.ts'
+import { kind } from './load.ts'
+import type { EmailLoad } from './load.ts'
+import type { Outcomes } from './outcomes.ts'
+import type { ReturnPaths } from './return-path.ts'
+import { readReply, refusal } from './smtp-reply.ts'
+import type { Suppressions } from './suppressions.ts'
+import { later, refused, Undelivered } from './undelivered.ts'
+import type { CourierAnswer } from './undelivered.ts'
+import type { Ways } from './ways.ts'
+
+/** How mail leaves as the settings are now. */
+export interface Routing {
+  hostname: string
+  ways: Ways
+  handover: Handover
+}
+
+interface Parts {
+  database: Database
+  log: Log
+  metrics: Metrics
+  outgoing: Outgoing
+  inbox: Inbox
+  domains: Domains
+  suppressions: Suppressions
+  returnPaths: ReturnPaths
+  outcomes: Outcomes
+  routing: () => Routing
+  patience?: Patience | undefined
+}
+
+/** Longest time for one attempt in milliseconds, and for one with a large message: RFC 5321 4.5.3.2.6 allows ten minutes after its end. */
+export interface Patience {
+  usual: number
+  large: number
+}
+
+const minute = 60_000
+const hour = 60 * minute
+
+/** Octets from which on a message is large. */
+const large = 1024 * 1024
+
+/** Octets of messages in memory at one time. */
+const mostHeld = 256 * 1024 * 1024
+
+/** Times that the box may go down over a message before it is set aside. */
+const mostCrashes = 3
+
+/** Carries each recipient's copy: into our own inbox, to a relay, or to the servers of the recipient's domain. */
+export class MailCourier implements Courier<EmailLoad> {
+  readonly kind = kind
+  /** 0, 1, 5, 15, 30 min, 1, 2, 4 h, and every 4 h until five days are over. */
+  readonly schedule = [
+    0,
+    minute,
+    5 * minute,
+    15 * minute,
+    30 * minute,
+    hour,
+    2 * hour,
+    4 * hour,
+    ...Array.from({ length: 28 }, () => 4 * hour),
+  ]
+  readonly jitter = 0.2
+  readonly width = { sound: 20, crowded: 5, unsound: 1 }
+  // greetings, and what others make of a message, take their time
+  readonly prompt = 30_000
+  readonly #parts: Parts
+  readonly #deliveries: Counter<'result' | 'tls'>
+  /** Octets of messages on their way now. */
+  #held = 0
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#deliveries = parts.metrics.counter(
+      'pillarbox_mail_deliveries_total',
+      'Attempts to deliver mail, by result and by how the way was encrypted: checked, unchecked, none (in the clear, or no server was spoken to)',
+      ['result', 'tls'],
+    )
+  }
+
+  async begin(tx: Transaction, { recipient_seq }: EmailLoad, attempt: number): Promise<void> {
+    await this.#parts.outgoing.note(tx, recipient_seq, { status: 'sending', attempts: attempt, next_attempt_at: null })
+  }
+
+  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal): Promise<string> {
+    try {
+      const answer = await this.#attempt(load, attempt, signal)
+      this.#count(answer)
+      return JSON.stringify(answer)
+    } catch (error) {
+      if (!(error instanceof Undelivered)) throw error
+      this.#count(error.answer)
+      const told = JSON.stringify(error.answer)
+      throw error.permanent ? new Refused(told) : new Later(told, undefined, error.within)
+    }
+  }
+
+  settle(tx: Transaction, { recipient_seq }: EmailLoad, outcome: Outcome, answer: string, next?: string): Promise<void> {
+    return this.#parts.outcomes.note(tx, recipient_seq, outcome, answer, next)
+  }
+
+  async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal): Promise<CourierAnswer> {
+    const { outgoing, domains, returnPaths, routing } = this.#parts
+    const parcel = await outgoing.parcel(load.recipient_seq)
+    if (!parcel) throw refused('the message was deleted')
+    await this.#check(parcel, attempt)
+    const { email, recipient } = parcel
+    const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address))
+    const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
+    if (domains.receives(domainOf(to))) return this.#within(parcel, { from, to }, await this.#octets(parcel))
+    this.#requireSending(domainOf(email.from_address))
+    const { ways, handover } = routing()
+    const require_tls = load.require_tls === true
+    return this.#bounded(email.size, signal, async (limited, hold) => {
+      const way = await ways.to(domainOf(to), require_tls)
+      const read = (): Promise<Buffer> => {
+        hold()
+        return this.#octets(parcel)
+      }
+      const { response, hostname, tls } = await handover.deliver(way, { from, to, require_tls }, read, limited)
+      return { ...accepted(response), outcome: way.outcome, mx: hostname, tls }
+    })
+  }
+
+  async #octets({ email }: Parcel): Promise<Buffer> {
+    const found = await this.#parts.outgoing.octets(email)
+    if (!found) throw refused('the message is no longer there')
+    return found
+  }
+
+  /** What may have changed since the message was queued. */
+  async #check({ recipient, account_id, identity_status }: Parcel, attempt: number): Promise<void> {
+    const { suppressions, database } = this.#parts
+    if (identity_status === 'deleted') throw refused('the identity that wrote it was deleted', { cancelled: true })
+    if (identity_status === 'suspended') throw later('the identity that wrote it is suspended')
+    if ((await suppressions.among(database, account_id, [recipient.address])).length > 0) {
+      throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
+    }
+    if (attempt <= mostCrashes || recipient.delivery_id === null) return
+    const attempts = (await attemptsOf(database, [recipient.delivery_id])).get(recipient.delivery_id) ?? []
+    const ended = attempts.filter(({ number }) => number < attempt)
+    // one that we cut off ourselves has an answer
+    const crashes = ended.slice(-mostCrashes).filter(({ outcome, answer }) => outcome === 'interrupted' && answer === null)
+    if (crashes.length === mostCrashes) throw refused(`the box went down ${mostCrashes} times over this message; it is set aside`)
+  }
+
+  #requireSending(domain: string): void {
+    try {
+      this.#parts.domains.requireSending(domain)
+    } catch (error) {
+      throw later(error instanceof Error ? error.message : `${domain} may not send`, '4.7.1')
+    }
+  }
+
+  /** From one of our own to another: nothing goes over the network. */
+  async #within({ recipient }: Parcel, { from, to }: { from: string; to: string }, raw: Buffer): Promise<CourierAnswer> {
+    const { inbox, routing } = this.#parts
+    const envelope = {
+      remote_address: '127.0.0.1',
+      helo: routing().hostname,
+      mail_from: from,
+      recipients: [to],
+      smtputf8: false,
+      eight_bit: true,
+      tls: null,
+      session: recipient.delivery_id ?? newId('dlv'),
+      own: true as const,
+    }
+    try {
+      await inbox.keepOwn(envelope, raw)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+      throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at(routing().hostname, null)
+    }
+    return { ...accepted('taken by this box'), outcome: 'delivered', mx: routing().hostname, tls: null }
+  }
+
+  /** Runs an attempt that ends in time; it calls `hold` before it has the message in memory, which throws when there is no room. */
+  async #bounded<Result>(
+    size: number,
+    signal: AbortSignal,
+    work: (limited: AbortSignal, hold: () => void) => Promise<Result>,
+  ): Promise<Result> {
+    const { usual, large: long } = this.#parts.patience ?? { usual: 5 * minute, large: 10 * minute }
+    const time = size > large ? long : usual
+    const overdue = new AbortController()
+    const timer = setTimeout(() => overdue.abort(), time)
+    let held = 0
+    const hold = (): void => {
+      if (this.#held > 0 && this.#held + size > mostHeld) {
+        throw new Undelivered(
+          { outcome: 'deferred', response: 'too much mail is on its way; this one waits' },
+          { within: minute },
+        )
+      }
+      held = size
+      this.#held += size
+    }
+    try {
+      return await work(AbortSignal.any([signal, overdue.signal]), hold)
+    } catch (error) {
+      if (overdue.signal.aborted && !signal.aborted && !(error instanceof Undelivered)) {
+        throw later(`no end within ${time / 1000} s`, '4.4.2')
+      }
+      throw error
+    } finally {
+      clearTimeout(timer)
+      this.#held -= held
+    }
+  }
+
+  #count({ outcome, tls }: CourierAnswer): void {
+    const encrypted = tls === null ? 'none' : tls.endsWith('not checked') ? 'unchecked' : 'checked'
+    this.#deliveries.labels(outcome, encrypted).inc()
+  }
+}
+
+function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'tls'> {
+  const { code, enhanced, text } = readReply(response)
+  return { smtp_code: code === 0 ? null : code, enhanced_code: enhanced, response: text }
+}
+
+/** By name: a capability sees another's classes as types only. */
+function isRefusal(error: unknown): error is Refusal {
+  return error instanceof Error && error.name === 'Refusal'
+}
+
+/** The domain of an address as A-labels in lower case. */
+function domainOf(address: string): string {
+  return domainToASCII(address.slice(address.lastIndexOf('@') + 1))
+}

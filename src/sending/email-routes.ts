@@ -1,0 +1,65 @@
+import type { Scope } from '../core/scopes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import { Email } from '../mail/model.ts'
+import type { Letters } from './letters.ts'
+import { NewEmail, NewForward, NewReply } from './model.ts'
+import type { Pending } from './pending.ts'
+
+const tag = 'E-mail'
+const write: Scope[] = ['messages:write', 'emails:write']
+
+/** What all calls that make a message have: attachments are large, and may have to be fetched. */
+const writing = {
+  method: 'POST',
+  scope: write,
+  tag,
+  reply: Email,
+  status: 201,
+  location: ({ id, identity_id }: Email): string => `/v1/identities/${identity_id}/emails/${id}`,
+  limit: 40 * 1024 * 1024,
+  timeout: 120_000,
+} as const
+
+export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
+  return [
+    route({
+      ...writing,
+      path: '/identities/:id/emails',
+      aliases: ['/identities/:id/emails/send'],
+      summary: 'Send an e-mail',
+      description: 'The answer comes once the message is on disk: from then on it is sent, whatever happens to the box.',
+      body: NewEmail,
+      example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
+      handle: ({ caller, params, body, signal }) => letters.send(caller, params.id, body, signal),
+    }),
+    route({
+      ...writing,
+      path: '/identities/:id/emails/:email_id/reply',
+      summary: 'Reply to an e-mail',
+      description: 'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below.',
+      body: NewReply,
+      example: { body: { body_text: 'Thank you.' } },
+      handle: ({ caller, params, body, signal }) => letters.reply(caller, params.id, params.email_id, body, signal),
+    }),
+    route({
+      ...writing,
+      path: '/identities/:id/emails/:email_id/forward',
+      summary: 'Forward an e-mail',
+      description: 'Its text quoted and its attachments carried along, or the whole as one attachment.',
+      body: NewForward,
+      example: { body: { to: 'postmaster@pillarbox.test', body_text: 'See below.' } },
+      handle: ({ caller, params, body, signal }) => letters.forward(caller, params.id, params.email_id, body, signal),
+    }),
+    route({
+      method: 'POST',
+      path: '/identities/:id/emails/:email_id/cancel',
+      scope: write,
+      tag,
+      summary: 'Cancel an e-mail',
+      description: 'While it is scheduled or queued. Once a delivery was tried, for any recipient, it is a conflict.',
+      reply: Email,
+      handle: ({ caller, params }) => pending.cancel(caller, params.id, params.email_id),
+    }),
+  ]
+}

@@ -1,0 +1,97 @@
+import { invalid } from '../core/fault.ts'
+import { Unreachable } from '../delivery/outside.ts'
+import type { Outside } from '../delivery/outside.ts'
+import type { Enclosure } from './compose.ts'
+import { largestMessage } from './model.ts'
+import type { NewAttachment } from './model.ts'
+
+/** Milliseconds for all URLs of one message together. */
+const patience = 30_000
+
+/** Octets that a message of the largest size can enclose: base64 makes four of three, and a line end of every 76. */
+const mostOctets = Math.floor((largestMessage * 3 * 76) / (4 * 78))
+
+/**
+ * The files of a message, decoded, or fetched now from where they are. Throws Fault invalid_request with the place of the one that cannot be:
+ * `attachments[1].content`.
+ */
+export async function enclosuresOf(
+  wishes: readonly NewAttachment[],
+  outside: Outside,
+  signal: AbortSignal,
+): Promise<Enclosure[]> {
+  // what can be told without asking anybody comes first
+  const files = wishes.map((wish, index) => ({
+    wish,
+    place: `attachments[${index}]`,
+    file: declared(wish, `attachments[${index}]`),
+  }))
+  let room = mostOctets - files.reduce((sum, { file }) => sum + file.content.length, 0)
+  const end = Date.now() + patience
+  for (const { wish, file, place } of files) {
+    if (room < 0) throw tooLarge(place)
+    if (wish.url === undefined) continue
+    const { body, type } = await fetched(wish.url, `${place}.url`, { outside, signal, room, deadline: end - Date.now() })
+    file.content = body
+    room -= body.length
+    file.content_type ??= type !== undefined && mediaType.test(type) ? type : null
+  }
+  return files.map(({ file }) => file)
+}
+
+function declared(wish: NewAttachment, place: string): Enclosure {
+  const { filename, content_type: type, content, url, content_id } = wish
+  if ((content === undefined) === (url === undefined)) throw invalid(place, `${place} must have content or url, one of them.`)
+  if (unwritable.test(filename)) throw invalid(`${place}.filename`, `${place}.filename holds a control character.`)
+  if (type !== undefined && !mediaType.test(type)) {
+    throw invalid(
+      `${place}.content_type`,
+      `${place}.content_type must be a media type such as application/pdf, and no multipart.`,
+    )
+  }
+  const id = content_id?.replace(/^<(.*)>$/, '$1')
+  if (id !== undefined && !/^[!-;=?-~]+$/.test(id)) {
+    throw invalid(`${place}.content_id`, `${place}.content_id must be printable ASCII without spaces and angle brackets.`)
+  }
+  return {
+    filename,
+    content_type: type ?? null,
+    content: content === undefined ? Buffer.alloc(0) : decoded(content, `${place}.content`),
+    content_id: id ?? null,
+  }
+}
+
+/** Strictly RFC 4648 4: no line ends, no other alphabet, padded, nothing in the bits that are left over. */
+function decoded(text: string, param: string): Buffer {
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.toString('base64') === text) return bytes
+  const hint = text.startsWith('data:') ? 'without the data: before it' : 'padded, in one line, in the alphabet with + and /'
+  throw invalid(param, `${param} is not base64 (RFC 4648), ${hint}.`, 'invalid_base64')
+}
+
+async function fetched(
+  url: string,
+  param: string,
+  { outside, signal, room, deadline }: { outside: Outside; signal: AbortSignal; room: number; deadline: number },
+): Promise<{ type: string | undefined; body: Buffer }> {
+  if (deadline <= 0) throw invalid(param, `${param} was not fetched: all together took more than ${patience / 1000} s.`)
+  try {
+    const { status, headers, body } = await outside.get(url, { signal, limit: room, deadline })
+    if (status !== 200) throw new Unreachable(`it answered ${status}`)
+    return { type: [headers['content-type']].flat()[0], body }
+  } catch (error) {
+    if (error instanceof Unreachable) throw invalid(param, `${param} could not be fetched: ${error.message}.`, 'url_unreachable')
+    throw error
+  }
+}
+
+function tooLarge(place: string): Error {
+  return invalid(place, 'The attachments do not fit into a message of 25 MiB.', 'message_too_large')
+}
+
+// eslint-disable-next-line no-control-regex -- these are what is looked for
+const unwritable = /[\0-\x1f\x7f]/
+
+/** A type and its parameters (RFC 2045 5.1), no multipart. */
+const mediaType =
+  /^(?!multipart\/)[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}(?: ?; ?[\w!#$&^.+-]+=(?:[\w!#$&^.+-]+|"[ !#-[\]-~]*"))*$/i

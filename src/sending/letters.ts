@@ -1,0 +1,141 @@
+import { Fault, invalid } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Emails } from '../mail/emails.ts'
+import type { Examiner } from '../mail/examiner.ts'
+import type { Email } from '../mail/model.ts'
+import type { Enclosure } from './compose.ts'
+import type { Drafts } from './drafts.ts'
+import type { NewEmail, NewForward, NewReply } from './model.ts'
+import { largestMessage } from './model.ts'
+import type { Outbox } from './outbox.ts'
+import { forwardSubject, replySubject, withForwarded, withReplyQuote } from './quoting.ts'
+import { addresseesOf } from './recipients.ts'
+import { answered, automaticAnswer, referring } from './replying.ts'
+import type { Original } from './replying.ts'
+
+interface Parts {
+  identities: Identities
+  emails: Emails
+  examiner: Examiner
+  drafts: Drafts
+  outbox: Outbox
+}
+
+/** What callers write: new messages, answers, and what they pass on. */
+export class Letters {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async send(caller: Caller, identityId: string, wish: NewEmail, signal: AbortSignal): Promise<Email> {
+    const { identities, drafts, outbox } = this.#parts
+    const owner = await identities.row(caller, identityId)
+    const addressees = addresseesOf(wish)
+    const original = wish.in_reply_to === undefined ? undefined : await this.#namedIn(caller, identityId, wish.in_reply_to)
+    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
+      const draft = await drafts.read(wish, signal)
+      if (!original) return draft
+      requireUnsaid(draft, 'in_reply_to')
+      return {
+        ...draft,
+        ...referring(original),
+        subject: draft.subject || replySubject(original.email.subject),
+        auto_submitted: automaticAnswer(original, draft.auto_submitted),
+      }
+    })
+  }
+
+  async reply(caller: Caller, identityId: string, emailId: string, wish: NewReply, signal: AbortSignal): Promise<Email> {
+    const { identities, drafts, outbox } = this.#parts
+    const owner = await identities.row(caller, identityId)
+    const original = await this.#original(caller, identityId, emailId)
+    const { to, cc } = answered(original, owner, wish.reply_all ?? false)
+    const addressees = addresseesOf({ to, cc: [...cc, ...[wish.cc ?? []].flat()], bcc: wish.bcc })
+    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
+      const draft = await drafts.read(wish, signal)
+      requireUnsaid(draft, 'headers')
+      return {
+        ...draft,
+        ...referring(original),
+        subject: draft.subject || replySubject(original.email.subject),
+        ...((wish.quote ?? true) ? withReplyQuote(draft, original.email) : {}),
+        auto_submitted: automaticAnswer(original, draft.auto_submitted),
+      }
+    })
+  }
+
+  async forward(caller: Caller, identityId: string, emailId: string, wish: NewForward, signal: AbortSignal): Promise<Email> {
+    const { identities, drafts, outbox } = this.#parts
+    const owner = await identities.row(caller, identityId)
+    const original = await this.#original(caller, identityId, emailId)
+    const addressees = addresseesOf(wish)
+    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
+      const draft = await drafts.read(wish, signal)
+      requireUnsaid(draft, 'headers')
+      const isWhole = wish.as_attachment ?? false
+      const carried = isWhole ? [await this.enclosed(original)] : await this.#attachments(original)
+      return {
+        ...draft,
+        ...referring(original),
+        subject: draft.subject || forwardSubject(original.email.subject),
+        ...(isWhole ? {} : withForwarded(draft, original.email)),
+        attachments: [...draft.attachments, ...carried],
+      }
+    })
+  }
+
+  /** A message whole, as an enclosure. */
+  async enclosed({ email, row }: Original): Promise<Enclosure> {
+    const raw = await this.#parts.emails.octets(row.raw_id)
+    // of what came, the trace is ours; of what is ours, it is a part of the message
+    const content = email.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
+    const name = email.subject
+      .replaceAll(/[/\\\p{Cc}]/gu, '_')
+      .slice(0, 100)
+      .toWellFormed()
+    return { filename: `${name || 'message'}.eml`, content_type: 'message/rfc822', content, content_id: null }
+  }
+
+  async #attachments({ email, row }: Original): Promise<Enclosure[]> {
+    const size = email.attachments.reduce((sum, one) => sum + one.size, 0)
+    if (size > largestMessage)
+      throw invalid('as_attachment', 'The attachments of the message do not fit into 25 MiB.', 'message_too_large')
+    if (size === 0 && email.attachments.length === 0) return []
+    const raw = await this.#parts.emails.octets(row.raw_id)
+    const found: Enclosure[] = []
+    for (const { index, filename, content_type, content_id, disposition } of email.attachments) {
+      const file = await this.#parts.examiner.attachment(raw, index)
+      const id = content_id?.replace(/^<(.*)>$/s, '$1') ?? ''
+      if (!file) continue
+      const isInline = disposition === 'inline' && /^[!-;=?-~]{1,250}$/.test(id)
+      found.push({ filename, content_type, content: file.content, content_id: isInline ? id : null })
+    }
+    return found
+  }
+
+  async #original(caller: Caller, identityId: string, emailId: string): Promise<Original> {
+    const { emails } = this.#parts
+    const [email, row] = await Promise.all([emails.get(caller, identityId, emailId), emails.row(caller, identityId, emailId)])
+    return { email, row }
+  }
+
+  async #namedIn(caller: Caller, identityId: string, emailId: string): Promise<Original> {
+    try {
+      return await this.#original(caller, identityId, emailId)
+    } catch (error) {
+      if (error instanceof Fault && error.type === 'not_found') {
+        throw invalid('in_reply_to', `${emailId} is no e-mail of this identity.`)
+      }
+      throw error
+    }
+  }
+}
+
+/** What a message refers to is said once. */
+function requireUnsaid({ references }: { references: string[] }, param: string): void {
+  if (references.length === 0) return
+  throw invalid(param, 'In-Reply-To and References follow from the e-mail this refers to; leave them out of headers.')
+}

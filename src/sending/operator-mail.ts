@@ -1,0 +1,124 @@
+import type { Log } from '../core/log.ts'
+import { Fault } from '../core/fault.ts'
+import type { Courier } from '../delivery/courier.ts'
+import { Later, Refused } from '../delivery/courier.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { Happening } from '../events/model.ts'
+import type { Identities, IdentityRow } from '../identities/identities.ts'
+import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
+import type { Outgoing } from '../mail/outgoing.ts'
+import { emailReceived } from '../mail/model.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import type { Letters } from './letters.ts'
+import type { Outbox } from './outbox.ts'
+import { forwardSubject } from './quoting.ts'
+import { recipientAddress, sameMailbox } from './recipients.ts'
+
+interface Load {
+  email_id: string
+}
+
+interface Parts {
+  database: Database
+  queue: Queue
+  identities: Identities
+  outgoing: Outgoing
+  letters: Letters
+  outbox: Outbox
+  log: Log
+  /** The box's own domain: its postmaster is the operator. */
+  domain: string
+  /** `mail.postmaster` */
+  address: string | undefined
+}
+
+const minute = 60_000
+
+/**
+ * Passes on to `mail.postmaster` what comes for postmaster and abuse (RFC 5321 4.5.1), each message whole as an attachment. Not what could be
+ * an answer to that: bounces, what comes from there, what answers a message this sent.
+ */
+export class OperatorMail implements Courier<Load> {
+  readonly kind = 'operator-mail'
+  readonly schedule = [0, minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute, 1440 * minute]
+  readonly jitter = 0.1
+  readonly #parts: Parts
+  #address: string | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#address = parts.address
+  }
+
+  reload(address: string | undefined): void {
+    this.#address = address
+  }
+
+  /** Follows the log. */
+  async hear(tx: Transaction, events: Happening[]): Promise<void> {
+    const came = this.#address === undefined ? [] : events.filter(({ type }) => type === emailReceived.name)
+    const owner = came.length > 0 ? await this.#operator(tx) : undefined
+    for (const { identity_id, resource_id } of came) {
+      if (identity_id !== owner?.id || resource_id === null) continue
+      const load: Load = { email_id: resource_id }
+      await this.#parts.queue.enqueue(tx, { kind: this.kind, lane: 'postmaster', load })
+    }
+  }
+
+  async deliver({ email_id }: Load, _attempt: number, signal: AbortSignal): Promise<string> {
+    const { database, outgoing, letters, outbox } = this.#parts
+    const owner = await this.#operator()
+    const address = this.#address
+    const row = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id}`)
+    if (!owner || !row || address === undefined) return 'there is nothing to pass on any more'
+    const why = await this.#reasonAgainst(row, owner, address)
+    if (why !== undefined) return why
+    const email = await outgoing.show(database, email_id)
+    signal.throwIfAborted()
+    try {
+      const addressees = [{ field: 'to' as const, address: recipientAddress(address, 'to') }]
+      const sent = await outbox.accept(owner, { addressees, send_at: null }, async () => ({
+        subject: forwardSubject(email.subject),
+        text: `This came for ${email.to} from ${email.from || 'nobody'}, and is attached.\n`,
+        html: null,
+        reply_to: [],
+        headers: [],
+        attachments: [await letters.enclosed({ email, row })],
+        labels: ['forwarded'],
+        auto_submitted: 'auto-generated',
+        require_tls: false,
+        in_reply_to: null,
+        references: [],
+        thread_id: null,
+      }))
+      return `passed on as ${sent.id}`
+    } catch (error) {
+      if (!(error instanceof Fault) || error.type === 'internal_error') throw error
+      this.#parts.log.warn({ email: email_id, why: error.message }, 'mail for the operator could not be passed on')
+      if (error.type === 'invalid_request') throw new Refused(error.message)
+      throw new Later(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
+    }
+  }
+
+  async #reasonAgainst(row: StoredEmail, owner: IdentityRow, address: string): Promise<string | undefined> {
+    const { mail_from, references } = JSON.parse(row.detail) as EmailDetail
+    if (row.spam === 1) return 'it is spam'
+    if (mail_from === '') return 'it is a bounce'
+    if ([row.from_address, mail_from].some((one) => sameMailbox(one, address) || sameMailbox(one, owner.email))) {
+      return 'it comes from where it would go'
+    }
+    const to = await this.#parts.identities.ownerOf(address)
+    if (to?.id === owner.id) return 'mail.postmaster is this mailbox itself'
+    const ids = [...references, ...[row.in_reply_to ?? []].flat()]
+    if (ids.length === 0) return undefined
+    const answer = await this.#parts.database.get(
+      sql`SELECT 1 FROM emails WHERE identity_id = ${owner.id} AND message_id IN (${join(ids)}) AND direction = 'outbound' AND automated = 1`,
+    )
+    return answer === undefined ? undefined : 'it answers what was passed on'
+  }
+
+  #operator(tx?: Transaction): Promise<IdentityRow | undefined> {
+    return this.#parts.identities.ownerOf(`postmaster@${this.#parts.domain}`, tx)
+  }
+}

@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../core/clock.ts'
+import { conflict, invalid, notFound } from '../core/fault.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { Domains } from '../domains/domains.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import type { Examination, Examiner } from '../mail/examiner.ts'
+import type { Email, Envelope } from '../mail/model.ts'
+import type { Outgoing } from '../mail/outgoing.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { compose } from './compose.ts'
+import type { Draft } from './compose.ts'
+import type { Limits, Load } from './limits.ts'
+import { kind } from './load.ts'
+import type { EmailLoad } from './load.ts'
+import { emailQueued, largestMessage, mostRecipients } from './model.ts'
+import { readyOctets } from './ready-octets.ts'
+import { domainOf, recipientAddress } from './recipients.ts'
+import type { Addressee } from './recipients.ts'
+import { kind as releaseKind } from './release-load.ts'
+import type { ReleaseLoad } from './release-load.ts'
+import type { Signer } from './signing.ts'
+import type { Suppressions } from './suppressions.ts'
+
+export interface OutboxSettings {
+  mode: 'direct' | 'relay' | 'none'
+  relays: readonly { domains: readonly string[] }[]
+}
+
+interface Parts {
+  database: Database
+  clock: Clock
+  domains: Pick<Domains, 'receives' | 'requireSending'>
+  queue: Queue
+  outgoing: Outgoing
+  examiner: Examiner
+  suppressions: Suppressions
+  limits: Limits
+  signer: Signer
+  settings: OutboxSettings
+}
+
+/** A message that a program composed itself. */
+export interface RawMail {
+  owner: IdentityRow
+  /** The whole message. Bcc fields are taken out, lone CR and LF made line ends, a missing Date or Message-ID added. */
+  raw: Buffer
+  /** The envelope; who is in neither To nor Cc is a blind copy. */
+  recipients: string[]
+  labels?: string[]
+  require_tls?: boolean
+}
+
+/** A message whose octets are settled. */
+interface Ready {
+  owner: IdentityRow
+  raw: Buffer
+  /** Header fields that go before the octets, and may yet change: the Date of what was composed here. */
+  head: string
+  addressees: Addressee[]
+  labels: string[]
+  send_at: string | null
+  require_tls: boolean
+  /** The conversation, when it is known better than by the header. */
+  thread_id: string | null
+}
+
+/** Takes messages for sending: once it has answered, they are on disk and will be sent. */
+export class Outbox {
+  readonly #parts: Parts
+  #settings: OutboxSettings
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#settings = parts.settings
+  }
+
+  reload(settings: OutboxSettings): void {
+    this.#settings = settings
+  }
+
+  /**
+   * Composes and takes a message of an identity; answers it as stored. `write` is asked for what it says only when it may be sent at all.
+   * Throws the Fault that says why not.
+   */
+  async accept(
+    owner: IdentityRow,
+    { addressees, send_at }: Pick<Draft, 'addressees' | 'send_at'>,
+    write: () => Promise<Omit<Draft, 'addressees' | 'send_at'>>,
+  ): Promise<Email> {
+    await this.#require(owner, addressees, send_at)
+    const draft: Draft = { ...(await write()), addressees, send_at }
+    const at = send_at === null ? this.#parts.clock.now() : Date.parse(send_at)
+    const { raw, head } = await compose(draft, { owner, at })
+    if (raw.length + head.length > largestMessage) {
+      const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
+      throw invalid(param, `The message has ${raw.length} octets; ${largestMessage} (25 MiB) can be sent.`, 'message_too_large')
+    }
+    return this.#post({ ...draft, owner, raw, head })
+  }
+
+  /** Takes a message as it is, to be sent at once; the caller has seen to it that its From is the owner's. */
+  async acceptRaw({ owner, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
+    const addresses = recipients.map((one) => recipientAddress(one, 'to'))
+    const { clock, examiner } = this.#parts
+    const octets = readyOctets(raw, { now: clock.now(), domain: domainOf(owner.email) })
+    if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
+    if (addresses.length > mostRecipients) throw invalid('to', `A message can go to ${mostRecipients} recipients.`)
+    const examined = await examiner.examine(octets, envelopeOf(owner))
+    const addressees = placed(addresses, examined)
+    await this.#require(owner, addressees, null)
+    return this.#post({ owner, raw: octets, head: '', addressees, labels, send_at: null, require_tls, thread_id: null }, examined)
+  }
+
+  /** What a message counts for. */
+  load(owner: Pick<IdentityRow, 'id' | 'email'>, addresses: string[], at: number): Load {
+    const outside = addresses.filter((address) => !this.#parts.domains.receives(domainOf(address))).length
+    return { identity_id: owner.id, domain: domainOf(owner.email), recipients: addresses.length, outside, at }
+  }
+
+  /** Whatever can be told before the message is composed. */
+  async #require(owner: IdentityRow, addressees: Addressee[], sendAt: string | null): Promise<void> {
+    const { database, clock, domains, suppressions, limits } = this.#parts
+    requireActive(owner)
+    const outside = addressees.filter(({ address }) => !domains.receives(domainOf(address.address)))
+    const stuck = outside.find(({ address }) => !this.#leaves(domainOf(address.address)))
+    if (stuck) {
+      const why = 'this box sends no mail to others (outbound.mode is none).'
+      throw invalid(stuck.field, `${stuck.address.address} is not on this box, and ${why}`, 'outbound_off')
+    }
+    if (outside.length > 0) domains.requireSending(domainOf(owner.email))
+    const addresses = addressees.map(({ address }) => address.address)
+    const unwelcome = await suppressions.among(database, owner.account_id, addresses)
+    if (unwelcome.length > 0) {
+      const field = addressees.find(({ address }) => unwelcome.includes(address.address))?.field ?? 'to'
+      const which = `${unwelcome.join(', ')} ${unwelcome.length === 1 ? 'is' : 'are'} suppressed`
+      throw invalid(field, `${which}: they bounced, complained, or asked for it (GET /v1/suppressions).`, 'recipient_suppressed')
+    }
+    await limits.require(database, this.load(owner, addresses, sendAt === null ? clock.now() : Date.parse(sendAt)))
+  }
+
+  #leaves(domain: string): boolean {
+    return this.#settings.mode !== 'none' || this.#settings.relays.some(({ domains }) => domains.includes(domain))
+  }
+
+  async #post(ready: Ready, known?: Examination): Promise<Email> {
+    const { database, clock, examiner, signer } = this.#parts
+    const { owner, raw, head, addressees, send_at } = ready
+    const examined = known ?? (await examiner.examine(raw, envelopeOf(owner)))
+    // what leaves later is signed then: with the keys that are published then
+    const signatures = send_at === null ? await signer.sign(domainOf(owner.email), Buffer.concat([Buffer.from(head), raw])) : ''
+    return database.transaction(async (tx) => {
+      const { outgoing, limits } = this.#parts
+      const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
+      if (!row || row.status === 'deleted') throw notFound('identity')
+      requireActive(row)
+      const addresses = addressees.map(({ address }) => address.address)
+      await limits.count(tx, this.load(owner, addresses, send_at === null ? clock.now() : Date.parse(send_at)))
+      const { automated, references, in_reply_to } = examined.parsed
+      const referred = in_reply_to === null ? references : [...references, in_reply_to]
+      if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
+      const kept = await outgoing.keep(tx, { ...ready, recipients: addressees, examined, trace: signatures + head })
+      await this.#enqueue(tx, ready, kept)
+      await outgoing.tell(tx, emailQueued, kept.email.id, {})
+      return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
+    })
+  }
+
+  async #enqueue(tx: Transaction, { owner, send_at, require_tls }: Ready, kept: Kept): Promise<void> {
+    const { queue } = this.#parts
+    if (send_at !== null) {
+      const load: ReleaseLoad = { email_id: kept.email.id, require_tls }
+      const id = await queue.enqueue(tx, { kind: releaseKind, lane: domainOf(owner.email), load, due: send_at })
+      await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE email_id = ${kept.email.id}`)
+      return
+    }
+    await enqueueCopies(tx, queue, kept.recipients, require_tls)
+  }
+}
+
+type Kept = Awaited<ReturnType<Outgoing['keep']>>
+
+/** One delivery for each recipient, due at once. */
+export async function enqueueCopies(
+  tx: Transaction,
+  queue: Queue,
+  recipients: { seq: number; address: string }[],
+  requireTls: boolean,
+): Promise<void> {
+  for (const { seq, address } of recipients) {
+    const load: EmailLoad = { recipient_seq: seq, ...(requireTls ? { require_tls: true } : {}) }
+    const id = await queue.enqueue(tx, { kind, lane: domainOf(address), load })
+    await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE seq = ${seq}`)
+  }
+}
+
+/** The envelope under which the examiner reads a message of ours: nothing about it is judged. */
+function envelopeOf(owner: IdentityRow): Envelope {
+  return {
+    remote_address: '127.0.0.1',
+    helo: 'localhost',
+    mail_from: owner.email,
+    recipients: [],
+    smtputf8: true,
+    eight_bit: true,
+    tls: null,
+    session: randomUUID(),
+    own: true,
+  }
+}
+
+function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
+  if (status === 'active') return
+  throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
+}
+
+/** Each address of the envelope once, in the field of the header that names it. */
+function placed(addresses: { address: string; name: string }[], { parsed }: Examination): Addressee[] {
+  const [to, cc] = [keysOf(parsed.to), keysOf(parsed.cc)]
+  const found = new Map<string, Addressee>()
+  for (const address of addresses) {
+    const key = address.address.toLowerCase()
+    const field = to.has(key) ? 'to' : cc.has(key) ? 'cc' : 'bcc'
+    if (!found.has(key)) found.set(key, { field, address })
+  }
+  const rank = { to: 0, cc: 1, bcc: 2 }
+  return [...found.values()].toSorted((one, other) => rank[one.field] - rank[other.field])
+}
+
+function keysOf(addresses: { address: string }[]): Set<string> {
+  return new Set(addresses.map(({ address }) => address.toLowerCase()))
+}

@@ -1,0 +1,121 @@
+import type { Clock } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
+import { conflict, notFound } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { StoredEmail } from '../mail/email-rows.ts'
+import type { Emails } from '../mail/emails.ts'
+import type { RecipientRow } from '../mail/deliveries.ts'
+import type { Dispatcher } from '../mail/mailroom.ts'
+import type { Email } from '../mail/model.ts'
+import type { Outgoing } from '../mail/outgoing.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import type { Drafts } from './drafts.ts'
+import type { Limits } from './limits.ts'
+import { emailCancelled } from './model.ts'
+import type { Outbox } from './outbox.ts'
+import { headerDate } from './ready-octets.ts'
+
+interface Parts {
+  database: Database
+  clock: Clock
+  identities: Identities
+  emails: Emails
+  outgoing: Outgoing
+  queue: Queue
+  outbox: Outbox
+  drafts: Drafts
+  limits: Limits
+}
+
+/** What was taken for sending and has not left: it can be taken back, and what is scheduled can be put to another time. */
+export class Pending implements Dispatcher {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Takes a message back whole; throws Fault conflict once an attempt has begun, for any of its recipients. */
+  async cancel(caller: Caller, identityId: string, emailId: string): Promise<Email> {
+    const { database, identities, emails } = this.#parts
+    await database.transaction(async (tx) => {
+      await identities.row(caller, identityId, tx)
+      const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId} AND identity_id = ${identityId}`)
+      if (!email) throw notFound('e-mail')
+      const rows = await this.#recipients(tx, emailId)
+      const taken = await this.#takeBack(tx, email, rows)
+      if (rows.length > 0 && taken === rows.length) return
+      throw conflict(`This e-mail is ${email.status}; only one that no delivery was tried of can be cancelled.`, {
+        code: 'not_cancellable',
+      })
+    })
+    return emails.get(caller, identityId, emailId)
+  }
+
+  /** Takes back what has not begun, of a message that is going to be deleted or whose identity was. */
+  async withdraw(tx: Transaction, emailId: string): Promise<void> {
+    const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
+    if (email) await this.#takeBack(tx, email, await this.#recipients(tx, emailId))
+  }
+
+  /** Takes back all that an identity has not sent yet; what was tried already its courier gives up. */
+  async withdrawAll(tx: Transaction, identityId: string): Promise<void> {
+    const rows = await tx.all<{ id: string }>(
+      sql`SELECT id FROM emails WHERE identity_id = ${identityId} AND direction = 'outbound'
+        AND status IN ('scheduled', 'queued', 'sending', 'deferred')`,
+    )
+    for (const { id } of rows) await this.withdraw(tx, id)
+  }
+
+  async reschedule(tx: Transaction, email: StoredEmail, wish: string): Promise<void> {
+    const { queue, clock, outgoing, outbox, limits } = this.#parts
+    const rows = await this.#recipients(tx, email.id)
+    const [first] = rows
+    const at = this.#parts.drafts.sendAt(wish) ?? iso(clock.now())
+    const moved = email.status === 'scheduled' && first?.delivery_id && (await queue.postpone(tx, first.delivery_id, at))
+    if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
+    const owner = { id: email.identity_id, email: email.from_address }
+    const addresses = rows.map(({ address }) => address)
+    await limits.uncount(tx, outbox.load(owner, addresses, Date.parse(first.next_attempt_at ?? at)))
+    await limits.count(tx, outbox.load(owner, addresses, Date.parse(at)))
+    // unsigned until it leaves, so that the date is all there is before the octets
+    await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
+    for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
+  }
+
+  /** Answers how many recipients will have no copy. */
+  async #takeBack(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
+    const { queue, outgoing, outbox, limits } = this.#parts
+    const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
+    const cancelled = new Map<string, boolean>()
+    const taken: RecipientRow[] = []
+    for (const row of waiting) {
+      if (row.delivery_id === null) continue
+      const known = cancelled.get(row.delivery_id) ?? (await queue.cancel(tx, row.delivery_id))
+      cancelled.set(row.delivery_id, known)
+      if (!known) continue
+      await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
+      taken.push(row)
+    }
+    if (taken.length === 0) return 0
+    const owner = { id: email.identity_id, email: email.from_address }
+    const at = Date.parse(taken[0]!.next_attempt_at ?? email.received_at)
+    await limits.uncount(
+      tx,
+      outbox.load(
+        owner,
+        taken.map(({ address }) => address),
+        at,
+      ),
+    )
+    await outgoing.tell(tx, emailCancelled, email.id, {})
+    return taken.length
+  }
+
+  #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
+    return tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
+  }
+}

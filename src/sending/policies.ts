@@ -1,0 +1,150 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Outside } from '../delivery/outside.ts'
+import type { Records } from '../delivery/resolve.ts'
+import { isAbsent } from '../delivery/resolve.ts'
+import { sql } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
+
+/** What a domain says of TLS to its servers (RFC 8461 3.2). */
+export interface Policy {
+  mode: 'enforce' | 'testing' | 'none'
+  mx: string[]
+  /** Seconds. */
+  max_age: number
+}
+
+interface Row {
+  policy_id: string
+  policy: string
+  expires_at: string
+}
+
+interface Parts {
+  database: Database
+  clock: Clock
+  log: Log
+  records: Records
+  outside: Outside
+}
+
+const minute = 60_000
+const day = 24 * 60 * minute
+
+/** How long an answer is good without another look at the DNS, in milliseconds, and how many are remembered. */
+const remembered = 5 * minute
+const mostRemembered = 10_000
+
+/** RFC 8461 3.3: at most 64 KiB, within a minute. */
+const largest = 64 * 1024
+const patience = minute
+
+/**
+ * The MTA-STS policies of other domains. One that was seen stays in force until it expires, whatever the DNS and the policy host say
+ * meanwhile: who could silence them would otherwise be rid of it.
+ */
+export class Policies {
+  readonly #parts: Parts
+  readonly #known = new Map<string, { policy: Promise<Policy | undefined>; until: number }>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** What holds for mail to the domain (lower-case A-labels); undefined when it says nothing. */
+  of(domain: string): Promise<Policy | undefined> {
+    const now = this.#parts.clock.now()
+    const known = this.#known.get(domain)
+    if (known && known.until > now) return known.policy
+    const policy = this.#look(domain)
+    this.#known.delete(domain)
+    this.#known.set(domain, { policy, until: now + remembered })
+    policy.catch(() => this.#known.delete(domain))
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= mostRemembered) break
+      this.#known.delete(oldest)
+    }
+    return policy
+  }
+
+  async #look(domain: string): Promise<Policy | undefined> {
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const row = await database.get<Row>(
+      sql`SELECT policy_id, policy, expires_at FROM mta_sts_policies WHERE domain = ${domain} AND expires_at > ${iso(now)}`,
+    )
+    const kept = row && (JSON.parse(row.policy) as Policy)
+    const id = await this.#id(domain)
+    if (id === undefined) return kept
+    // fetched again once a day, so that it does not run out while somebody keeps us from its host
+    const fresh = kept !== undefined && Date.parse(row!.expires_at) - kept.max_age * 1000 > now - day
+    if (fresh && row!.policy_id === id) return kept
+    return (await this.#fetch(domain, id)) ?? kept
+  }
+
+  /** The id in the DNS (RFC 8461 3.1): undefined without exactly one record of the kind, or without an answer. */
+  async #id(domain: string): Promise<string | undefined> {
+    const { records, log } = this.#parts
+    try {
+      const texts = (await records(`_mta-sts.${domain}`, 'TXT')).map((strings) => strings.join(''))
+      const [only, ...more] = texts.filter((text) => /^v=STSv1\s*(?:;|$)/.test(text))
+      return more.length === 0 ? /;\s*id=([a-zA-Z0-9]{1,32})\s*(?:;|$)/.exec(only ?? '')?.[1] : undefined
+    } catch (error) {
+      if (!isAbsent(error)) log.info({ domain, err: error }, 'the DNS did not say whether there is an MTA-STS policy')
+      return undefined
+    }
+  }
+
+  async #fetch(domain: string, id: string): Promise<Policy | undefined> {
+    const { database, clock, outside, log } = this.#parts
+    try {
+      const { status, headers, body } = await outside.get(`https://mta-sts.${domain}/.well-known/mta-sts.txt`, {
+        limit: largest,
+        deadline: patience,
+        signal: new AbortController().signal,
+      })
+      if (status !== 200) throw new Error(`the policy host answered ${status}`)
+      if (!/^text\/plain\s*(?:;|$)/i.test(String(headers['content-type'] ?? ''))) throw new Error('the policy is not text/plain')
+      const policy = readPolicy(body.toString('utf8'))
+      const expires = iso(clock.now() + policy.max_age * 1000)
+      await database.transaction((tx) =>
+        tx.run(
+          sql`INSERT INTO mta_sts_policies (domain, policy_id, policy, expires_at)
+            VALUES (${domain}, ${id}, ${JSON.stringify(policy)}, ${expires}) ON CONFLICT (domain) DO UPDATE
+            SET policy_id = excluded.policy_id, policy = excluded.policy, expires_at = excluded.expires_at`,
+        ),
+      )
+      return policy
+    } catch (error) {
+      log.info({ domain, err: error }, 'an MTA-STS policy could not be fetched')
+      return undefined
+    }
+  }
+}
+
+/** Reads a policy (RFC 8461 3.2); throws a sentence when it is none. */
+export function readPolicy(text: string): Policy {
+  const fields = text
+    .split(/\r?\n/)
+    .map((line) => /^([a-zA-Z0-9][\w.-]{0,31})[ \t]*:[ \t]*(.*?)[ \t]*$/.exec(line))
+    .filter((parts) => parts !== null)
+    .map(([, name, value]) => [name!, value!] as const)
+  const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
+  if (first('version') !== 'STSv1') throw new Error('the policy is of no version that is known')
+  const mode = first('mode')
+  if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') throw new Error('the policy has no mode')
+  const age = first('max_age') ?? ''
+  if (!/^\d{1,10}$/.test(age)) throw new Error('the policy has no max_age')
+  const mx = fields.filter(([name]) => name === 'mx').map(([, value]) => value.toLowerCase().replace(/\.$/, ''))
+  if (mode !== 'none' && mx.length === 0) throw new Error('the policy names no server')
+  return { mode, mx: mx.slice(0, 1000), max_age: Math.min(Number(age), 31_557_600) }
+}
+
+/** Whether a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
+export function names({ mx }: Policy, hostname: string): boolean {
+  const rest = hostname.slice(hostname.indexOf('.') + 1)
+  return mx.some(
+    (pattern) => pattern === hostname || (pattern.startsWith('*.') && pattern.slice(2) === rest && rest !== hostname),
+  )
+}

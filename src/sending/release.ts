@@ -1,0 +1,78 @@
+import type { Clock } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
+import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { StoredEmail } from '../mail/email-rows.ts'
+import type { RecipientRow } from '../mail/deliveries.ts'
+import type { Outgoing } from '../mail/outgoing.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { enqueueCopies } from './outbox.ts'
+import { emailFailed } from './model.ts'
+import { domainOf } from './recipients.ts'
+import { kind } from './release-load.ts'
+import type { ReleaseLoad } from './release-load.ts'
+import type { Signer } from './signing.ts'
+
+interface Parts {
+  database: Database
+  clock: Clock
+  queue: Queue
+  outgoing: Outgoing
+  signer: Signer
+}
+
+const minute = 60_000
+
+/**
+ * Lets go of what waited for its time: signs it with the keys of that day (those of the day it was written may be gone from the DNS by then),
+ * and puts a copy for each recipient into the queue.
+ */
+export class Release implements Courier<ReleaseLoad> {
+  readonly kind = kind
+  readonly schedule = [0, minute, 5 * minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute]
+  readonly jitter = 0.1
+  readonly width = { sound: 8, crowded: 4, unsound: 2 }
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async deliver({ email_id, require_tls }: ReleaseLoad): Promise<string> {
+    const { database, outgoing, signer, queue } = this.#parts
+    const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
+    if (!email) return 'it is not scheduled any more'
+    const octets = await outgoing.octets(email)
+    if (!octets) throw new Error(`The octets of ${email_id} are gone.`)
+    const trace = `${await signer.sign(domainOf(email.from_address), octets)}${email.trace}`
+    await database.transaction(async (tx) => {
+      const row = await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
+      if (!row) return
+      await outgoing.stamp(tx, email_id, { trace })
+      const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
+      await enqueueCopies(tx, queue, recipients, require_tls)
+    })
+    return 'released'
+  }
+
+  async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
+    if (outcome !== 'failed') return
+    const response = 'it could not be signed; the log of the box says why'
+    const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })
+    for (const { seq } of rows) {
+      const delivery = await this.#parts.outgoing.note(tx, seq, {})
+      if (delivery) await this.#parts.outgoing.tell(tx, emailFailed, email_id, { delivery })
+    }
+  }
+
+  async #note(tx: Transaction, emailId: string, change: Partial<RecipientRow>): Promise<RecipientRow[]> {
+    const rows = await tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
+    for (const { seq } of rows) await this.#parts.outgoing.note(tx, seq, change)
+    return rows
+  }
+
+  #now(): string {
+    return iso(this.#parts.clock.now())
+  }
+}

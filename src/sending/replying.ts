@@ -1,0 +1,66 @@
+import { conflict, invalid } from '../core/fault.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
+import type { Address, Email } from '../mail/model.ts'
+import type { Draft } from './compose.ts'
+import { domainOf, reachable, sameMailbox } from './recipients.ts'
+
+/** A message that another one refers to. */
+export interface Original {
+  email: Email
+  row: StoredEmail
+}
+
+/** Message-IDs in a References field: the first of the conversation, and the latest. */
+const mostReferences = 21
+
+/** How a message refers to the one it answers or passes on (RFC 5322 3.6.4). */
+export function referring({ email }: Original): Pick<Draft, 'in_reply_to' | 'references' | 'thread_id'> {
+  const earlier = email.references.length > 0 ? email.references : [email.in_reply_to ?? []].flat()
+  const chain = [...new Set([...earlier, ...[email.message_id ?? []].flat()])].filter((id) => writable.test(id))
+  const references = chain.length > mostReferences ? [...chain.slice(0, 1), ...chain.slice(1 - mostReferences)] : chain
+  const inReplyTo = email.message_id !== null && writable.test(email.message_id) ? email.message_id : null
+  return { in_reply_to: inReplyTo, references, thread_id: email.thread_id }
+}
+
+/** What an answer says of itself: one to a program's message is a program's too (RFC 3834 3.1.7). Throws Fault when the caller denies it. */
+export function automaticAnswer({ email }: Original, wish: Draft['auto_submitted']): Draft['auto_submitted'] {
+  if (email.direction === 'outbound' || !email.automated) return wish
+  if (wish !== 'no') return 'auto-replied'
+  throw invalid(
+    'auto_submitted',
+    'A program made the message this answers, so the answer is auto-replied; leave auto_submitted out.',
+  )
+}
+
+/** Whom an answer goes to. Throws Fault conflict when there is nobody: the null sender, a bounce, an address that cannot be. */
+export function answered(original: Original, owner: IdentityRow, all: boolean): { to: Address[]; cc: Address[] } {
+  const { email, row } = original
+  if (email.direction === 'outbound') {
+    const to = email.recipients.to.flatMap((one) => reachable(one) ?? [])
+    return { to, cc: all ? email.recipients.cc.flatMap((one) => reachable(one) ?? []) : [] }
+  }
+  const { mail_from } = JSON.parse(row.detail) as EmailDetail
+  if (mail_from === '') {
+    throw conflict('This message has no sender: it is a bounce or a notice, and nobody reads an answer (RFC 3834 2).', {
+      code: 'null_sender',
+    })
+  }
+  const name = email.reply_to === null || sameMailbox(email.reply_to, email.from) ? email.from_name : ''
+  const author = reachable({ address: email.reply_to ?? email.from, name })
+  if (!author) throw conflict('This message names no address that an answer could go to.', { code: 'no_reply_address' })
+  if (!all) return { to: [author], cc: [] }
+  const others = (list: Address[]): Address[] =>
+    list
+      .flatMap((one) => reachable(one) ?? [])
+      .filter(({ address }) => !isOwn(address, owner) && !sameMailbox(address, author.address))
+  return { to: [author, ...others(email.recipients.to)], cc: others(email.recipients.cc) }
+}
+
+const writable = /^<[!-;=?-~]{1,900}>$/
+
+/** The identity's address, with any tag. */
+function isOwn(address: string, { email }: IdentityRow): boolean {
+  const local = address.slice(0, address.lastIndexOf('@')).replace(/\+.*$/s, '')
+  return sameMailbox(`${local}@${domainOf(address)}`, email)
+}

@@ -1,0 +1,60 @@
+import { Undelivered } from './undelivered.ts'
+
+/** The part of the dialogue that a reply belongs to. */
+export type Stage = 'greeting' | 'mail' | 'rcpt' | 'data'
+
+/** Longest part of a reply that is kept, in characters. */
+const longest = 1000
+
+/** Waiting a little is all that a greylisting server wants; milliseconds. */
+const soon = 5 * 60_000
+
+/** A reply taken apart (RFC 5321 4.2, RFC 3463); `code` is 0 for what is no reply. */
+export function readReply(text: string): { code: number; enhanced: string | null; text: string } {
+  const lines = text.split(/\r?\n/).slice(0, 50)
+  const first = lines[0] ?? ''
+  const code = Number(/^([2-5]\d\d)(?:[ -]|$)/.exec(first)?.[1] ?? 0)
+  const enhanced = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})(?:\s|$)/.exec(first)?.[1] ?? null
+  // every line repeats the codes
+  const prefix = code === 0 ? '' : enhanced === null ? /^\d{3}[ -]?/ : /^\d{3}[ -](?:[245]\.\d{1,3}\.\d{1,3}(?:\s|$))?/
+  const words = lines.map((line) => line.replace(prefix, '')).join(' ')
+  return { code, enhanced, text: printable(words).slice(0, longest).trim() }
+}
+
+/** What a reply other than 2xx and 3xx means for the message. */
+export function refusal(reply: string, stage: Stage): Undelivered {
+  const { code, enhanced, text } = readReply(reply)
+  if (code < 400) return new Undelivered({ outcome: 'deferred', response: `it answered nonsense: ${text.slice(0, 200)}` })
+  const answer = { smtp_code: code, enhanced_code: enhanced, response: text }
+  if (code < 500) return new Undelivered({ outcome: 'deferred', ...answer }, isGreylisting(answer) ? { within: soon } : {})
+  return new Undelivered({ outcome: 'bounced', ...answer, ...(stage === 'rcpt' && isHard(answer) ? { hard: true } : {}) })
+}
+
+/** Whether the destination says only that it does not know us yet. */
+function isGreylisting({ smtp_code, enhanced_code, response }: Told): boolean {
+  if (/gr[ae]y-?\s?list/i.test(response)) return true
+  // a full mailbox is not emptied in five minutes
+  if (enhanced_code === '4.2.2' || smtp_code === 452) return false
+  return smtp_code <= 451 && (enhanced_code === '4.7.1' || enhanced_code?.startsWith('4.2.') === true)
+}
+
+/** Whether there is nobody at the address, and will not be; policy and full mailboxes are not that. */
+function isHard({ smtp_code, enhanced_code, response }: Told): boolean {
+  if (![550, 551, 553].includes(smtp_code)) return false
+  if (enhanced_code === null) return !aboutUs.test(response)
+  // 5.1.7 and 5.1.8 are of the sender
+  return /^5\.1\.(?![78]$)\d+$/.test(enhanced_code) || enhanced_code === '5.2.1'
+}
+
+/** Words of those who refuse the sender, not the recipient, and have no code for it. */
+const aboutUs = /spam|block|black|polic|reputation|denied|banned|listed|\brbl\b|\bspf\b|\bdkim\b|\bdmarc\b/i
+
+interface Told {
+  smtp_code: number
+  enhanced_code: string | null
+  response: string
+}
+
+function printable(text: string): string {
+  return text.replace(/\p{Cc}+/gu, ' ')
+}

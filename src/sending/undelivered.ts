@@ -1,0 +1,60 @@
+import type { AttemptAnswer } from '../mail/deliveries.ts'
+
+/** How an attempt went, with what is drawn from it. */
+export interface CourierAnswer extends AttemptAnswer {
+  /** There is nobody at this address: it is not written to again. */
+  hard?: true
+  /** The sender is gone, so the message was taken back. */
+  cancelled?: true
+}
+
+/** Which step of reaching a server failed, where that decides what is tried next. */
+export type Step = 'connect' | 'loop' | 'tls' | 'require_tls'
+
+/** Why a message was not handed over, and whether another attempt makes sense. */
+export class Undelivered extends Error {
+  readonly answer: CourierAnswer & Unhappy
+  readonly step: Step | undefined
+  /** Soonest and latest time of the next attempt, in milliseconds from now. */
+  readonly within: number | undefined
+
+  constructor(
+    answer: Partial<CourierAnswer> & Unhappy & { response: string },
+    { within, step }: { within?: number | undefined; step?: Step | undefined } = {},
+  ) {
+    super(answer.response)
+    this.name = 'Undelivered'
+    this.step = step
+    this.answer = { smtp_code: null, enhanced_code: null, mx: null, tls: null, ...answer }
+    this.within = within
+  }
+
+  /** Whether the destination itself said no for good. */
+  get permanent(): boolean {
+    return this.answer.outcome !== 'deferred'
+  }
+
+  /** The same, with who was spoken to. */
+  at(mx: string, tls: string | null): Undelivered {
+    return new Undelivered({ ...this.answer, mx, tls }, this)
+  }
+}
+
+interface Unhappy {
+  outcome: 'deferred' | 'bounced' | 'failed'
+}
+
+/** Another attempt later; `why` is a sentence without an SMTP reply behind it. */
+export function later(why: string, enhanced: string | null = null, step?: Step): Undelivered {
+  return new Undelivered({ outcome: 'deferred', response: why, enhanced_code: enhanced }, { step })
+}
+
+/** No further attempt: the destination cannot take it. */
+export function never(why: string, enhanced: string, step?: Step): Undelivered {
+  return new Undelivered({ outcome: 'bounced', response: why, enhanced_code: enhanced }, { step })
+}
+
+/** No further attempt: the box itself refuses. */
+export function refused(why: string, more: Partial<Omit<CourierAnswer, 'outcome'>> = {}): Undelivered {
+  return new Undelivered({ outcome: 'failed', response: why, ...more })
+}

@@ -1,0 +1,62 @@
+import { isIP } from 'node:net'
+import type { Destination } from './handover.ts'
+import { names } from './policies.ts'
+import type { Policies } from './policies.ts'
+import type { TlsLevel } from './session.ts'
+import type { OutboundSettings, Relay } from './settings.ts'
+import { later, never } from './undelivered.ts'
+
+/** How a message leaves: to which server, and whether taking it means that it arrived or only that it was passed on. */
+export interface Way extends Destination {
+  outcome: 'delivered' | 'sent'
+}
+
+/** Decides by recipient domain and settings which server takes a message, and how much TLS that must be. */
+export class Ways {
+  readonly #settings: OutboundSettings
+  readonly #policies: Policies
+
+  constructor(settings: OutboundSettings, policies: Policies) {
+    this.#settings = settings
+    this.#policies = policies
+  }
+
+  /** The way to a domain (lower-case A-labels) that is not ours. Throws Undelivered. */
+  async to(domain: string, requireTls: boolean): Promise<Way> {
+    if (isIP(domain) > 0 || !/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(domain))
+      throw never('the address has no domain but a literal', '5.1.3')
+    const { mode, relay, relays } = this.#settings
+    const special = relays.find(({ domains }) => domains.includes(domain))
+    if (special) return this.#relayed(special, requireTls)
+    if (mode === 'none') throw later('no mail leaves this box (outbound.mode is none)')
+    if (mode === 'direct') return this.#direct(domain, requireTls)
+    if (!relay) throw later('there is no relay (outbound.relay), though outbound.mode is relay')
+    return this.#relayed(relay, requireTls)
+  }
+
+  async #direct(domain: string, requireTls: boolean): Promise<Way> {
+    const { port, hostname, mta_sts, dane } = this.#settings
+    const policy = mta_sts ? await this.#policies.of(domain) : undefined
+    const enforced = policy?.mode === 'enforce' ? policy : undefined
+    // RFC 8689 4.2.1: a name that anybody may have put into the DNS is not worth a certificate
+    if (requireTls && !enforced && !dane) {
+      throw never(`${domain} publishes no MTA-STS policy in force, so nothing vouches for its server (RFC 8689)`, '5.7.30')
+    }
+    const level: TlsLevel = enforced || requireTls ? 'checked' : 'may'
+    return {
+      target: { domain, port, ...(enforced ? { admits: (host: string) => names(enforced, host) } : {}) },
+      manner: { name: hostname, level, implicit: false },
+      outcome: 'delivered',
+    }
+  }
+
+  #relayed({ host, port, tls, user, password }: Relay, requireTls: boolean): Way {
+    if (requireTls && tls === 'none') throw never(`the way out is ${host} without TLS`, '5.7.30')
+    const login = user !== undefined && tls !== 'none' ? { user, password: password ?? '' } : undefined
+    return {
+      target: { domain: host, host, port },
+      manner: { name: this.#settings.hostname, level: tls === 'none' ? 'clear' : 'checked', implicit: tls === 'implicit', login },
+      outcome: 'sent',
+    }
+  }
+}

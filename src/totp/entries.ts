@@ -1,0 +1,96 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Seal } from '../core/seal.ts'
+import type { Paging } from '../core/shapes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import { totpCreated, totpDeleted } from './model.ts'
+import type { NewTotpEntry, TotpEntry } from './model.ts'
+import { secretOf, shown } from './row.ts'
+import type { TotpRow } from './row.ts'
+import { readSetup } from './setup.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  seal: Seal
+}
+
+/** The one-time passwords of every identity, their secrets sealed. */
+export class Entries {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    // the secrets go with their identity
+    parts.identities.onRemove(async (tx, identityId) => {
+      await tx.run(sql`DELETE FROM totp_entries WHERE identity_id = ${identityId}`)
+    })
+  }
+
+  async create(caller: Caller, identityId: string, wish: NewTotpEntry): Promise<TotpEntry> {
+    const { database, events, clock, identities, seal } = this.#parts
+    const { secret, ...setup } = readSetup(wish)
+    const id = newId('totp')
+    const sealed = seal.seal(secret, secretOf(id, identityId))
+    const entry = { id, identity_id: identityId, ...setup, created_at: iso(clock.now()) }
+    await database.transaction(async (tx) => {
+      const { account_id } = await identities.row(caller, identityId, tx)
+      await tx.run(
+        sql`INSERT INTO totp_entries (id, account_id, identity_id, service_name, account_name, algorithm, digits, period, secret, created_at)
+          VALUES (${id}, ${account_id}, ${identityId}, ${entry.service_name}, ${entry.account_name}, ${entry.algorithm},
+          ${entry.digits}, ${entry.period}, ${sealed}, ${entry.created_at})`,
+      )
+      await events.append(tx, totpCreated, { account_id, identity_id: identityId, data: entry })
+    })
+    return entry
+  }
+
+  async list(
+    caller: Caller,
+    identityId: string,
+    paging: Paging,
+  ): Promise<{ data: TotpEntry[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, cursors, identities } = this.#parts
+    await identities.row(caller, identityId)
+    return page<TotpRow, TotpEntry>(database, cursors, paging, {
+      name: `totp ${identityId}`,
+      select: sql`SELECT * FROM totp_entries`,
+      where: sql`identity_id = ${identityId}`,
+      order: 'seq',
+      present: shown,
+    })
+  }
+
+  async get(caller: Caller, identityId: string, id: string): Promise<TotpEntry> {
+    return shown(await this.row(caller, identityId, id))
+  }
+
+  /** The row of an entry the caller may see; throws Fault not_found. */
+  async row(caller: Caller, identityId: string, id: string, reader: Reader = this.#parts.database): Promise<TotpRow> {
+    await this.#parts.identities.row(caller, identityId, reader)
+    const row = await reader.get<TotpRow>(sql`SELECT * FROM totp_entries WHERE id = ${id} AND identity_id = ${identityId}`)
+    if (!row) throw notFound('one-time password')
+    return row
+  }
+
+  async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
+    const { database, events } = this.#parts
+    await database.transaction(async (tx) => {
+      const row = await this.row(caller, identityId, id, tx)
+      await tx.run(sql`DELETE FROM totp_entries WHERE id = ${id}`)
+      await events.append(tx, totpDeleted, { account_id: row.account_id, identity_id: identityId, data: shown(row) })
+    })
+    return { id, deleted: true }
+  }
+}

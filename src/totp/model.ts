@@ -1,0 +1,105 @@
+import * as z from 'zod'
+import { Count, Id, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+
+const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const
+
+/** In any case, with or without the dash: `sha-256`. */
+export const Algorithm = z
+  .string()
+  .transform((text) => text.toUpperCase().replace(/^(SHA)-/, '$1'))
+  .pipe(z.enum(algorithms, { error: 'must be SHA1, SHA256 or SHA512' }))
+  .meta({ override: { type: 'string', enum: [...algorithms] } })
+
+/** Seconds for which one code holds. */
+export const Period = z
+  .int({ error: 'must be a whole number of seconds from 15 to 120' })
+  .min(15, { error: 'must be a whole number of seconds from 15 to 120' })
+  .max(120, { error: 'must be a whole number of seconds from 15 to 120' })
+
+export const Digits = z
+  .int({ error: 'must be 6, 7 or 8' })
+  .min(6, { error: 'must be 6, 7 or 8' })
+  .max(8, { error: 'must be 6, 7 or 8' })
+
+/** What people read, on one line. */
+const Words = z
+  .string()
+  .trim()
+  .min(1, { error: 'must not be empty' })
+  .refine((text) => Array.from(text).length <= 128, { error: 'must have at most 128 characters' })
+  .refine((text) => !/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
+    error: 'must be text that can be seen, on one line',
+  })
+
+export const ServiceName = Words
+export const AccountName = Words
+
+/** A one-time password set up at a service. The secret is never in it. */
+export const TotpEntry = z
+  .object({
+    id: Id('totp'),
+    identity_id: Id('ident'),
+    service_name: z.string(),
+    account_name: z.string().nullable().meta({ description: 'the account at the service, as its uri or the caller names it' }),
+    algorithm: z.enum(algorithms),
+    digits: z.int(),
+    period: z.int().meta({ description: 'seconds for which one code holds' }),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'TotpEntry' })
+export type TotpEntry = z.output<typeof TotpEntry>
+
+export const NewTotpEntry = z
+  .strictObject({
+    secret: z
+      .string()
+      .min(1)
+      .max(4096)
+      .optional()
+      .meta({ description: 'base32, in either case; spaces, dashes and padding do no harm. This or uri is required' }),
+    uri: z
+      .string()
+      .min(1)
+      .max(8192)
+      .optional()
+      .meta({ description: 'otpauth://totp/…, what the QR code says; names what is left out below' }),
+    service_name: ServiceName.optional().meta({ description: 'required unless the uri names one' }),
+    account_name: AccountName.optional(),
+    algorithm: Algorithm.optional().meta({ description: 'SHA1 when neither this nor the uri says' }),
+    digits: Digits.optional().meta({ description: '6 when neither this nor the uri says' }),
+    period: Period.optional().meta({ description: 'seconds; 30 when neither this nor the uri says' }),
+  })
+  .meta({ id: 'NewTotpEntry' })
+export type NewTotpEntry = z.output<typeof NewTotpEntry>
+
+export const CodeFilter = z.strictObject({
+  min_remaining: Count(0, 119, 0).meta({
+    description: 'seconds the code must still hold, below the period; with fewer left the answer waits for the next code',
+  }),
+})
+export type CodeFilter = z.output<typeof CodeFilter>
+
+export const TotpCode = z
+  .object({
+    code: z.string().meta({ description: 'digits; keep it as text, it may begin with 0' }),
+    remaining_seconds: z.int().meta({ description: 'begun seconds until the next code' }),
+    period: z.int(),
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'TotpCode' })
+export type TotpCode = z.output<typeof TotpCode>
+
+/** Who read a code, of what, and from where; the code is not in it. */
+export const TotpRead = z.object({
+  id: Id('totp'),
+  identity_id: Id('ident'),
+  service_name: z.string(),
+  key_id: Id('key').nullable(),
+  ip: z.string(),
+  user_agent: z.string(),
+})
+
+export const totpCreated = eventType('totp.created', ['identities:read'], 'A one-time password was set up.', TotpEntry)
+export const totpDeleted = eventType('totp.deleted', ['identities:read'], 'A one-time password was deleted.', TotpEntry)
+export const totpRead = eventType('totp.read', ['identities:read'], 'Somebody read a code: who, and from where.', TotpRead)

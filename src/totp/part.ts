@@ -1,0 +1,34 @@
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Seal } from '../core/seal.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Part } from '../part.ts'
+import type { Database } from '../store/database.ts'
+import { Entries } from './entries.ts'
+import { totpCreated, totpDeleted, totpRead } from './model.ts'
+import { Reading } from './reading.ts'
+import { routes } from './routes.ts'
+import { sealedSecrets } from './row.ts'
+
+interface Needs {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  seal: Seal
+  admitted: (caller: Caller) => Promise<boolean>
+}
+
+/** One-time passwords: secrets that go in, and codes that come out. */
+export function totpPart(needs: Needs): Part {
+  const entries = new Entries(needs)
+  return {
+    name: 'totp',
+    routes: routes(entries, new Reading({ ...needs, entries })),
+    events: [totpCreated, totpDeleted, totpRead],
+    sealed: [sealedSecrets],
+  }
+}

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault, invalid } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Seal } from '../core/seal.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Database } from '../store/database.ts'
+import { codeAt, timeLeft } from './codes.ts'
+import type { Entries } from './entries.ts'
+import { totpRead } from './model.ts'
+import type { TotpCode } from './model.ts'
+import { secretOf } from './row.ts'
+import type { TotpRow } from './row.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  seal: Seal
+  entries: Entries
+  /** Whether the caller's key is still good: it may be revoked while a call waits. */
+  admitted: (caller: Caller) => Promise<boolean>
+}
+
+/** Longest sleep before the clock is looked at again, in milliseconds: it may be set while we wait. */
+const nap = 1000
+
+/** Hands out codes; that somebody read one is on disk before they have it. */
+export class Reading {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** A code that holds for `atLeast` milliseconds more, once there is one. Ends with the signal. */
+  async read(caller: Caller, identityId: string, id: string, atLeast: number, signal: AbortSignal): Promise<TotpCode> {
+    const { clock, entries } = this.#parts
+    const { period } = await entries.row(caller, identityId, id)
+    if (atLeast >= period * 1000) {
+      throw invalid('min_remaining', `min_remaining must be below the period, which is ${period} seconds.`, 'invalid_value')
+    }
+    for (;;) {
+      const waited = await this.#wait(period, atLeast, signal)
+      if (waited) await this.#requireStill(caller)
+      const row = await this.#note(caller, identityId, id)
+      // read once, so that the code and its end agree; anew, as the disk may have taken long
+      const now = clock.now()
+      if (timeLeft(period, now) >= atLeast) return this.#code(row, now)
+    }
+  }
+
+  /** Answers whether there was anything to wait for. */
+  async #wait(period: number, atLeast: number, signal: AbortSignal): Promise<boolean> {
+    for (let waited = false; ; waited = true) {
+      const left = timeLeft(period, this.#parts.clock.now())
+      if (left >= atLeast) return waited
+      await sleep(Math.min(left, nap), undefined, { signal })
+    }
+  }
+
+  async #requireStill(caller: Caller): Promise<void> {
+    if (await this.#parts.admitted(caller)) return
+    throw new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })
+  }
+
+  #note(caller: Caller, identityId: string, id: string): Promise<TotpRow> {
+    const { database, events, entries } = this.#parts
+    return database.transaction(async (tx) => {
+      const row = await entries.row(caller, identityId, id, tx)
+      const { key_id, ip, user_agent } = caller
+      const data = { id, identity_id: identityId, service_name: row.service_name, key_id, ip, user_agent }
+      await events.append(tx, totpRead, { account_id: row.account_id, identity_id: identityId, data })
+      return row
+    })
+  }
+
+  #code(row: TotpRow, now: number): TotpCode {
+    const secret = this.#parts.seal.open(row.secret, secretOf(row.id, row.identity_id))
+    const left = timeLeft(row.period, now)
+    return {
+      code: codeAt(secret, row, now),
+      remaining_seconds: Math.ceil(left / 1000),
+      period: row.period,
+      expires_at: iso(now + left),
+    }
+  }
+}

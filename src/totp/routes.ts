@@ -1,0 +1,75 @@
+import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Entries } from './entries.ts'
+import { CodeFilter, NewTotpEntry, TotpCode, TotpEntry } from './model.ts'
+import type { Reading } from './reading.ts'
+
+const tag = 'One-time passwords'
+
+export function routes(entries: Entries, reading: Reading): AnyRoute[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/identities/:id/totp',
+      scope: 'identities:write',
+      tag,
+      summary: 'Set up a one-time password',
+      description:
+        'With the secret a service shows when its second factor is switched on, or the uri of its QR code. The secret is kept sealed and ' +
+        'never answered again, only codes made of it.',
+      body: NewTotpEntry,
+      reply: TotpEntry,
+      status: 201,
+      location: (entry) => `/v1/identities/${entry.identity_id}/totp/${entry.id}`,
+      example: { body: { secret: 'JBSW Y3DP EHPK 3PXP', service_name: 'Example' } },
+      handle: ({ caller, params, body }) => entries.create(caller, params.id, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/totp',
+      scope: 'identities:read',
+      tag,
+      summary: 'List one-time passwords',
+      query: Paging,
+      reply: Page(TotpEntry),
+      handle: ({ caller, params, query }) => entries.list(caller, params.id, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/totp/:totp_id',
+      scope: 'identities:read',
+      tag,
+      summary: 'Get a one-time password',
+      description: 'What is known of it; the code has a call of its own.',
+      reply: TotpEntry,
+      handle: ({ caller, params }) => entries.get(caller, params.id, params.totp_id),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/totp/:totp_id/code',
+      scope: 'identities:read',
+      tag,
+      summary: 'Read the code',
+      description:
+        'The code of now. Every answer is told by a totp.read event, with key and address, that is on disk first. A suspended identity’s ' +
+        'codes can be read.',
+      query: CodeFilter,
+      reply: TotpCode,
+      timeout: 130_000,
+      example: { query: { min_remaining: '0' } },
+      handle: ({ caller, params, query, signal }) =>
+        reading.read(caller, params.id, params.totp_id, query.min_remaining * 1000, signal),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/identities/:id/totp/:totp_id',
+      scope: 'identities:write',
+      tag,
+      summary: 'Delete a one-time password',
+      description: 'The secret is gone: where it was the only second factor, switch that off at the service first.',
+      reply: Deleted,
+      handle: ({ caller, params }) => entries.remove(caller, params.id, params.totp_id),
+    }),
+  ]
+}

@@ -1,0 +1,131 @@
+import type * as z from 'zod'
+import { invalid } from '../core/fault.ts'
+import { readBase32 } from './base32.ts'
+import { longestSecret } from './codes.ts'
+import type { Recipe } from './codes.ts'
+import { AccountName, Algorithm, Digits, Period, ServiceName } from './model.ts'
+import type { NewTotpEntry } from './model.ts'
+
+/** All there is to know of a new entry. */
+export interface Setup extends Recipe {
+  secret: Buffer
+  service_name: string
+  account_name: string | null
+}
+
+type Named = Partial<Setup>
+
+/**
+ * Puts together what the caller and the uri say. Names of the caller's own win; a secret, algorithm, digits or period that the uri has
+ * otherwise is refused. Throws Fault 400 naming the field; no part of the secret is in it.
+ */
+export function readSetup(wish: NewTotpEntry): Setup {
+  const told = wish.uri === undefined ? {} : readUri(wish.uri)
+  const given = wish.secret === undefined ? undefined : readSecret(wish.secret, 'secret', 'secret')
+  const secret = given ?? told.secret
+  if (!secret) throw invalid('secret', 'Give the secret in base32, or the uri that holds it.', 'missing')
+  if (given && told.secret && !given.equals(told.secret)) throw contradiction('secret')
+  const service_name = wish.service_name ?? told.service_name
+  if (service_name === undefined) {
+    const reason = wish.uri === undefined ? 'service_name is required.' : 'service_name is required: the uri names no issuer.'
+    throw invalid('service_name', reason, 'missing')
+  }
+  return {
+    secret,
+    service_name,
+    account_name: wish.account_name ?? told.account_name ?? null,
+    algorithm: agreed('algorithm', wish, told) ?? 'SHA1',
+    digits: agreed('digits', wish, told) ?? 6,
+    period: agreed('period', wish, told) ?? 30,
+  }
+}
+
+function agreed<Name extends keyof Recipe>(name: Name, wish: NewTotpEntry, told: Named): Recipe[Name] | undefined {
+  const [given, read] = [wish[name] as Recipe[Name] | undefined, told[name] as Recipe[Name] | undefined]
+  if (given !== undefined && read !== undefined && given !== read) throw contradiction(name)
+  return given ?? read
+}
+
+function contradiction(name: string): Error {
+  return invalid(name, `${name} is not what the uri says; leave one of the two out.`, 'contradiction')
+}
+
+/** `otpauth://totp/Issuer:account?secret=…&issuer=…&algorithm=…&digits=…&period=…`: the key URI format of authenticator apps. */
+function readUri(text: string): Named {
+  const url = URL.parse(text.trim())
+  if (url?.protocol !== 'otpauth:') throw badUri('must be an otpauth:// URI, as in the QR code of the service')
+  if (url.host.toLowerCase() === 'hotp') throw badUri('must be of the kind otpauth://totp/; codes by counter (hotp) are not kept')
+  if (url.host.toLowerCase() !== 'totp') throw badUri('must be of the kind otpauth://totp/')
+  const values = parametersOf(url)
+  const { issuer, account } = labelOf(url)
+  const secret = values.get('secret')
+  if (secret === undefined) throw badUri('must have a secret')
+  return {
+    secret: readSecret(secret, 'uri', 'The secret of the uri'),
+    ...named('service_name', values.get('issuer') ?? issuer, ServiceName, 'issuer'),
+    ...named('account_name', account, AccountName, 'account'),
+    ...named('algorithm', values.get('algorithm'), Algorithm, 'algorithm'),
+    ...named('digits', number(values.get('digits')), Digits, 'digits'),
+    ...named('period', number(values.get('period')), Period, 'period'),
+  }
+}
+
+/** By lower-case name; those we know may be there once. */
+function parametersOf(url: URL): Map<string, string> {
+  const values = new Map<string, string>()
+  for (const [name, value] of url.searchParams) {
+    const known = name.toLowerCase()
+    if (values.has(known) && known !== 'image') throw badUri('must not have a parameter twice')
+    values.set(known, value)
+  }
+  return values
+}
+
+function labelOf(url: URL): { issuer?: string; account?: string } {
+  const label = decoded(url.pathname.replace(/^\//, ''))
+  const colon = label.indexOf(':')
+  const [issuer, account] = colon === -1 ? ['', label] : [label.slice(0, colon), label.slice(colon + 1)]
+  return { ...(issuer.trim() && { issuer }), ...(account.trim() && { account }) }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw badUri('must have a label in percent-encoded UTF-8')
+  }
+}
+
+function number(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : /^\d{1,9}$/.test(text) ? Number(text) : NaN
+}
+
+function named<Name extends keyof Setup>(
+  name: Name,
+  value: unknown,
+  schema: z.ZodType<Setup[Name]>,
+  called: string,
+): { [K in Name]?: Setup[K] } {
+  const found: { [K in Name]?: Setup[K] } = {}
+  if (value === undefined || value === '') return found
+  const result = schema.safeParse(value)
+  if (!result.success) throw badUri(`has a wrong ${called}: it ${result.error.issues[0]!.message}`)
+  found[name] = result.data
+  return found
+}
+
+function readSecret(text: string, param: string, called: string): Buffer {
+  const secret = readBase32(text)
+  if (!secret) {
+    const rule = `${called} must be base32: the letters A to Z and the digits 2 to 7, and no character may be missing.`
+    throw invalid(param, rule, 'invalid_value')
+  }
+  if (secret.length > longestSecret) {
+    throw invalid(param, `${called} must have at most ${longestSecret} octets once decoded.`, 'invalid_value')
+  }
+  return secret
+}
+
+function badUri(rule: string): Error {
+  return invalid('uri', `uri ${rule}.`, 'invalid_value')
+}

@@ -1,0 +1,92 @@
+import { expect, test, vi } from 'vitest'
+import { MailSink } from '../support/mail-sink.ts'
+import { sendingBox } from '../support/outgoing.ts'
+import { sql } from '../../src/store/database.ts'
+
+async function two() {
+  const sink = await MailSink.start()
+  const sending = await sendingBox(sink.port)
+  const { body } = await sending.box.call('POST', '/v1/identities', { name: 'Bob' })
+  return { sink, bob: body['id'] as string, ...sending }
+}
+
+test('mail between two of one box is kept for both, and no server hears of it', async () => {
+  const { sink, bob, ada, box, send, until, events } = await two()
+  const id = await send('bob+notes@pillarbox.test', { fields: { Subject: 'Between us' } })
+  expect(await until(id, 'delivered')).toMatchObject({ mx: 'pillarbox.test', tls: null, attempts: 1 })
+  expect(await events(id)).toEqual(['email.delivered'])
+  const { body } = await box.call('GET', `/v1/identities/${bob}/emails`)
+  expect(body.data).toMatchObject([
+    {
+      subject: 'Between us',
+      from: 'ada@pillarbox.test',
+      to: 'bob+notes@pillarbox.test',
+      tag: 'notes',
+      verified_domain: 'pillarbox.test',
+    },
+  ])
+  const threads = await Promise.all([ada, bob].map((who) => box.call('GET', `/v1/identities/${who}/threads`)))
+  for (const one of threads) expect(one.body.data).toMatchObject([{ subject: 'Between us', message_count: 1 }])
+  const raw = await box.call<string>('GET', `/v1/identities/${bob}/emails/${body.data[0]!['id']}/raw`)
+  expect(raw.body).toMatch(/^Return-Path: <bounce\+[a-z2-7]{29}@pillarbox\.test>\r\n/)
+  expect(raw.body).toContain('X-Signed: yes\r\nFrom: Ada')
+  expect(sink.connections).toBe(0)
+})
+
+test('whom the box has not, and whom it takes nothing for now, is answered as by any server', async () => {
+  const { bob, box, send, until } = await two()
+  expect(await until(await send('nobody@pillarbox.test'), 'bounced')).toMatchObject({ smtp_code: 550, enhanced_code: '5.1.1' })
+  await box.call('PATCH', `/v1/identities/${bob}`, { status: 'suspended' })
+  expect(await until(await send('bob@pillarbox.test'), 'deferred')).toMatchObject({ smtp_code: 450, enhanced_code: '4.2.1' })
+})
+
+test('what changed since a message was queued is heeded before it leaves', async () => {
+  const { sink, ada, box, send, until, inside, events } = await two()
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  await box.call('POST', '/v1/suppressions', { email: 'eve@far.test' })
+  const suppressed = await send('eve@far.test')
+  expect(await until(suppressed, 'failed')).toMatchObject({ response: 'eve@far.test is suppressed' })
+  expect(await events(suppressed)).toEqual(['email.failed'])
+  await box.call('PATCH', `/v1/identities/${ada}`, { status: 'suspended' })
+  expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({ response: expect.stringContaining('suspended') })
+  await inside().database.transaction((tx) => tx.run(sql`UPDATE domains SET status = 'pending'`))
+  await box.call('PATCH', `/v1/identities/${ada}`, { status: 'active' })
+  await box.restart()
+  expect(await until(await send('carl@far.test'), 'deferred')).toMatchObject({
+    response: expect.stringContaining('not verified'),
+  })
+  await until(await send('bob@pillarbox.test'), 'delivered')
+  expect(sink.connections).toBe(0)
+})
+
+test('a message over which the box went down three times is set aside, and others go on', async () => {
+  const { sink, box, send, until, inside } = await two()
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  sink.script = (line) => (line.startsWith('RCPT TO:<poison') ? '450 4.3.0 Later' : undefined)
+  const id = await send('poison@far.test')
+  const { delivery_id } = await vi.waitFor(async () => {
+    await until(id, 'deferred')
+    return (await inside().database.get<{ delivery_id: string }>(
+      sql`SELECT delivery_id FROM email_recipients WHERE email_id = ${id}`,
+    ))!
+  })
+  // what is left behind by a process that died in an attempt, three times
+  const past = new Date(0).toISOString()
+  await inside().database.transaction(async (tx) => {
+    const row = await tx.get<{ seq: number }>(
+      sql`UPDATE deliveries_queue SET attempts = 4, due_at = ${past} WHERE id = ${delivery_id} RETURNING seq`,
+    )
+    for (const number of [2, 3, 4]) {
+      await tx.run(
+        sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome)
+          VALUES (${row!.seq}, ${number}, ${past}, ${past}, 'interrupted')`,
+      )
+    }
+    await tx.run(sql`UPDATE delivery_lanes SET due_at = ${past} WHERE lane = 'far.test'`)
+  })
+  sink.script = undefined
+  inside().queue.wake()
+  expect(await until(id, 'failed')).toMatchObject({ response: 'the box went down 3 times over this message; it is set aside' })
+  await until(await send('bob@far.test'), 'delivered')
+  expect(sink.messages.map(({ to }) => to)).toEqual([['bob@far.test']])
+})

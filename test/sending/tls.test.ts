@@ -1,0 +1,176 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { certificate } from '../../src/mail/certificate.ts'
+import type { Pair } from '../../src/mail/certificate.ts'
+import { HeldClock } from '../support/held-clock.ts'
+import { MailSink } from '../support/mail-sink.ts'
+import { sendingBox } from '../support/outgoing.ts'
+import { PolicyHost } from '../support/policy-host.ts'
+
+/** Certificates of `mx.far.test`, of its policy host, and of somebody else; all but the last are trusted. */
+let trusted: Pair
+let host: Pair
+let strange: Pair
+const before = getCACertificates('default')
+
+const directory = mkdtempSync(join(tmpdir(), 'pillarbox-tls-'))
+
+beforeAll(async () => {
+  trusted = await certificate(`${directory}/mx`, 'mx.far.test')
+  host = await certificate(`${directory}/host`, 'mta-sts.far.test')
+  strange = await certificate(`${directory}/strange`, 'mx.far.test')
+  setDefaultCACertificates([...before, trusted.cert, host.cert])
+})
+afterAll(() => {
+  setDefaultCACertificates(before)
+  rmSync(directory, { recursive: true })
+})
+
+function start(mode: string, mx = 'mx.far.test', age = 86_400, pair = host): Promise<PolicyHost> {
+  return PolicyHost.start(pair, { mode, mx, age })
+}
+
+async function far(pair: Pair | undefined, policyHost?: PolicyHost, clock?: HeldClock) {
+  const sink = await MailSink.start(pair ? { tls: pair } : {})
+  const testing = policyHost ? { outsideDial: policyHost.dial } : {}
+  const sending = await sendingBox(sink.port, {}, { testing, ...(clock ? { clock } : {}) })
+  const { dns } = sending.box
+  dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1').a('mta-sts.far.test', '127.0.0.1')
+  if (policyHost) dns.txt('_mta-sts.far.test', 'v=STSv1; id=one;')
+  return { sink, ...sending }
+}
+
+test('TLS is taken where it is offered, whoever signed the certificate', async () => {
+  const good = await far(trusted)
+  expect((await good.until(await good.send('bob@far.test'), 'delivered')).tls).toMatch(/^TLSv1\.3 TLS_\S+, certificate checked$/)
+  expect(good.sink.messages[0]!.secure).toBe(true)
+  const bad = await far(strange)
+  expect((await bad.until(await bad.send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate not checked$/)
+  expect(await bad.box.app.metrics.text()).toContain('pillarbox_mail_deliveries_total{result="delivered",tls="unchecked"} 1')
+})
+
+test('where nothing asks for TLS, a server whose TLS is broken is spoken to in the clear', async () => {
+  const { sink, send, until } = await far(trusted)
+  sink.script = (line, { socket }) => {
+    if (line !== 'STARTTLS') return undefined
+    socket.write('220 Go on\r\n')
+    socket.end('no handshake at all')
+    return null
+  }
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toBeNull()
+  expect(sink.connections).toBe(2)
+  sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
+  await until(await send('bob@far.test'), 'delivered')
+  expect(sink.messages.map(({ secure }) => secure)).toEqual([false, false])
+})
+
+test('a policy in force is followed: checked TLS, or no octet of the message', async () => {
+  const policyHost = await start('enforce')
+  const { sink, send, until } = await far(trusted, policyHost)
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate checked$/)
+  expect(sink.messages).toHaveLength(1)
+  expect(policyHost.asked).toEqual(['GET https://mta-sts.far.test/.well-known/mta-sts.txt'])
+})
+
+test.each([
+  ['a server that hides STARTTLS', () => undefined, /TLS failed/],
+  ['a server with a certificate of nobody knows whom', () => strange, /TLS failed: .*self-signed/i],
+])('%s gets nothing under a policy', async (_what, pair, said) => {
+  const { sink, send, until } = await far(pair(), await start('enforce'))
+  const delivery = await until(await send('bob@far.test'), 'deferred')
+  expect(delivery).toMatchObject({ enhanced_code: '4.7.5', response: expect.stringMatching(said), mx: 'mx.far.test' })
+  expect(sink.commands.filter((line) => /^(?:MAIL|RCPT|DATA)/.test(line))).toEqual([])
+})
+
+test('a server that refuses STARTTLS gets nothing under a policy', async () => {
+  const { sink, send, until } = await far(trusted, await start('enforce'))
+  sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
+  expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({ enhanced_code: '4.7.5' })
+  expect(sink.commands.filter((line) => /^(?:MAIL|RCPT|DATA)/.test(line))).toEqual([])
+})
+
+test('a server that the policy does not name is not spoken to', async () => {
+  const { sink, send, until } = await far(trusted, await start('enforce', '*.other.test'))
+  expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({
+    response: expect.stringContaining('MTA-STS policy names'),
+  })
+  expect(sink.connections).toBe(0)
+})
+
+test.each([['testing'], ['none']])('a policy of mode %s hinders nothing', async (mode) => {
+  const { sink, send, until } = await far(undefined, await start(mode, '*.other.test'))
+  await until(await send('bob@far.test'), 'delivered')
+  expect(sink.messages).toHaveLength(1)
+})
+
+test('a policy that was seen holds until it runs out, though its host and its record say no more of it', async () => {
+  const clock = new HeldClock()
+  const policyHost = await start('enforce', 'mx.far.test', 7 * 86_400)
+  const { box, send, until, sink } = await far(trusted, policyHost, clock)
+  await until(await send('bob@far.test'), 'delivered')
+  await until(await send('bob@far.test'), 'delivered')
+  expect(policyHost.asked).toHaveLength(1)
+  policyHost.status = 503
+  // half a week later, under a new id that cannot be fetched, and then without any
+  clock.advance(3.5 * 86_400_000)
+  box.dns.txt('_mta-sts.far.test', 'v=STSv1; id=two;')
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate checked$/)
+  box.dns.txt('_mta-sts.far.test', 'nothing')
+  await box.restart()
+  sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
+  expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({ enhanced_code: '4.7.5' })
+  // and when it has run out, nothing holds
+  clock.advance(4 * 86_400_000)
+  await until(await send('eve@far.test'), 'delivered')
+  expect(sink.messages.at(-1)!.secure).toBe(false)
+})
+
+test.each([
+  ['redirects', (one: PolicyHost) => (one.status = 302)],
+  ['is no text', (one: PolicyHost) => (one.type = 'text/html')],
+  ['is too large', (one: PolicyHost) => (one.policy += 'x'.repeat(70_000))],
+  ['says nothing of a version', (one: PolicyHost) => (one.policy = 'mode: enforce\nmx: mx.far.test\nmax_age: 100\n')],
+])('a policy that %s is none', async (_what, spoil) => {
+  const policyHost = await start('enforce', 'nobody.test')
+  spoil(policyHost)
+  const { sink, send, until } = await far(undefined, policyHost)
+  await until(await send('bob@far.test'), 'delivered')
+  expect([policyHost.asked.length, sink.messages.length]).toEqual([1, 1])
+})
+
+test('a policy from a host with a strange certificate is none', async () => {
+  const policyHost = await start('enforce', 'nobody.test', 100, strange)
+  const { send, until } = await far(undefined, policyHost)
+  await until(await send('bob@far.test'), 'delivered')
+  expect(policyHost.asked).toEqual([])
+})
+
+test('REQUIRETLS goes only where the server is vouched for and keeps the promise', async () => {
+  const none = await far(trusted)
+  expect(await none.until(await none.send('bob@far.test', { require_tls: true }), 'bounced')).toMatchObject({
+    enhanced_code: '5.7.30',
+  })
+  const without = await far(trusted, await start('enforce'))
+  expect(await without.until(await without.send('bob@far.test', { require_tls: true }), 'bounced')).toMatchObject({
+    enhanced_code: '5.7.30',
+    response: expect.stringContaining('does not offer REQUIRETLS'),
+  })
+  const stripped = await far(undefined, await start('enforce'))
+  expect(await stripped.until(await stripped.send('bob@far.test', { require_tls: true }), 'bounced')).toMatchObject({
+    enhanced_code: '5.7.30',
+  })
+  for (const { sink } of [none, without, stripped])
+    expect(sink.commands.filter((line) => /^(?:MAIL|DATA)/.test(line))).toEqual([])
+  const sink = await MailSink.start({ tls: trusted, extensions: ['REQUIRETLS'] })
+  const whole = await sendingBox(sink.port, {}, { testing: { outsideDial: (await start('enforce')).dial } })
+  whole.box.dns
+    .mx('far.test', 'mx.far.test')
+    .a('mx.far.test', '127.0.0.1')
+    .a('mta-sts.far.test', '127.0.0.1')
+    .txt('_mta-sts.far.test', 'v=STSv1; id=one;')
+  await whole.until(await whole.send('bob@far.test', { require_tls: true }), 'delivered')
+  expect(sink.messages[0]!.parameters).toContain('REQUIRETLS')
+})

@@ -1,0 +1,107 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { deflateRawSync } from 'node:zlib'
+import { systemClock } from '../../src/core/clock.ts'
+import type { Clock } from '../../src/core/clock.ts'
+import { createLog } from '../../src/core/log.ts'
+import { masterKey, Seal } from '../../src/core/seal.ts'
+import { EventLog } from '../../src/events/log.ts'
+import type { IdentityRow } from '../../src/identities/identities.ts'
+import { parse } from '../../src/mail/parse.ts'
+import type { RecipientRow } from '../../src/mail/deliveries.ts'
+import { Outgoing } from '../../src/mail/outgoing.ts'
+import { undecided } from '../../src/mail/undecided.ts'
+import { ReturnPaths } from '../../src/sending/return-path.ts'
+import { sql } from '../../src/store/database.ts'
+import type { Transaction } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { message } from './appliance.ts'
+import type { Appliance } from './appliance.ts'
+
+/** A message as it stands once couriers have taken it away: its id, octets, and the return path of each recipient in their order. */
+export interface Sent {
+  id: string
+  raw: string
+  message_id: string
+  paths: string[]
+}
+
+/** Has an identity of the box send a message that is delivered (or what `status` says) to all; the box is restarted for it. */
+export async function sent(
+  box: Appliance,
+  owner: { id: string; email: string },
+  to: string[],
+  { status = 'delivered', clock = systemClock }: { status?: RecipientRow['status']; clock?: Clock } = {},
+): Promise<Sent> {
+  const message_id = `<${to.length}.${Math.random().toString(36).slice(2)}@pillarbox.test>`
+  const raw = message(
+    { From: `Ada <${owner.email}>`, To: to.join(', '), Subject: 'Figures', 'Message-ID': message_id },
+    'Hello\n',
+  )
+  const parsed = await parse(Buffer.from(raw))
+  const { body_text, body_html, text } = parsed
+  const bodies = Buffer.from(JSON.stringify({ body_text, body_html, text }))
+  const examined = {
+    parsed,
+    verdict: undecided({ ...nobody, mail_from: owner.email, recipients: to }, 'pillarbox.test', 'own', 'none'),
+    sha256: hash('sha256', raw),
+    deflated: null,
+    bodies: deflateRawSync(bodies),
+    body_size: bodies.length,
+  }
+  return withStore(box, clock, async (tx, outgoing) => {
+    const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
+    const { email, recipients } = await outgoing.keep(tx, {
+      owner: row!,
+      raw: Buffer.from(raw),
+      examined,
+      recipients: to.map((address) => ({ field: 'to', address: { address, name: '' } })),
+      labels: [],
+      send_at: null,
+      trace: '',
+    })
+    for (const { seq } of recipients)
+      await outgoing.note(tx, seq, { status, attempts: 1, smtp_code: 250, response: '250 2.0.0 Ok', next_attempt_at: null })
+    const paths = new ReturnPaths(new Seal(masterKey(`${box.env['PILLARBOX_DATA_DIR']!}-keys`)).key('return paths'), clock)
+    const domain = owner.email.split('@')[1]!
+    return { id: email.id, raw, message_id, paths: recipients.map(({ seq }) => paths.addressFor(seq, domain)) }
+  })
+}
+
+/** Writes down how an attempt for one recipient of a message ended, as its courier does; the box is restarted for it. */
+export function noted(box: Appliance, id: string, position: number, change: Partial<RecipientRow>): Promise<void> {
+  return withStore(box, systemClock, async (tx, outgoing) => {
+    const row = await tx.get<{ seq: number }>(
+      sql`SELECT seq FROM email_recipients WHERE email_id = ${id} AND position = ${position}`,
+    )
+    await outgoing.note(tx, row!.seq, change)
+  })
+}
+
+/** What the box has on disk, while it runs. */
+export function rows<Row = Record<string, unknown>>(box: Appliance, query: string): Row[] {
+  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
+  try {
+    return database.prepare(query).all() as Row[]
+  } finally {
+    database.close()
+  }
+}
+
+const nobody = { remote_address: '127.0.0.1', helo: 'box.test', smtputf8: false, eight_bit: false, tls: null, session: 'test' }
+
+async function withStore<Result>(
+  box: Appliance,
+  clock: Clock,
+  work: (tx: Transaction, outgoing: Outgoing) => Promise<Result>,
+): Promise<Result> {
+  await box.app.stop()
+  const file = join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db')
+  const database = await SqliteDatabase.open(file, createLog('silent', { write: () => undefined }))
+  const outgoing = new Outgoing({ database, events: new EventLog(database, clock), clock })
+  const result = await database.transaction((tx) => work(tx, outgoing))
+  await database.close()
+  await box.restart()
+  return result
+}
