@@ -5,11 +5,13 @@ import { parseArgs } from 'node:util'
 import type { Bench } from './finding.ts'
 import { attachment } from './goals/attachment.ts'
 import { calls } from './goals/calls.ts'
+import { waiting } from './goals/deferred.ts'
 import { dispatch } from './goals/dispatch.ts'
 import { fanOut } from './goals/fan-out.ts'
 import { footprint } from './goals/footprint.ts'
 import { live } from './goals/live.ts'
 import { million } from './goals/million.ts'
+import { outbound } from './goals/outbound.ts'
 import { plain } from './goals/plain.ts'
 import { prompt } from './goals/prompt.ts'
 import { real } from './goals/real.ts'
@@ -18,7 +20,21 @@ import { describeMachine, waitForQuiet } from './machine.ts'
 import { tell, write, writePage } from './report.ts'
 import type { Result } from './report.ts'
 
-const benches: Bench[] = [plain, real, attachment, slowDisk, calls, live, prompt, fanOut, dispatch, million, footprint]
+const benches: Bench[] = [
+  plain,
+  real,
+  attachment,
+  slowDisk,
+  calls,
+  live,
+  prompt,
+  fanOut,
+  dispatch,
+  outbound,
+  waiting,
+  million,
+  footprint,
+]
 
 const { values: options, positionals: names } = parseArgs({
   allowPositionals: true,

@@ -22,7 +22,7 @@ import {
 } from './config/values.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
-import { fetching, outbound, submission } from './config/sending.ts'
+import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import { certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
@@ -184,6 +184,9 @@ export const Config = Settings.transform((settings, context) => {
       message: `is needed when sms.provider is ${provider}`,
       input: undefined,
     })
+  }
+  for (const { path, why } of loginFlaws(settings.outbound)) {
+    context.issues.push({ code: 'custom', path, message: why, input: undefined })
   }
   return {
     ...settings,

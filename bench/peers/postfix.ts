@@ -23,8 +23,8 @@ const nobody = 65_534
 /** The longest wait for the last delivery, in milliseconds. */
 const patience = 60_000
 
-/** Starts it over a configuration of its own, beside any other instance; needs root. */
-export async function startPostfix(directory: string): Promise<Postfix> {
+/** Starts it over a configuration of its own, beside any other instance; needs root. With a relay it passes all mail on to that port. */
+export async function startPostfix(directory: string, relay?: number): Promise<Postfix> {
   const port = await freePort()
   const paths = {
     config: join(directory, 'postfix'),
@@ -38,7 +38,10 @@ export async function startPostfix(directory: string): Promise<Postfix> {
   chownSync(paths.mail, nobody, nobody)
   const owner = Number(execFileSync('id', ['-u', 'postfix'], { encoding: 'utf8' }))
   chownSync(paths.data, owner, owner)
-  writeFileSync(join(paths.config, 'main.cf'), mainConfig(paths))
+  writeFileSync(
+    join(paths.config, 'main.cf'),
+    mainConfig(paths) + (relay === undefined ? '' : `relayhost = [127.0.0.1]:${relay}\n`),
+  )
   writeFileSync(join(paths.config, 'master.cf'), masterConfig(port))
   execFileSync('postfix', ['-c', paths.config, 'start'], { stdio: 'ignore' })
   const stop = (): void => void execFileSync('postfix', ['-c', paths.config, 'stop'], { stdio: 'ignore' })
@@ -102,6 +105,7 @@ function masterConfig(port: number): string {
     service('proxymap', 'unix', '-', '-', '-', 'proxymap'),
     // it takes on the identity of the mailbox's owner, so it starts as root
     'virtual unix - n n - 100 virtual\n',
+    service('smtp', 'unix', '-', '-', '100', 'smtp'),
     service('anvil', 'unix', '-', '-', '1', 'anvil'),
     service('error', 'unix', '-', '-', '-', 'error'),
     service('retry', 'unix', '-', '-', '-', 'error'),

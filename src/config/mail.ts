@@ -84,7 +84,7 @@ export const mail = Group({
   }),
   quota: Size(0).prefault('1 GiB').meta({
     description:
-      'Mail kept for one identity, and ten times as much for the operator (postmaster, abuse); above it mail is put off (452); 0 means no limit',
+      'Mail kept for one identity, sent mail too, and ten times as much for the operator (postmaster, abuse); above it mail is put off (452) and none is sent; 0 means no limit',
     unit: bytes,
   }),
   postmaster: MailAddress.optional().meta({

@@ -62,6 +62,29 @@ export const outbound = Group({
     .meta({ description: 'Let a new domain send more from day to day, as large receivers like it' }),
 })
 
+interface Login {
+  user?: string | undefined
+  password?: string | undefined
+}
+
+interface Flaw {
+  /** The place in the settings. */
+  path: (string | number)[]
+  why: string
+}
+
+/** Half logins of relays: mail would go there without the other half, and be refused. */
+export function loginFlaws(settings: { relay?: Login | undefined; relays: Login[] }): Flaw[] {
+  const one = settings.relay ? flawsOf(settings.relay, ['outbound', 'relay']) : []
+  return [...one, ...settings.relays.flatMap((entry, index) => flawsOf(entry, ['outbound', 'relays', index]))]
+}
+
+function flawsOf({ user, password }: Login, path: Flaw['path']): Flaw[] {
+  if (user === undefined && password === undefined) return []
+  if (user === undefined) return [{ path: [...path, 'user'], why: 'is needed with a password' }]
+  return password === undefined ? [{ path: [...path, 'password'], why: 'is needed with a user' }] : []
+}
+
 /** Mail that identities hand in by SMTP. */
 export const submission = Group({
   listen: List(Listen, 'listeners')

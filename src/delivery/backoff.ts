@@ -1,5 +1,11 @@
 const longestWish = 24 * 60 * 60 * 1000
 
+/** What the far side asked for, in milliseconds: the least wait, and the longest. */
+export interface Wish {
+  asked?: number | undefined
+  within?: number | undefined
+}
+
 /**
  * Milliseconds until the next attempt after `tries` of them, or undefined when there is none left. `chance` (0 to 1) picks the place within
  * the jitter; what the far side asked for is the least, up to 24 h; `within` is the longest wait.
@@ -8,7 +14,7 @@ export function waitAfter(
   tries: number,
   { schedule, jitter }: { schedule: readonly number[]; jitter: number },
   chance: number,
-  { asked = 0, within = Infinity }: { asked?: number | undefined; within?: number | undefined } = {},
+  { asked = 0, within = Infinity }: Wish = {},
 ): number | undefined {
   const planned = schedule[tries]
   if (planned === undefined) return undefined

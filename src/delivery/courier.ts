@@ -34,7 +34,10 @@ export class Refused extends Error {
   }
 }
 
-/** Not this time. The message is the answer that is kept; `retryAfter` is the least wait in milliseconds, `within` the longest. */
+/**
+ * Not this time. The message is the answer that is kept; `retryAfter` is the least wait in milliseconds, `within` the longest: where the
+ * schedule has a longer one, it goes on at the same place after that, so it is for the courier to say this only so often.
+ */
 export class Later extends Error {
   readonly retryAfter: number | undefined
   readonly within: number | undefined

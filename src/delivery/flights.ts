@@ -52,8 +52,9 @@ export class Flights {
   readonly #widths = new Map<string, Width>()
   readonly #taken = { [1]: 0, [0]: 0, [-1]: 0 }
 
-  get size(): number {
-    return this.#all.size
+  /** Attempts of one kind under way. */
+  sizeOf(kind: string): number {
+    return [...this.#all].filter(({ claim }) => claim.kind === kind).length
   }
 
   /** How many may be under way at once to one lane of deliveries of this kind. */

@@ -22,6 +22,8 @@ export interface Result {
   next?: string
   /** Whether it took long: that lane's attempts wait for each other and for their like only. */
   slow?: boolean
+  /** Whether the next attempt comes sooner than planned: it takes no place in the schedule. */
+  hurried?: boolean
 }
 
 /** An attempt that is over. */
@@ -56,6 +58,11 @@ export class Ledger {
     return changes === 1
   }
 
+  /** Ends a delivery that waits. */
+  async abandon(tx: Transaction, id: string, now: string): Promise<void> {
+    await tx.run(sql`UPDATE deliveries_queue SET state = 'failed', ended_at = ${now} WHERE id = ${id} AND state = 'waiting'`)
+  }
+
   /** Moves a delivery that no attempt was made of. */
   async postpone(tx: Transaction, id: string, due: string): Promise<boolean> {
     const row = await tx.get<{ kind: string; lane: string }>(
@@ -68,7 +75,7 @@ export class Ledger {
 
   /** From the beginning of the schedule. Answers false when an attempt is under way. */
   async again(tx: Transaction, id: string, now: string): Promise<boolean> {
-    const row = await tx.get<{ kind: string; lane: string }>(
+    const row = await tx.get<Lane>(
       sql`UPDATE deliveries_queue SET state = 'waiting', tries = 0, due_at = ${now}, ended_at = NULL
         WHERE id = ${id} AND state <> 'running' RETURNING kind, lane`,
     )
@@ -144,8 +151,8 @@ export class Ledger {
     }
     for (const { claim, result } of ends) {
       if (result.next === undefined) continue
-      // an attempt that we cut off ourselves does not count
-      const counted = result.outcome === 'interrupted' ? claim.tries - 1 : claim.tries
+      // neither does an attempt count that we cut off ourselves
+      const counted = result.outcome === 'interrupted' || result.hurried ? claim.tries - 1 : claim.tries
       await tx.run(
         sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${result.next} WHERE seq = ${claim.seq}`,
       )
@@ -182,9 +189,7 @@ export class Ledger {
 
   /** Clears a little of what closed lanes hold and of what ended before `horizon`. Answers whether there is more. */
   async clear(database: Database, horizon: string): Promise<boolean> {
-    const closed = await database.get<{ kind: string; lane: string }>(
-      sql`SELECT kind, lane FROM delivery_lanes WHERE closed = 1 LIMIT 1`,
-    )
+    const closed = await database.get<Lane>(sql`SELECT kind, lane FROM delivery_lanes WHERE closed = 1 LIMIT 1`)
     const old = sql`SELECT seq FROM deliveries_queue WHERE ended_at < ${horizon} LIMIT ${slice}`
     const orphaned =
       closed && sql`SELECT seq FROM deliveries_queue WHERE kind = ${closed.kind} AND lane = ${closed.lane} LIMIT ${slice}`
@@ -204,9 +209,7 @@ export class Ledger {
    * due later than it was made waits on purpose.
    */
   async mend(tx: Transaction, now: string, far: string): Promise<void> {
-    const stranded = await tx.all<{ kind: string; lane: string }>(
-      sql`SELECT kind, lane FROM delivery_lanes WHERE sound IN (-1, 0, 1) AND due_at > ${far}`,
-    )
+    const stranded = await tx.all<Lane>(sql`SELECT kind, lane FROM delivery_lanes WHERE sound IN (-1, 0, 1) AND due_at > ${far}`)
     for (const { kind, lane } of stranded) {
       await tx.run(
         sql`UPDATE deliveries_queue SET due_at = ${now} WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting' AND due_at > ${far}

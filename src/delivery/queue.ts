@@ -9,6 +9,7 @@ import type { Metrics } from '../core/metrics.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { waitAfter } from './backoff.ts'
+import type { Wish } from './backoff.ts'
 import type { Courier } from './courier.ts'
 import { Later, Refused } from './courier.ts'
 import { Endings } from './endings.ts'
@@ -75,15 +76,18 @@ export class Queue {
     })
     metrics.gauge(
       'pillarbox_deliveries',
-      'Deliveries that wait in the queue, and attempts under way',
+      'Deliveries that wait in the queue, and attempts under way, by kind: email, webhook, …',
       async (gauge) => {
-        const row = await needs.database.get<{ n: number }>(
-          sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'waiting'`,
+        const rows = await needs.database.all<{ kind: string; n: number }>(
+          sql`SELECT kind, count(*) AS n FROM deliveries_queue WHERE state = 'waiting' GROUP BY kind`,
         )
-        gauge.labels('waiting').set(row!.n)
-        gauge.labels('under_way').set(this.#flights.size)
+        const waiting = new Map(rows.map(({ kind, n }) => [kind, n]))
+        for (const kind of this.#couriers.keys()) {
+          gauge.labels(kind, 'waiting').set(waiting.get(kind) ?? 0)
+          gauge.labels(kind, 'under_way').set(this.#flights.sizeOf(kind))
+        }
       },
-      ['state'],
+      ['kind', 'state'],
     )
   }
 
@@ -125,6 +129,11 @@ export class Queue {
   /** Takes back a delivery that no attempt was made of. Answers false when there was one. */
   async cancel(tx: Transaction, id: string): Promise<boolean> {
     return this.#ledger.cancel(tx, id)
+  }
+
+  /** Ends a delivery that waits, whatever was tried of it; one that is under way ends by itself. */
+  async abandon(tx: Transaction, id: string): Promise<void> {
+    await this.#ledger.abandon(tx, id, this.#now())
   }
 
   /** Puts a delivery that no attempt was made of to another time (ISO 8601). Answers false when there was one. */
@@ -236,10 +245,10 @@ export class Queue {
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (error instanceof Refused) return { outcome: 'failed', answer }
       if (!(error instanceof Later)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'a courier failed')
-      const wish = error instanceof Later ? { asked: error.retryAfter, within: error.within } : {}
+      const wish: Wish = error instanceof Later ? { asked: error.retryAfter, within: error.within } : {}
       const wait = courier && waitAfter(claim.tries, courier, random(), wish)
       if (wait === undefined) return { outcome: 'failed', answer }
-      return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow() }
+      return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow(), hurried: wait === wish.within }
     }
   }
 

@@ -34,7 +34,10 @@ export interface Copy extends Message {
   recipient: string
 }
 
-/** The e-mail that the same envelope and octets made within the last 24 hours; never for mail without a Message-ID. */
+/**
+ * The e-mail that the same envelope and octets made within the last 24 hours, or ever when it is from one of our own: that envelope is of one
+ * message and recipient only. Never for mail without a Message-ID.
+ */
 export async function duplicateOf(
   tx: Transaction,
   copy: Copy,
@@ -45,7 +48,7 @@ export async function duplicateOf(
   const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
     sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.detail FROM emails JOIN blobs ON blobs.id = emails.raw_id WHERE identity_id = ${owner.id}
       AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND duplicate_of IS NULL
-      AND received_at > ${iso(now - day)} LIMIT 20`,
+      AND received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20`,
   )
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
 }

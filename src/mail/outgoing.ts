@@ -32,6 +32,14 @@ export interface OutgoingMessage {
   thread_id?: string | null
 }
 
+/** A message as it was kept. */
+export interface Kept {
+  email: Email
+  recipients: RecipientRow[]
+  /** In the same transaction. */
+  tell(type: EventType<Email>): Promise<void>
+}
+
 /** What a courier needs of a message to hand it to one recipient. */
 export interface Parcel {
   recipient: RecipientRow
@@ -52,8 +60,8 @@ export class Outgoing {
     this.#clock = parts.clock
   }
 
-  /** Keeps a message with a row for each recipient, queued or scheduled; answers it, and those rows. */
-  async keep(tx: Transaction, message: OutgoingMessage): Promise<{ email: Email; recipients: RecipientRow[] }> {
+  /** Keeps a message with a row for each recipient, queued or scheduled; answers it, those rows, and what tells the log of it as it is now. */
+  async keep(tx: Transaction, message: OutgoingMessage): Promise<Kept> {
     const { owner, raw, examined, trace, send_at } = message
     const { parsed } = examined
     const at = iso(this.#clock.now())
@@ -95,7 +103,9 @@ export class Outgoing {
       )
       recipients.push(row!)
     }
-    return { email: { ...email, deliveries: recipients.map(deliveryOf) }, recipients }
+    const kept = { ...email, deliveries: recipients.map(deliveryOf) }
+    const { account_id } = owner
+    return { email: kept, recipients, tell: (type) => this.#append(tx, type, { account_id, body_id: bodyId, email: kept }, {}) }
   }
 
   /** What is needed to deliver to one recipient; undefined when the message was deleted. */
@@ -156,14 +166,7 @@ export class Outgoing {
     )
     if (!row) return
     const deliveries = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
-    const bodies = cut(whole(row))
-    const blob = { id: row.body_id, fields: ['body_text', 'body_html', 'text'] as const }
-    await this.#events.append(tx, type, {
-      account_id: row.account_id,
-      identity_id: row.identity_id,
-      data: { ...whole(row), deliveries, ...bodies, ...more } as Data,
-      ...(bodies.body_truncated ? {} : { blob }),
-    })
+    await this.#append(tx, type, { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries } }, more)
   }
 
   /** A message as callers see it; throws nothing: the caller knows that it is there. */
@@ -171,6 +174,22 @@ export class Outgoing {
     const row = await reader.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${emailId}`)
     const deliveries = (await deliveriesOf(reader, [emailId])).get(emailId) ?? []
     return { ...whole(row!), deliveries }
+  }
+
+  async #append<Data extends Email>(
+    tx: Transaction,
+    type: EventType<Data>,
+    { account_id, body_id, email }: { account_id: string; body_id: number; email: Email },
+    more: Omit<Data, keyof Email>,
+  ): Promise<void> {
+    const bodies = cut(email)
+    const blob = { id: body_id, fields: ['body_text', 'body_html', 'text'] as const }
+    await this.#events.append(tx, type, {
+      account_id,
+      identity_id: email.identity_id,
+      data: { ...email, ...bodies, ...more } as Data,
+      ...(bodies.body_truncated ? {} : { blob }),
+    })
   }
 
   async #noteWhole(tx: Transaction, emailId: string): Promise<void> {

@@ -3,6 +3,7 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Queue } from '../delivery/queue.ts'
 import type { Mailbox } from '../mail/address.ts'
 import type { Message } from '../mail/arrival.ts'
 import type { Desk } from '../mail/mailroom.ts'
@@ -16,6 +17,7 @@ import type { ReturnPaths } from './return-path.ts'
 import type { Suppressions } from './suppressions.ts'
 
 interface Parts {
+  queue: Queue
   outgoing: Outgoing
   suppressions: Suppressions
   returnPaths: ReturnPaths
@@ -86,7 +88,7 @@ export class Bounces implements Desk {
     const about = concerning(report, address)
     const failed = about.filter(({ action }) => action === 'failed')
     const [first] = failed
-    if (first) return this.#bounced(tx, parcel, told(first, report), about.length === failed.length && failed.every(isHard))
+    if (first) return this.#bounced(tx, parcel, told(first, report), about.length === failed.length && failed.every(saysNobody))
     // while we are trying ourselves, what a server said of an attempt that we do not know of tells nothing
     if (status !== 'sent' && status !== 'delivered') return 'idle'
     const delayed = about.find(({ action }) => action === 'delayed')
@@ -98,11 +100,12 @@ export class Bounces implements Desk {
   }
 
   async #bounced(tx: Transaction, { recipient, account_id }: Parcel, said: Said, hard: boolean): Promise<Outcome> {
-    const { outgoing, suppressions, clock } = this.#parts
-    const { seq, email_id, address: email } = recipient
+    const { outgoing, suppressions, clock, queue } = this.#parts
+    const { seq, email_id, address: email, delivery_id } = recipient
     if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
     const change = { ...said, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
     const delivery = await outgoing.note(tx, seq, change)
+    if (delivery_id !== null) await queue.abandon(tx, delivery_id)
     if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
     if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery })
     return 'bounced'
@@ -150,6 +153,10 @@ interface Said {
 function told({ smtp_code, status, diagnostic, action }: ReportedRecipient, { reporter }: DeliveryReport): Said {
   const by = reporter === null ? '' : ` (reported by ${reporter})`
   return { smtp_code, enhanced_code: status, response: `${diagnostic ?? `${action}, without a reason`}${by}` }
+}
+
+function saysNobody({ smtp_code, status, diagnostic }: ReportedRecipient): boolean {
+  return isHard({ smtp_code, enhanced_code: status, response: diagnostic })
 }
 
 /** What a report says of the recipient; all of it when it names only others: then they are whom the address led to. */

@@ -22,6 +22,7 @@ import { Reach } from './reach.ts'
 import type { ReturnPaths } from './return-path.ts'
 import type { OutboundSettings } from './settings.ts'
 import type { Suppressions } from './suppressions.ts'
+import { TlsMemory } from './tls-memory.ts'
 import { Ways } from './ways.ts'
 
 /** What tests put in place of TCP to mail servers, of TLS to policy hosts, and of the time that an attempt may take. */
@@ -52,11 +53,13 @@ export class Carriage {
   readonly #needs: Needs
   readonly #connections = new Connections()
   readonly #outside: Outside
+  readonly #memory: TlsMemory
   #routing: Routing
 
   constructor(needs: Needs) {
     this.#needs = needs
     this.#outside = new Outside(outsideSettings(needs.settings), needs.outsideDial)
+    this.#memory = new TlsMemory(needs)
     this.#routing = this.#route(needs.settings)
     this.courier = new MailCourier({ ...needs, outcomes: new Outcomes(needs), routing: () => this.#routing })
     needs.metrics.gauge(
@@ -95,7 +98,7 @@ export class Carriage {
     return {
       hostname: settings.hostname,
       ways: new Ways(settings, policies),
-      handover: new Handover(exchangers, this.#connections),
+      handover: new Handover(exchangers, this.#connections, this.#memory),
     }
   }
 }

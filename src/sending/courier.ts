@@ -5,6 +5,7 @@ import type { Counter, Metrics } from '../core/metrics.ts'
 import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
 import { attemptsOf } from '../delivery/history.ts'
+import type { Attempt } from '../delivery/history.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Inbox } from '../mail/inbox.ts'
 import type { Outgoing, Parcel } from '../mail/outgoing.ts'
@@ -57,6 +58,9 @@ const large = 1024 * 1024
 /** Octets of messages in memory at one time. */
 const mostHeld = 256 * 1024 * 1024
 
+/** Times that a message is tried again sooner than planned because a server asked for it. */
+const mostSoon = 12
+
 /** Times that the box may go down over a message before it is set aside. */
 const mostCrashes = 3
 
@@ -105,8 +109,10 @@ export class MailCourier implements Courier<EmailLoad> {
     } catch (error) {
       if (!(error instanceof Undelivered)) throw error
       this.#count(error.answer)
-      const told = JSON.stringify(error.answer)
-      throw error.permanent ? new Refused(told) : new Later(told, undefined, error.within)
+      const { answer, permanent, within } = error
+      if (permanent) throw new Refused(JSON.stringify(answer))
+      const soon = within !== undefined && (await this.#mayHurry(load))
+      throw new Later(JSON.stringify(soon ? { ...answer, soon } : answer), undefined, soon ? within : undefined)
     }
   }
 
@@ -120,7 +126,7 @@ export class MailCourier implements Courier<EmailLoad> {
     if (!parcel) throw refused('the message was deleted')
     await this.#check(parcel, attempt)
     const { email, recipient } = parcel
-    const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address))
+    const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), leaves(email))
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
     if (domains.receives(domainOf(to))) return this.#within(parcel, { from, to }, await this.#octets(parcel))
     this.#requireSending(domainOf(email.from_address))
@@ -137,6 +143,18 @@ export class MailCourier implements Courier<EmailLoad> {
     })
   }
 
+  /** Whether the next attempt may come sooner than planned: a server that says `soon` for ever is believed so often for each message. */
+  async #mayHurry({ recipient_seq }: EmailLoad): Promise<boolean> {
+    const parcel = await this.#parts.outgoing.parcel(recipient_seq)
+    if (!parcel) return false
+    const attempts = await this.#attemptsOf(parcel)
+    return attempts.filter(({ answer }) => answer?.includes('"soon":true') === true).length < mostSoon
+  }
+
+  async #attemptsOf({ recipient: { delivery_id } }: Parcel): Promise<Attempt[]> {
+    return delivery_id === null ? [] : ((await attemptsOf(this.#parts.database, [delivery_id])).get(delivery_id) ?? [])
+  }
+
   async #octets({ email }: Parcel): Promise<Buffer> {
     const found = await this.#parts.outgoing.octets(email)
     if (!found) throw refused('the message is no longer there')
@@ -144,16 +162,18 @@ export class MailCourier implements Courier<EmailLoad> {
   }
 
   /** What may have changed since the message was queued. */
-  async #check({ recipient, account_id, identity_status }: Parcel, attempt: number): Promise<void> {
+  async #check(parcel: Parcel, attempt: number): Promise<void> {
+    const { recipient, account_id, identity_status } = parcel
     const { suppressions, database } = this.#parts
+    // it took the message although we did not hear so
+    if (recipient.status === 'bounced') throw refused('a bounce came for it meanwhile')
     if (identity_status === 'deleted') throw refused('the identity that wrote it was deleted', { cancelled: true })
     if (identity_status === 'suspended') throw later('the identity that wrote it is suspended')
     if ((await suppressions.among(database, account_id, [recipient.address])).length > 0) {
       throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
     }
-    if (attempt <= mostCrashes || recipient.delivery_id === null) return
-    const attempts = (await attemptsOf(database, [recipient.delivery_id])).get(recipient.delivery_id) ?? []
-    const ended = attempts.filter(({ number }) => number < attempt)
+    if (attempt <= mostCrashes) return
+    const ended = (await this.#attemptsOf(parcel)).filter(({ number }) => number < attempt)
     // one that we cut off ourselves has an answer
     const crashes = ended.slice(-mostCrashes).filter(({ outcome, answer }) => outcome === 'interrupted' && answer === null)
     if (crashes.length === mostCrashes) throw refused(`the box went down ${mostCrashes} times over this message; it is set aside`)
@@ -238,6 +258,12 @@ function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'tls
 /** By name: a capability sees another's classes as types only. */
 function isRefusal(error: unknown): error is Refusal {
   return error instanceof Error && error.name === 'Refusal'
+}
+
+/** When the message is to leave, in milliseconds since the Unix epoch. */
+function leaves({ detail, received_at }: Parcel['email']): number {
+  const { send_at } = JSON.parse(detail) as { send_at?: string }
+  return Date.parse(send_at ?? received_at)
 }
 
 /** The domain of an address as A-labels in lower case. */

@@ -78,6 +78,10 @@ async function fetched(
   try {
     const { status, headers, body } = await outside.get(url, { signal, limit: room, deadline })
     if (status !== 200) throw new Unreachable(`it answered ${status}`)
+    const [encoding = 'identity'] = [headers['content-encoding']].flat()
+    // unpacked by us it could be a thousand times as large
+    if (encoding.toLowerCase() !== 'identity')
+      throw new Unreachable(`it is packed (${encoding.slice(0, 40)}), which was not asked for`)
     return { type: [headers['content-type']].flat()[0], body }
   } catch (error) {
     if (error instanceof Unreachable) throw invalid(param, `${param} could not be fetched: ${error.message}.`, 'url_unreachable')

@@ -2,7 +2,8 @@ import type { Connections } from './connections.ts'
 import type { MailExchangers, Opened, Target } from './mx.ts'
 import { Session } from './session.ts'
 import type { Copy, Manner } from './session.ts'
-import { never, Undelivered } from './undelivered.ts'
+import type { TlsMemory } from './tls-memory.ts'
+import { later, never, Undelivered } from './undelivered.ts'
 
 /** Where a message goes, and how that server is to be spoken to. */
 export interface Destination {
@@ -21,10 +22,12 @@ export interface Receipt {
 export class Handover {
   readonly #exchangers: MailExchangers
   readonly #connections: Connections
+  readonly #memory: TlsMemory
 
-  constructor(exchangers: MailExchangers, connections: Connections) {
+  constructor(exchangers: MailExchangers, connections: Connections, memory: TlsMemory) {
     this.#exchangers = exchangers
     this.#connections = connections
+    this.#memory = memory
   }
 
   /** `octets` are read when there is somebody to send them to. Throws Undelivered. */
@@ -58,21 +61,48 @@ export class Handover {
 
   async #open({ target, manner }: Destination, copy: Omit<Copy, 'octets'>, signal: AbortSignal): Promise<Session> {
     let failure: Undelivered | undefined
-    for await (const opened of this.#exchangers.servers(target, signal)) {
-      try {
-        if (copy.require_tls && !isVouchedFor(target, opened)) {
-          opened.socket.destroy()
-          throw never(`neither a policy nor the DNS vouches for ${opened.hostname} (RFC 8689)`, '5.7.30')
+    // one server that may take it later outweighs those that never will
+    const note = (said: Undelivered): void => {
+      if (!failure || (failure.permanent && !said.permanent)) failure = said
+    }
+    try {
+      for await (const opened of this.#exchangers.servers(target, signal)) {
+        try {
+          if (copy.require_tls && !isVouchedFor(target, opened)) {
+            opened.socket.destroy()
+            throw never(`neither a policy nor the DNS vouches for ${opened.hostname} (RFC 8689)`, '5.7.30')
+          }
+          return await this.#remembered(target, await this.#greet(opened, manner, signal))
+        } catch (error) {
+          if (!(error instanceof Undelivered)) throw error
+          const said = error.step === 'tls' && copy.require_tls ? never(error.message, '5.7.30') : error
+          note(said.at(opened.hostname, null))
         }
-        return await this.#greet(opened, manner, signal)
-      } catch (error) {
-        if (!(error instanceof Undelivered)) throw error
-        const said = error.step === 'tls' && copy.require_tls ? never(error.message, '5.7.30') : error
-        // one server that may take it later outweighs those that never will
-        if (!failure || (failure.permanent && !said.permanent)) failure = said.at(opened.hostname, null)
       }
+    } catch (error) {
+      if (!(error instanceof Undelivered)) throw error
+      note(error)
     }
     throw failure!
+  }
+
+  /** Throws when a server of a domain, known for its TLS, has none now: somebody may be taking it away to read what is sent. */
+  async #remembered({ host }: Target, session: Session): Promise<Session> {
+    // of a relay the settings say what it must have
+    if (host !== undefined) return session
+    try {
+      if (session.isChecked) await this.#memory.saw(session.hostname)
+      if (session.tls !== null || (await this.#memory.allowsClear(session.hostname))) return session
+    } catch (error) {
+      session.close()
+      throw error
+    }
+    session.leave()
+    throw later(
+      `${session.hostname} had TLS with a good certificate before and has none now; mail waits for a day`,
+      '4.7.5',
+      'tls',
+    )
   }
 
   /**

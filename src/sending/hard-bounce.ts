@@ -1,17 +1,21 @@
-import type { ReportedRecipient } from '../mail/reported.ts'
+/** What a server said of a recipient, in its own reply or in a report. */
+interface Said {
+  smtp_code: number | null
+  enhanced_code: string | null
+  /** Its words. */
+  response: string | null
+}
 
 /**
- * Whether a report says that there is nobody at the address, and will not be: 5.1.x but for what is the sender's fault (5.1.7 to 5.1.9), 5.2.1,
- * or words to this effect where the code is vague. Full mailboxes, policy and spam are not that.
+ * Whether there is nobody at the address, and will not be: 5.1.x but for what is the sender's fault (5.1.7 to 5.1.9), 5.2.1, or words to this
+ * effect where the code is vague. Full mailboxes, policy and spam are not that.
  */
-export function isHard({
-  status,
-  smtp_code,
-  diagnostic,
-}: Pick<ReportedRecipient, 'status' | 'smtp_code' | 'diagnostic'>): boolean {
-  if (status !== null && !/^5\.\d\.0$/.test(status)) return /^5\.1\.(?![789]$)\d+$/.test(status) || status === '5.2.1'
+export function isHard({ smtp_code, enhanced_code, response }: Said): boolean {
+  if (enhanced_code !== null && !/^5\.\d\.0$/.test(enhanced_code)) {
+    return /^5\.1\.(?![789]$)\d+$/.test(enhanced_code) || enhanced_code === '5.2.1'
+  }
   if (smtp_code !== null && ![550, 551, 553, 554].includes(smtp_code)) return false
-  const words = diagnostic ?? ''
+  const words = response ?? ''
   return nobody.some((pattern) => pattern.test(words)) && !aboutUs.test(words)
 }
 

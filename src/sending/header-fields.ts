@@ -2,11 +2,14 @@ import { invalid } from '../core/fault.ts'
 
 /** What the box alone writes. */
 const own =
-  /^(?:from|sender|to|cc|bcc|date|message-id|return-path|received|authentication-results|dkim-.*|arc-.*|mime-.*|content-.*)$/i
+  /^(?:from|sender|to|cc|bcc|resent-bcc|date|message-id|return-path|received|authentication-results|dkim-.*|arc-.*|mime-.*|content-.*)$/i
 
 /** Fields that have a parameter of their own, which they stand for. */
 export type Known = Partial<Record<'subject' | 'reply-to' | 'in-reply-to' | 'references' | 'auto-submitted', string>>
 const known = ['subject', 'reply-to', 'in-reply-to', 'references', 'auto-submitted'] as const
+
+/** Fields beside those of the box, and the octets of them all: a header is read whole by each server on the way. */
+const most = { fields: 100, octets: 64 * 1024 }
 
 /**
  * The further fields of a message, and apart from them those that stand for a parameter. Throws Fault invalid_request with the field's place
@@ -15,6 +18,7 @@ const known = ['subject', 'reply-to', 'in-reply-to', 'references', 'auto-submitt
 export function headerFields(given: Record<string, string> = {}): { fields: { name: string; value: string }[]; known: Known } {
   const fields: { name: string; value: string }[] = []
   const found: Known = {}
+  requireFew(given)
   for (const [name, value] of Object.entries(given)) {
     const param = `headers.${name}`
     if (!/^[!-9;-~]{1,76}$/.test(name)) throw invalid(param, `${JSON.stringify(name)} is no name of a header field.`)
@@ -29,6 +33,14 @@ export function headerFields(given: Record<string, string> = {}): { fields: { na
     else throw invalid(param, `${name} is given twice.`)
   }
   return { fields, known: found }
+}
+
+function requireFew(given: Record<string, string>): void {
+  const entries = Object.entries(given)
+  const octets = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)
+  if (entries.length <= most.fields && octets <= most.octets) return
+  const message = `headers can hold at most ${most.fields} fields and ${most.octets} octets together; here are ${entries.length} and ${octets}.`
+  throw invalid('headers', message, 'headers_too_large')
 }
 
 /** Throws Fault invalid_request when the text cannot be the value of a header field: CR, LF, NUL and other controls but the tabulator. */

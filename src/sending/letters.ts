@@ -1,4 +1,4 @@
-import { Fault, invalid } from '../core/fault.ts'
+import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
@@ -6,6 +6,7 @@ import type { Examiner } from '../mail/examiner.ts'
 import type { Email } from '../mail/model.ts'
 import type { Enclosure } from './compose.ts'
 import type { Drafts } from './drafts.ts'
+import { requireFewHops } from './hops.ts'
 import type { NewEmail, NewForward, NewReply } from './model.ts'
 import { largestMessage } from './model.ts'
 import type { Outbox } from './outbox.ts'
@@ -54,6 +55,7 @@ export class Letters {
     const original = await this.#original(caller, identityId, emailId)
     const { to, cc } = answered(original, owner, wish.reply_all ?? false)
     const addressees = addresseesOf({ to, cc: [...cc, ...[wish.cc ?? []].flat()], bcc: wish.bcc })
+    if (addressees.length === 0) throw nobody()
     return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
@@ -72,6 +74,7 @@ export class Letters {
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(wish)
+    requireFewHops(await this.#parts.emails.octets(original.row.raw_id), 'email_id')
     return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
@@ -87,9 +90,10 @@ export class Letters {
     })
   }
 
-  /** A message whole, as an enclosure. */
+  /** A message whole, as an enclosure. Throws Fault for one that goes in a circle. */
   async enclosed({ email, row }: Original): Promise<Enclosure> {
     const raw = await this.#parts.emails.octets(row.raw_id)
+    requireFewHops(raw, 'email_id')
     // of what came, the trace is ours; of what is ours, it is a part of the message
     const content = email.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
     const name = email.subject
@@ -132,6 +136,12 @@ export class Letters {
       throw error
     }
   }
+}
+
+/** One's own message that went to blind copies alone names nobody. */
+function nobody(): Fault {
+  const hint = 'The message names nobody that an answer could go to; give cc or bcc, or send a new one with in_reply_to.'
+  return conflict(hint, { code: 'no_reply_address' })
 }
 
 /** What a message refers to is said once. */

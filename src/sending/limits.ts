@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { join, sql } from '../store/database.ts'
 import type { Reader, Transaction } from '../store/database.ts'
+import { sameMailbox } from './recipients.ts'
 
 export interface LimitSettings {
   /** Recipients an hour; 0 is no limit. */
@@ -85,20 +86,21 @@ export class Limits {
     if (!thread) return
     const since = iso(this.#clock.now() - day)
     const rows = await reader.all<{ address: string; n: number; first: string }>(
-      sql`SELECT lower(address) AS address, count(*) AS n, min(received_at) AS first FROM emails
+      sql`SELECT address, count(*) AS n, min(received_at) AS first FROM emails
         JOIN email_recipients ON email_recipients.email_id = emails.id
         WHERE emails.thread_id = ${thread.thread_id} AND direction = 'outbound' AND automated = 1 AND received_at > ${since}
-        GROUP BY lower(address)`,
+        GROUP BY address`,
     )
     const most = this.#settings.automatic_replies
-    const wanted = new Set(addresses.map((address) => address.toLowerCase()))
-    const full = rows.find(({ address, n }) => wanted.has(address) && n >= most)
-    if (!full && most > 0) return
-    const who = full?.address ?? addresses[0]
+    const had = addresses.map((address) => ({ address, times: rows.filter((row) => sameMailbox(row.address, address)) }))
+    const full = had.find(({ times }) => times.reduce((sum, { n }) => sum + n, 0) >= most)
+    if (!full) return
+    const who = full.address
+    const first = full.times.map((row) => row.first).toSorted()[0]
     throw new Fault(
       'rate_limited',
       `${who} has had ${most} automatic replies in this conversation within a day; two programs may be answering each other.`,
-      { code: 'automatic_replies', retryAfter: seconds(full ? Date.parse(full.first) + day - this.#clock.now() : day) },
+      { code: 'automatic_replies', retryAfter: seconds(first === undefined ? day : Date.parse(first) + day - this.#clock.now()) },
     )
   }
 
@@ -155,7 +157,7 @@ async function sentIn(reader: Reader, subject: string, from: string, before: str
 
 async function add(tx: Transaction, subject: string, at: number, recipients: number): Promise<void> {
   await tx.run(
-    sql`INSERT INTO sent_counts (subject, hour, recipients) VALUES (${subject}, ${hourOf(at)}, ${recipients})
+    sql`INSERT INTO sent_counts (subject, hour, recipients) VALUES (${subject}, ${hourOf(at)}, ${Math.max(0, recipients)})
       ON CONFLICT (subject, hour) DO UPDATE SET recipients = max(0, recipients + ${recipients})`,
   )
 }

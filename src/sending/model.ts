@@ -37,7 +37,7 @@ const contents = {
     .optional()
     .meta({
       override: { type: 'object', additionalProperties: { type: 'string' } },
-      description: 'further header fields; not those that the box writes itself',
+      description: 'further header fields, at most 100 and 64 KiB together; not those that the box writes itself',
     }),
   attachments: z.array(NewAttachment).max(100).optional(),
   labels: z.array(Label).max(50).optional(),

@@ -94,7 +94,7 @@ export class MailExchangers {
 
   /**
    * The servers of a domain that take a connection, best first; whoever is done with one takes the next only if that one would not do.
-   * Throws Undelivered when there is none at all.
+   * Throws Undelivered when there is none at all, and at the end when one was not reached.
    */
   async *servers(target: Target, signal: AbortSignal): AsyncGenerator<Opened, void> {
     const view = this.#view(target)
@@ -115,6 +115,8 @@ export class MailExchangers {
       }
     }
     if (opened === 0) throw first ?? later(`no server of ${target.domain} could be reached`, '4.4.1')
+    // those that took the connection would not do: one that was not reached may yet
+    if (first && !first.permanent) throw first
   }
 
   async #connect(target: Target, view: View, spent: string[], signal: AbortSignal): Promise<Opened> {

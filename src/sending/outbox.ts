@@ -6,12 +6,13 @@ import type { Domains } from '../domains/domains.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import type { Examination, Examiner } from '../mail/examiner.ts'
 import type { Email, Envelope } from '../mail/model.ts'
-import type { Outgoing } from '../mail/outgoing.ts'
+import type { Kept, Outgoing } from '../mail/outgoing.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { compose } from './compose.ts'
 import type { Draft } from './compose.ts'
 import type { Limits, Load } from './limits.ts'
+import { requireFewHops } from './hops.ts'
 import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
 import { emailQueued, largestMessage, mostRecipients } from './model.ts'
@@ -26,6 +27,10 @@ import type { Suppressions } from './suppressions.ts'
 export interface OutboxSettings {
   mode: 'direct' | 'relay' | 'none'
   relays: readonly { domains: readonly string[] }[]
+  /** Octets of mail that one identity may keep, and the operator ten times as many; 0 is no limit. */
+  quota: number
+  /** The operator's own address. */
+  operator: string
 }
 
 interface Parts {
@@ -104,6 +109,7 @@ export class Outbox {
   async acceptRaw({ owner, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
     const addresses = recipients.map((one) => recipientAddress(one, 'to'))
     const { clock, examiner } = this.#parts
+    requireFewHops(raw, 'raw')
     const octets = readyOctets(raw, { now: clock.now(), domain: domainOf(owner.email) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
     if (addresses.length > mostRecipients) throw invalid('to', `A message can go to ${mostRecipients} recipients.`)
@@ -155,6 +161,7 @@ export class Outbox {
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
+      requireRoom(row, raw.length, this.#settings)
       const addresses = addressees.map(({ address }) => address.address)
       await limits.count(tx, this.load(owner, addresses, send_at === null ? clock.now() : Date.parse(send_at)))
       const { automated, references, in_reply_to } = examined.parsed
@@ -162,7 +169,7 @@ export class Outbox {
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
       const kept = await outgoing.keep(tx, { ...ready, recipients: addressees, examined, trace: signatures + head })
       await this.#enqueue(tx, ready, kept)
-      await outgoing.tell(tx, emailQueued, kept.email.id, {})
+      await kept.tell(emailQueued)
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
   }
@@ -178,8 +185,6 @@ export class Outbox {
     await enqueueCopies(tx, queue, kept.recipients, require_tls)
   }
 }
-
-type Kept = Awaited<ReturnType<Outgoing['keep']>>
 
 /** One delivery for each recipient, due at once. */
 export async function enqueueCopies(
@@ -213,6 +218,13 @@ function envelopeOf(owner: IdentityRow): Envelope {
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
   if (status === 'active') return
   throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
+}
+
+function requireRoom({ email, stored_bytes }: IdentityRow, size: number, { quota, operator }: OutboxSettings): void {
+  const most = email === operator ? 10 * quota : quota
+  if (quota === 0 || stored_bytes + size <= most) return
+  const why = `keeps ${stored_bytes} octets of mail, and this message would overrun ${most} (mail.quota)`
+  throw conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }
 
 /** Each address of the envelope once, in the field of the header that names it. */

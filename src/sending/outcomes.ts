@@ -48,7 +48,8 @@ export class Outcomes {
       ...(status === 'delivered' ? { delivered_at: now } : {}),
       ...(status === 'bounced' ? { bounced_at: now } : {}),
     })
-    if (!delivery) return
+    // after a bounce there is nothing more to tell
+    if (!delivery || parcel.recipient.status === 'bounced') return
     await this.#tell(tx, parcel, status, delivery)
     if (status === 'bounced' && said.hard) {
       const { email, recipient, account_id } = parcel

@@ -40,6 +40,7 @@ import { Letters } from './letters.ts'
 import { Limits } from './limits.ts'
 import { OperatorMail } from './operator-mail.ts'
 import { Outbox } from './outbox.ts'
+import type { OutboxSettings } from './outbox.ts'
 import { Pending } from './pending.ts'
 import { Release } from './release.ts'
 import { ReturnPaths } from './return-path.ts'
@@ -111,7 +112,7 @@ export class SendingPart implements Part {
       suppressions: this.suppressions,
       limits: this.#limits,
       signer,
-      settings: config.outbound,
+      settings: outboxSettings(config),
     })
     const { emails, outgoing, examiner } = mail
     this.#outside = new Outside(outsideSettings(config))
@@ -158,7 +159,7 @@ export class SendingPart implements Part {
   reload(config: Config): void {
     this.#carriage.reload(outboundSettings(config))
     this.#limits.reload(config.outbound)
-    this.outbox.reload(config.outbound)
+    this.outbox.reload(outboxSettings(config))
     this.#outside.reload(outsideSettings(config))
     this.#operatorMail.reload(config.mail.postmaster)
     this.#submission = submissionSettings(config)
@@ -170,6 +171,10 @@ export class SendingPart implements Part {
       if (type === identityDeleted.name && identity_id !== null) await this.#pending.withdrawAll(tx, identity_id)
     }
   }
+}
+
+function outboxSettings({ outbound, mail }: Config): OutboxSettings {
+  return { ...outbound, quota: mail.quota, operator: `postmaster@${mail.domain}` }
 }
 
 function outboundSettings({ hostname, outbound, dns }: Config): OutboundSettings {

@@ -4,7 +4,7 @@ import { conflict, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { StoredEmail } from '../mail/email-rows.ts'
+import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { RecipientRow } from '../mail/deliveries.ts'
 import type { Dispatcher } from '../mail/mailroom.ts'
@@ -79,7 +79,7 @@ export class Pending implements Dispatcher {
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
     const owner = { id: email.identity_id, email: email.from_address }
     const addresses = rows.map(({ address }) => address)
-    await limits.uncount(tx, outbox.load(owner, addresses, Date.parse(first.next_attempt_at ?? at)))
+    await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
     await limits.count(tx, outbox.load(owner, addresses, Date.parse(at)))
     // unsigned until it leaves, so that the date is all there is before the octets
     await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
@@ -102,15 +102,8 @@ export class Pending implements Dispatcher {
     }
     if (taken.length === 0) return 0
     const owner = { id: email.identity_id, email: email.from_address }
-    const at = Date.parse(taken[0]!.next_attempt_at ?? email.received_at)
-    await limits.uncount(
-      tx,
-      outbox.load(
-        owner,
-        taken.map(({ address }) => address),
-        at,
-      ),
-    )
+    const addresses = taken.map(({ address }) => address)
+    await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
     await outgoing.tell(tx, emailCancelled, email.id, {})
     return taken.length
   }
@@ -118,4 +111,10 @@ export class Pending implements Dispatcher {
   #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
     return tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
   }
+}
+
+/** When the rates took it to leave, in milliseconds since the Unix epoch, however late it really left. */
+function countedAt({ detail, received_at }: StoredEmail): number {
+  const { send_at } = JSON.parse(detail) as Partial<EmailDetail>
+  return Date.parse(send_at ?? received_at)
 }

@@ -15,6 +15,9 @@ export interface Policy {
   max_age: number
 }
 
+/** What was found: `unknown` when the DNS or the policy host gave no answer, and none is kept from before. */
+type Found = Policy | 'unknown' | undefined
+
 interface Row {
   policy_id: string
   policy: string
@@ -28,6 +31,9 @@ interface Parts {
   records: Records
   outside: Outside
 }
+
+/** In place of an id, when the DNS gave no answer. */
+const unknown = Symbol('unknown')
 
 const minute = 60_000
 const day = 24 * 60 * minute
@@ -46,14 +52,14 @@ const patience = minute
  */
 export class Policies {
   readonly #parts: Parts
-  readonly #known = new Map<string, { policy: Promise<Policy | undefined>; until: number }>()
+  readonly #known = new Map<string, { policy: Promise<Found>; until: number }>()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
   /** What holds for mail to the domain (lower-case A-labels); undefined when it says nothing. */
-  of(domain: string): Promise<Policy | undefined> {
+  of(domain: string): Promise<Found> {
     const now = this.#parts.clock.now()
     const known = this.#known.get(domain)
     if (known && known.until > now) return known.policy
@@ -68,7 +74,7 @@ export class Policies {
     return policy
   }
 
-  async #look(domain: string): Promise<Policy | undefined> {
+  async #look(domain: string): Promise<Found> {
     const { database, clock } = this.#parts
     const now = clock.now()
     const row = await database.get<Row>(
@@ -76,23 +82,24 @@ export class Policies {
     )
     const kept = row && (JSON.parse(row.policy) as Policy)
     const id = await this.#id(domain)
-    if (id === undefined) return kept
+    if (id === undefined || id === unknown) return kept ?? (id === unknown ? 'unknown' : undefined)
     // fetched again once a day, so that it does not run out while somebody keeps us from its host
     const fresh = kept !== undefined && Date.parse(row!.expires_at) - kept.max_age * 1000 > now - day
     if (fresh && row!.policy_id === id) return kept
-    return (await this.#fetch(domain, id)) ?? kept
+    return (await this.#fetch(domain, id)) ?? kept ?? 'unknown'
   }
 
-  /** The id in the DNS (RFC 8461 3.1): undefined without exactly one record of the kind, or without an answer. */
-  async #id(domain: string): Promise<string | undefined> {
+  /** The id in the DNS (RFC 8461 3.1): undefined without exactly one record of the kind. */
+  async #id(domain: string): Promise<string | typeof unknown | undefined> {
     const { records, log } = this.#parts
     try {
       const texts = (await records(`_mta-sts.${domain}`, 'TXT')).map((strings) => strings.join(''))
       const [only, ...more] = texts.filter((text) => /^v=STSv1\s*(?:;|$)/.test(text))
       return more.length === 0 ? /;\s*id=([a-zA-Z0-9]{1,32})\s*(?:;|$)/.exec(only ?? '')?.[1] : undefined
     } catch (error) {
-      if (!isAbsent(error)) log.info({ domain, err: error }, 'the DNS did not say whether there is an MTA-STS policy')
-      return undefined
+      if (isAbsent(error)) return undefined
+      log.info({ domain, err: error }, 'the DNS did not say whether there is an MTA-STS policy')
+      return unknown
     }
   }
 

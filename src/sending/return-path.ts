@@ -22,10 +22,13 @@ export class ReturnPaths {
     this.#clock = clock
   }
 
-  /** The address for one recipient's row, in the domain of the sender. */
-  addressFor(recipientSeq: number, domain: string): string {
+  /**
+   * The address for one recipient's row, in the domain of the sender. `leaves` is when the message is to leave, in milliseconds since the Unix
+   * epoch: the address is the same in every attempt, as greylists and what finds repeats go by it.
+   */
+  addressFor(recipientSeq: number, domain: string, leaves: number): string {
     const head = Buffer.alloc(9)
-    head.writeUIntBE(Math.floor(this.#clock.now() / day) + lifetime, 0, 3)
+    head.writeUIntBE(Math.floor(leaves / day) + lifetime, 0, 3)
     head.writeUIntBE(recipientSeq, 3, 6)
     return `${prefix}+${encode(Buffer.concat([head, this.#mac(head)]))}@${domain}`
   }

@@ -50,6 +50,8 @@ export class Session {
   readonly hostname: string
   /** Version and cipher, and whether the certificate was checked; null in the clear. */
   readonly tls: string | null
+  /** Whether the certificate was checked, and good. */
+  readonly isChecked: boolean
   /** Messages that it was used for. */
   messages = 0
   /** Called when the server has gone, or we have closed. */
@@ -94,11 +96,12 @@ export class Session {
     const socket = connection._socket
     if (!(socket instanceof TLSSocket)) {
       this.tls = null
+      this.isChecked = false
       return
     }
     if (level === 'proved') requireProof(socket, prove)
-    const checked = level === 'checked' || level === 'proved' || socket.authorized
-    this.tls = `${socket.getProtocol()} ${socket.getCipher().name}, certificate ${checked ? 'checked' : 'not checked'}`
+    this.isChecked = level === 'checked' || level === 'proved' || socket.authorized
+    this.tls = `${socket.getProtocol()} ${socket.getCipher().name}, certificate ${this.isChecked ? 'checked' : 'not checked'}`
   }
 
   /** Whether another message may be sent over it. */
@@ -117,6 +120,10 @@ export class Session {
     const international = !isPlain(from) || !isPlain(to) || !isAscii(head)
     if (international && !can.includes('SMTPUTF8')) {
       throw never(`${this.hostname} takes no addresses beyond ASCII (SMTPUTF8, RFC 6531)`, '5.6.7')
+    }
+    // RFC 6152 3: such octets never go where they were not offered, and what is signed is not converted
+    if (!isAscii(octets) && !can.includes('8BITMIME')) {
+      throw never(`${this.hostname} takes no octets beyond ASCII (8BITMIME, RFC 6152)`, '5.6.3')
     }
     const envelope = {
       from,

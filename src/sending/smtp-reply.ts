@@ -1,7 +1,11 @@
+import { isHard } from './hard-bounce.ts'
 import { Undelivered } from './undelivered.ts'
 
 /** The part of the dialogue that a reply belongs to. */
 export type Stage = 'greeting' | 'mail' | 'rcpt' | 'data'
+
+/** Before these nothing was said of the recipient; a message has only one. */
+const aboutRecipient = new Set<Stage>(['rcpt', 'data'])
 
 /** Longest part of a reply that is kept, in characters. */
 const longest = 1000
@@ -27,7 +31,11 @@ export function refusal(reply: string, stage: Stage): Undelivered {
   if (code < 400) return new Undelivered({ outcome: 'deferred', response: `it answered nonsense: ${text.slice(0, 200)}` })
   const answer = { smtp_code: code, enhanced_code: enhanced, response: text }
   if (code < 500) return new Undelivered({ outcome: 'deferred', ...answer }, isGreylisting(answer) ? { within: soon } : {})
-  return new Undelivered({ outcome: 'bounced', ...answer, ...(stage === 'rcpt' && isHard(answer) ? { hard: true } : {}) })
+  return new Undelivered({
+    outcome: 'bounced',
+    ...answer,
+    ...(isHard(answer) && aboutRecipient.has(stage) ? { hard: true } : {}),
+  })
 }
 
 /** Whether the destination says only that it does not know us yet. */
@@ -37,17 +45,6 @@ function isGreylisting({ smtp_code, enhanced_code, response }: Told): boolean {
   if (enhanced_code === '4.2.2' || smtp_code === 452) return false
   return smtp_code <= 451 && (enhanced_code === '4.7.1' || enhanced_code?.startsWith('4.2.') === true)
 }
-
-/** Whether there is nobody at the address, and will not be; policy and full mailboxes are not that. */
-function isHard({ smtp_code, enhanced_code, response }: Told): boolean {
-  if (![550, 551, 553].includes(smtp_code)) return false
-  if (enhanced_code === null) return !aboutUs.test(response)
-  // 5.1.7 and 5.1.8 are of the sender
-  return /^5\.1\.(?![78]$)\d+$/.test(enhanced_code) || enhanced_code === '5.2.1'
-}
-
-/** Words of those who refuse the sender, not the recipient, and have no code for it. */
-const aboutUs = /spam|block|black|polic|reputation|denied|banned|listed|\brbl\b|\bspf\b|\bdkim\b|\bdmarc\b/i
 
 interface Told {
   smtp_code: number

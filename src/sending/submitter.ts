@@ -131,11 +131,12 @@ export class Submitter implements Mailroom {
   }
 }
 
-/** An address as the box keeps its own: in lower case, the domain as the DNS writes it. */
+/** An address as the box keeps its own: ASCII in lower case, the domain as the DNS writes it. Other letters are no spelling of ASCII ones. */
 export function canonical(address: string): string {
   const at = address.lastIndexOf('@')
   const domain = address.slice(at + 1)
-  return `${address.slice(0, Math.max(0, at))}@${domainToASCII(domain) || domain}`.toLowerCase()
+  const whole = `${address.slice(0, Math.max(0, at))}@${domainToASCII(domain) || domain}`
+  return whole.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 /** Why this key may not send as this identity now; null when it may. */

@@ -4,6 +4,8 @@ import type { AttemptAnswer } from '../mail/deliveries.ts'
 export interface CourierAnswer extends AttemptAnswer {
   /** There is nobody at this address: it is not written to again. */
   hard?: true
+  /** The next attempt comes sooner than planned. */
+  soon?: boolean
   /** The sender is gone, so the message was taken back. */
   cancelled?: true
 }

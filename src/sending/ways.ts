@@ -36,7 +36,10 @@ export class Ways {
 
   async #direct(domain: string, requireTls: boolean): Promise<Way> {
     const { port, hostname, mta_sts, dane } = this.#settings
-    const policy = mta_sts ? await this.#policies.of(domain) : undefined
+    const found = mta_sts ? await this.#policies.of(domain) : undefined
+    if (requireTls && found === 'unknown' && !dane)
+      throw later(`whether ${domain} has an MTA-STS policy is not known now`, '4.7.5')
+    const policy = found === 'unknown' ? undefined : found
     const enforced = policy?.mode === 'enforce' ? policy : undefined
     // RFC 8689 4.2.1: a name that anybody may have put into the DNS is not worth a certificate
     if (requireTls && !enforced && !dane) {

@@ -105,3 +105,24 @@ test('domains beyond ASCII are asked for and written in A-labels', async () => {
     ['bob@xn--bcher-kva.test', expect.not.stringContaining('SMTPUTF8')],
   ])
 })
+
+test('octets beyond ASCII go only to a server that takes them', async () => {
+  const { sink, send, until } = await far(['SIZE'])
+  expect(await until(await send('bob@far.test', { text: 'Grüße\n' }), 'bounced')).toMatchObject({
+    enhanced_code: '5.6.3',
+    response: expect.stringContaining('8BITMIME'),
+  })
+  await until(await send('bob@far.test'), 'delivered')
+  expect(sink.messages).toHaveLength(1)
+})
+
+test('a server that wants nobody does not speak for one that was not reached', async () => {
+  const { sink, send, until, box } = await far()
+  box.dns.mx('two.test', '5 down.two.test', '10 mx.far.test').a('down.two.test', '127.0.0.2')
+  sink.script = (line) => (line === '<greeting>' ? '554 5.3.2 No service' : undefined)
+  expect(await until(await send('bob@two.test'), /deferred|bounced/)).toMatchObject({
+    status: 'deferred',
+    response: expect.stringContaining('refused'),
+  })
+  expect(await until(await send('bob@far.test'), /deferred|bounced/)).toMatchObject({ status: 'bounced', smtp_code: 554 })
+})

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Outside } from '../../src/delivery/outside.ts'
 import { enclosuresOf } from '../../src/sending/enclosures.ts'
@@ -38,6 +39,17 @@ describe('base64', async () => {
 })
 
 describe('a URL', () => {
+  test('whose server packs the file although it was asked not to is refused: nobody could open it', async () => {
+    const { url } = await files((_, response) => {
+      response.setHeader('content-encoding', 'gzip')
+      response.end(gzipSync('PDF'))
+    })
+    const world = await pair({ PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8' })
+    const { status, body } = await send(world, { to: world.bob.email, attachments: [{ filename: 'bill.pdf', url }] })
+    expect([status, body.error]).toMatchObject([400, { param: 'attachments[0].url', code: 'url_unreachable' }])
+    expect(body.error['message']).toContain('gzip')
+  })
+
   test('is fetched where the operator allows it', async () => {
     const { url, asked } = await files((request, response) => {
       response.setHeader('content-type', 'application/pdf')

@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
+import { addedDomain } from '../support/verified-domain.ts'
 import { sql } from '../../src/store/database.ts'
 
 async function two() {
@@ -89,4 +90,58 @@ test('a message over which the box went down three times is set aside, and other
   expect(await until(id, 'failed')).toMatchObject({ response: 'the box went down 3 times over this message; it is set aside' })
   await until(await send('bob@far.test'), 'delivered')
   expect(sink.messages.map(({ to }) => to)).toEqual([['bob@far.test']])
+})
+
+test('identities of different domains of the box write to each other, and answers find the way back', async () => {
+  const { sink, ada, box, until } = await two()
+  await addedDomain(box, 'other.test')
+  const { body: zoe } = await box.call('POST', '/v1/identities', { name: 'Zoe', email_domain: 'other.test' })
+  const { body: sent } = await box.call('POST', `/v1/identities/${ada}/emails`, { to: 'Zoe <ZOE@Other.test>', body: 'Hi' })
+  expect(await until(sent.id, 'delivered')).toMatchObject({ mx: 'pillarbox.test', tls: null })
+  const { body: inbox } = await box.call('GET', `/v1/identities/${zoe.id}/emails`)
+  expect(inbox.data).toMatchObject([{ from: 'ada@pillarbox.test', verified_domain: 'pillarbox.test' }])
+  const answer = await box.call('POST', `/v1/identities/${zoe.id}/emails/${inbox.data[0].id}/reply`, { body: 'Hi too' })
+  expect(answer.status).toBe(201)
+  await vi.waitFor(async () => {
+    const { body } = await box.call('GET', `/v1/identities/${ada}/emails`)
+    expect(body.data).toMatchObject([{ from: 'zoe@other.test', verified_domain: 'other.test', thread_id: sent.thread_id }])
+  })
+  expect(sink.connections).toBe(0)
+})
+
+test('who is deleted while a message is put off, or waits for its time, sends nothing more', async () => {
+  const { sink, ada, box, inside, email } = await two()
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  sink.script = (line) => (line.startsWith('RCPT TO:<late') ? '451 4.3.0 Later' : undefined)
+  const write = async (to: string, more = {}): Promise<string> => {
+    const { status, body } = await box.call('POST', `/v1/identities/${ada}/emails`, { to, ...more })
+    expect(status).toBe(201)
+    return body.id as string
+  }
+  const late = await write('late@far.test')
+  await vi.waitFor(async () => expect((await email(late)).status).toBe('deferred'))
+  const gone = await write('late2@far.test')
+  await vi.waitFor(async () => expect((await email(gone)).status).toBe('deferred'))
+  await write('eve@far.test', { send_at: new Date(Date.now() + 3_600_000).toISOString() })
+  await box.call('DELETE', `/v1/identities/${ada}/emails/${gone}`)
+  await box.call('DELETE', `/v1/identities/${ada}`)
+  const before = sink.commands.length
+  sink.script = undefined
+  const { database, queue } = inside()
+  await database.transaction(async (tx) => {
+    await tx.run(sql`UPDATE deliveries_queue SET due_at = created_at WHERE state = 'waiting'`)
+    await tx.run(sql`UPDATE delivery_lanes SET due_at = '2020-01-01T00:00:00.000Z'`)
+  })
+  queue.wake()
+  const states = (): Promise<{ state: string }[]> =>
+    database.all(sql`SELECT DISTINCT state FROM deliveries_queue WHERE kind = 'email'`)
+  await vi.waitFor(async () => expect(await states()).toEqual([{ state: 'failed' }]), { timeout: 5000 })
+  const rows = await database.all<{ address: string; status: string }>(
+    sql`SELECT address, status FROM email_recipients ORDER BY seq`,
+  )
+  expect(rows.map((row) => ({ ...row }))).toEqual([
+    { address: 'late@far.test', status: 'cancelled' },
+    { address: 'eve@far.test', status: 'cancelled' },
+  ])
+  expect(sink.commands.slice(before).filter((line) => /^(?:MAIL|RCPT|DATA)/.test(line))).toEqual([])
 })

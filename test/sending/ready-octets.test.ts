@@ -28,6 +28,11 @@ describe('a message composed elsewhere', () => {
     )
   })
 
+  test('keeps the Date and Message-ID it has, however they are written', () => {
+    const raw = head.replace('Date:', 'DATE :').replace('Message-ID:', 'message-id\t:')
+    expect(readyOctets(Buffer.from(raw), place).toString()).toBe(raw)
+  })
+
   test('is refused with a line that is too long, or a NUL', () => {
     expect(() => readyOctets(Buffer.from(`${head}${'x'.repeat(998)}\r\n${'y'.repeat(998)}`), place)).not.toThrow()
     expect(() => readyOctets(Buffer.from(`${head}${'x'.repeat(999)}\r\n`), place)).toThrow(/998/)

@@ -39,7 +39,11 @@ const refusals: [at: RegExp, reply: string, status: string, code: [number, strin
   [/^RCPT/, '552 5.2.2 Mailbox full', 'bounced', [552, '5.2.2'], false],
   [/^MAIL/, '550 5.1.1 Who are you', 'bounced', [550, '5.1.1'], false],
   [/^<end>/, '554 5.7.1 This is spam', 'bounced', [554, '5.7.1'], false],
-  [/^<end>/, '550 5.1.1 Too late, but no', 'bounced', [550, '5.1.1'], false],
+  [/^<end>/, '550 5.1.1 Too late, but no', 'bounced', [550, '5.1.1'], true],
+  [/^RCPT/, '550 Requested action not taken', 'bounced', [550, null], false],
+  [/^RCPT/, '550 5.1.9 Your domain takes no mail', 'bounced', [550, '5.1.9'], false],
+  [/^RCPT/, '550 5.0.0 User unknown', 'bounced', [550, '5.0.0'], true],
+  [/^RCPT/, '554 Unknown user', 'bounced', [554, null], true],
   [/^RCPT/, '452 4.2.2 Full', 'deferred', [452, '4.2.2'], false],
   [/^DATA/, '451 4.3.0 Trouble', 'deferred', [451, '4.3.0'], false],
   [/^<greeting>/, '554 5.3.2 No service', 'bounced', [554, '5.3.2'], false],
@@ -134,6 +138,28 @@ test(
     expect(whole.deliveries[0]!.history).toHaveLength(36)
   },
 )
+
+test('a server that never stops greylisting is tried for five days all the same', { timeout: 60_000 }, async () => {
+  const clock = new HeldClock()
+  const { send, sink, inside, tried, until } = await far({}, { clock })
+  sink.script = (line) => (line.startsWith('RCPT') ? '450 4.2.0 Greylisted' : undefined)
+  const begun = clock.now()
+  const id = await send('bob@far.test')
+  const waits: number[] = []
+  for (let attempt = 1; clock.now() - begun < 4 * 86_400_000; attempt++) {
+    const { next_attempt_at } = await tried(id, attempt)
+    waits.push(Date.parse(next_attempt_at!) - clock.now())
+    clock.advance(waits.at(-1)!)
+    inside().queue.wake()
+  }
+  // soon at first, then no more often than others
+  expect(waits.slice(0, 6).every((wait) => wait <= 5 * minute)).toBe(true)
+  expect(waits.length).toBeLessThan(45)
+  sink.script = undefined
+  clock.advance(6 * 60 * minute)
+  inside().queue.wake()
+  await until(id, 'delivered')
+})
 
 test('every attempt sends the same octets', async () => {
   const clock = new HeldClock()

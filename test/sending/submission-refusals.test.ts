@@ -15,6 +15,7 @@ let sent = 0
 beforeAll(async () => {
   ;({ here, close } = await openOffice({ PILLARBOX_SUBMISSION__MAX_FAILED_LOGINS: '1000' }))
   await here.box.call('POST', '/v1/identities', { name: 'Bob' })
+  await here.box.call('POST', '/v1/identities', { name: 'Kim' })
 })
 afterAll(() => close())
 // whatever a test tries, nothing may have been taken but what it says
@@ -69,6 +70,8 @@ describe('the author', () => {
     ['From:'],
     ['From: Ada'],
     ['From: bob@pillarbox.test'],
+    // the Kelvin sign, a k in lower case: not the same mailbox to others
+    ['From: \u212Aim@pillarbox.test', 'kim@pillarbox.test'],
     ['From: Ada <bob@pillarbox.test>'],
     ['From: ada@elsewhere.test'],
     ['From: <ada@pillarbox.test> <bob@pillarbox.test>'],
@@ -94,9 +97,10 @@ describe('the author', () => {
     ['From ada@pillarbox.test Sat Nov 21 10:00:00 2026\r\nFrom: ada@pillarbox.test'],
     ['From: ada@pillarbox.test\r\nno field at all'],
     ['X: y\r\n: empty name\r\nFrom: ada@pillarbox.test'],
-  ])('may not be %j', async (field) => {
-    const client = await loggedIn(here)
-    expect(await submit(client, { raw: `${field}\r\nX-Last: x\r\n\r\nx\r\n` })).toMatch(/^55[34] 5\.(7\.1|6\.0) /)
+  ])('may not be %j', async (field, user = ada) => {
+    const client = await loggedIn(here, { user })
+    const octets = Buffer.from(`${field}\r\nX-Last: x\r\n\r\nx\r\n`)
+    expect(await submit(client, { from: user, raw: octets })).toMatch(/^55[34] 5\.(7\.1|6\.0) /)
     // the session goes on
     expect(await client.say('NOOP')).toMatch(/^250 /)
     client.destroy()

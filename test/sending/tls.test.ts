@@ -67,6 +67,31 @@ test('where nothing asks for TLS, a server whose TLS is broken is spoken to in t
   expect(sink.messages.map(({ secure }) => secure)).toEqual([false, false])
 })
 
+test('a server that was known for its TLS gets nothing in the clear for a day, also after a restart; then it is believed', async () => {
+  const clock = new HeldClock()
+  const { sink, box, send, until, inside } = await far(trusted, undefined, clock)
+  await until(await send('bob@far.test'), 'delivered')
+  await box.restart()
+  sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
+  expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({
+    enhanced_code: '4.7.5',
+    response: expect.stringContaining('had TLS with a good certificate before'),
+    mx: 'mx.far.test',
+    tls: null,
+  })
+  clock.advance(23 * 3_600_000)
+  await until(await send('eve@far.test'), 'deferred')
+  expect(sink.messages).toHaveLength(1)
+  clock.advance(2 * 3_600_000)
+  inside().queue.wake()
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toBeNull()
+  expect(box.logged.filter((line) => line.includes('has had no TLS for a day'))).toHaveLength(1)
+  // what it offers again counts again
+  await box.restart()
+  sink.script = undefined
+  expect((await until(await send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate checked$/)
+})
+
 test('a policy in force is followed: checked TLS, or no octet of the message', async () => {
   const policyHost = await start('enforce')
   const { sink, send, until } = await far(trusted, policyHost)
@@ -122,9 +147,11 @@ test('a policy that was seen holds until it runs out, though its host and its re
   await box.restart()
   sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
   expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({ enhanced_code: '4.7.5' })
-  // and when it has run out, nothing holds
+  // and when it has run out, nothing holds but for the day that a server known for its TLS is waited for
   clock.advance(4 * 86_400_000)
-  await until(await send('eve@far.test'), 'delivered')
+  await until(await send('eve@far.test'), 'deferred')
+  clock.advance(86_400_000)
+  await until(await send('zoe@far.test'), 'delivered')
   expect(sink.messages.at(-1)!.secure).toBe(false)
 })
 

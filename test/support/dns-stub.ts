@@ -72,6 +72,11 @@ export class DnsStub {
     return this.#add(name, 'CNAME', [{ domain: target }])
   }
 
+  /** The name of an IPv4 address. */
+  ptr(address: string, name: string): this {
+    return this.#add(`${address.split('.').toReversed().join('.')}.in-addr.arpa`, 'PTR', [{ domain: name }])
+  }
+
   /** Forgets what was said of one name. */
   drop(name: string, type: RecordType): this {
     this.#records.delete(`${type} ${name.toLowerCase()}`)

@@ -9,6 +9,7 @@ export interface Landed {
   from: string
   to: string[]
   raw: string
+  octets: Buffer
   /** What followed the address in MAIL FROM. */
   parameters: string
   secure: boolean
@@ -151,10 +152,11 @@ class Dialogue {
 
   #land(stuffed: string): void {
     this.#data = false
-    const raw = Buffer.from(stuffed.replaceAll(/^\./gm, ''), 'latin1').toString('utf8')
+    const octets = Buffer.from(stuffed.replaceAll(/^\./gm, ''), 'latin1')
+    const raw = octets.toString('utf8')
     const before = this.#sink.messages.length
     this.#answer('<end>', () => {
-      this.#sink.messages.push({ ...this.#mail, raw, secure: this.#guest.secure, user: this.#user })
+      this.#sink.messages.push({ ...this.#mail, raw, octets, secure: this.#guest.secure, user: this.#user })
       return '250 2.0.0 Ok: queued'
     })
     if (this.#sink.messages.length === before) this.#sink.rejected.push(raw)

@@ -12,7 +12,7 @@ import type { Database } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { appliance, message } from './appliance.ts'
 import type { Appliance } from './appliance.ts'
-import type { HeldClock } from './held-clock.ts'
+import type { Clock } from '../../src/core/clock.ts'
 
 /** A box whose domain is verified, and what is inside of it. */
 export interface SendingBox {
@@ -40,7 +40,7 @@ interface Sent {
 export async function sendingBox(
   port: number,
   env: Record<string, string> = {},
-  { clock, testing }: { clock?: HeldClock; testing?: CarriageTest } = {},
+  { clock, testing }: { clock?: Clock; testing?: CarriageTest } = {},
 ): Promise<SendingBox> {
   // the parts are seen at work: nothing is changed in them
   const seen = {

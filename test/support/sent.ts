@@ -65,7 +65,7 @@ export async function sent(
       await outgoing.note(tx, seq, { status, attempts: 1, smtp_code: 250, response: '250 2.0.0 Ok', next_attempt_at: null })
     const paths = new ReturnPaths(new Seal(masterKey(`${box.env['PILLARBOX_DATA_DIR']!}-keys`)).key('return paths'), clock)
     const domain = owner.email.split('@')[1]!
-    return { id: email.id, raw, message_id, paths: recipients.map(({ seq }) => paths.addressFor(seq, domain)) }
+    return { id: email.id, raw, message_id, paths: recipients.map(({ seq }) => paths.addressFor(seq, domain, clock.now())) }
   })
 }
 

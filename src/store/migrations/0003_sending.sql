@@ -102,3 +102,10 @@ CREATE TABLE mta_sts_policies (
   policy TEXT NOT NULL,
   expires_at TEXT NOT NULL
 ) WITHOUT ROWID;
+
+-- Mail servers that were spoken to over TLS with a good certificate; `missed_at`: when one of them first had no TLS since.
+CREATE TABLE tls_servers (
+  hostname TEXT PRIMARY KEY,
+  checked_at TEXT NOT NULL,
+  missed_at TEXT
+) WITHOUT ROWID;

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { ConfigError, loadConfig } from '../../src/config.ts'
+
+test.each([
+  [{ USER: 'box' }, 'PILLARBOX_OUTBOUND__RELAY__PASSWORD', 'is needed with a user'],
+  [{ PASSWORD: 'secret-word' }, 'PILLARBOX_OUTBOUND__RELAY__USER', 'is needed with a password'],
+])('a relay with %j could not log in, and the start says so', async (fields, name, why) => {
+  const relay = Object.entries({ HOST: 'smtp.example.net', ...fields }).map(([key, value]) => [
+    `PILLARBOX_OUTBOUND__RELAY__${key}`,
+    value,
+  ])
+  const failure = await loadConfig({ env: Object.fromEntries(relay) as Record<string, string>, cwd: '/' }).catch(
+    (error: unknown) => error,
+  )
+  const problems = failure instanceof ConfigError ? failure.problems.join('\n') : 'it is taken'
+  expect(problems).toContain(why)
+  expect(problems).toMatch(new RegExp(`${name}|outbound\\.relay\\.${name.split('__').at(-1)!.toLowerCase()}`))
+  expect(problems).not.toContain('secret-word')
+})
+
+test('a relay with a whole login, or none, is fine', async () => {
+  for (const relay of [{}, { USER: 'box', PASSWORD: 'secret-word' }, { TLS: 'none' }]) {
+    const env = Object.entries({ HOST: 'smtp.example.net', ...relay }).map(([key, value]) => [
+      `PILLARBOX_OUTBOUND__RELAY__${key}`,
+      value,
+    ])
+    const { outbound } = await loadConfig({ env: Object.fromEntries(env) as Record<string, string>, cwd: '/' })
+    expect(outbound.relay?.host).toBe('smtp.example.net')
+  }
+})

@@ -1,0 +1,77 @@
+import { expect, test, vi } from 'vitest'
+import { deliver } from '../support/appliance.ts'
+import { HeldClock } from '../support/held-clock.ts'
+import { MailSink } from '../support/mail-sink.ts'
+import { sendingBox } from '../support/outgoing.ts'
+import { failureReport } from '../support/reports.ts'
+
+async function far() {
+  const clock = new HeldClock()
+  const sink = await MailSink.start()
+  const sending = await sendingBox(sink.port, {}, { clock })
+  sending.box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  return { clock, sink, ...sending }
+}
+
+/** The bounce that the far server sends for the message whose return path it saw in this command. */
+function bounced(smtp: { host: string; port: number }, mailFrom: string, recipient: string): Promise<string> {
+  const path = /<([^>]*)>/.exec(mailFrom)![1]!
+  return deliver(smtp, { from: '', to: path, raw: failureReport({ recipient, reporter: 'mx.far.test' }) })
+}
+
+test('a bounce that comes while the message is still tried ends the trying', async () => {
+  const { clock, sink, box, send, until, events, email, inside } = await far()
+  // it took the message, and its 250 was lost
+  sink.script = (line, { socket }) => {
+    if (line !== '<end>') return undefined
+    socket.destroy()
+    return null
+  }
+  const id = await send('bob@far.test')
+  await until(id, 'deferred')
+  expect(
+    await bounced(
+      box.smtp,
+      sink.commands.find((line) => line.startsWith('MAIL'))!,
+      'bob@far.test',
+    ),
+  ).toMatch(/^250 /)
+  await until(id, 'bounced')
+  sink.script = undefined
+  clock.advance(6 * 3_600_000)
+  inside().queue.wake()
+  await vi.waitFor(async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{state="waiting"} 0'))
+  expect(sink.commands.filter((line) => line.startsWith('MAIL'))).toHaveLength(1)
+  expect(await events(id)).toEqual(['email.deferred', 'email.bounced'])
+  const { status, deliveries } = await email(id)
+  expect([status, deliveries[0]]).toMatchObject(['bounced', { enhanced_code: '5.1.1', attempts: 1, next_attempt_at: null }])
+})
+
+test.each([
+  ['the 250', '250 2.0.0 Ok'],
+  ['a refusal', '554 5.7.1 No'],
+  ['a deferral', '451 4.3.0 Later'],
+])('after a bounce that is faster than %s, nothing else is told', async (_what, reply) => {
+  const { clock, sink, box, send, until, events, inside } = await far()
+  let told: Promise<string> | undefined
+  sink.script = (line, { write }) => {
+    if (line !== '<end>') return undefined
+    told ??= bounced(
+      box.smtp,
+      sink.commands.findLast((one) => one.startsWith('MAIL'))!,
+      'bob@far.test',
+    ).finally(() => write(`${reply}\r\n`))
+    return null
+  }
+  const id = await send('bob@far.test')
+  await until(id, 'bounced')
+  expect(await told).toMatch(/^250 /)
+  await vi.waitFor(async () => expect((await until(id, 'bounced')).mx).toBe('mx.far.test'))
+  sink.script = undefined
+  clock.advance(6 * 3_600_000)
+  inside().queue.wake()
+  await vi.waitFor(async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{state="waiting"} 0'))
+  expect(await events(id)).toEqual(['email.bounced'])
+  expect(sink.messages).toEqual([])
+  expect(await until(id, 'bounced')).toMatchObject({ smtp_code: 550, enhanced_code: '5.1.1' })
+})
