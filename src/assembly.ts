@@ -15,12 +15,15 @@ import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
 import { identitiesPart } from './identities/part.ts'
+import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
 import { MailPart } from './mail/part.ts'
+import { SignedUrls } from './mail/signed-urls.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
 import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
+import { SmsPart } from './sms/part.ts'
 import type { Database } from './store/database.ts'
 import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
@@ -78,9 +81,13 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     log: logOf('sending'),
     returnKey: seal.key('return paths'),
   })
-  const timeline = new Timeline({ cursors, events, types, identities, emails: mail.emails })
+  const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
+  const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
+  identities.equip(sms.numbers)
+  const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
+  const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
-  const waiting = new Waiting({ clock, events, identities, emails: mail.emails, timeline, admitted })
+  const waiting = new Waiting({ ...readers, timeline, admitted })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -91,6 +98,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       ours,
       mail,
       sending,
+      sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
       timelinePart(timeline, waiting),

@@ -23,6 +23,7 @@ import {
 import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
+import { sms } from './config/sms.ts'
 import { certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
 
@@ -154,6 +155,7 @@ const Settings = Group({
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
   fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
+  sms: sms.prefault({}).meta({ description: 'Text messages' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
 })
@@ -174,6 +176,15 @@ export const Config = Settings.transform((settings, context) => {
       input: undefined,
     })
   }
+  const { provider } = settings.sms
+  if ((provider === 'twilio' || provider === 'android' || provider === 'http') && !settings.sms[provider]) {
+    context.issues.push({
+      code: 'custom',
+      path: ['sms', provider],
+      message: `is needed when sms.provider is ${provider}`,
+      input: undefined,
+    })
+  }
   for (const { path, why } of loginFlaws(settings.outbound)) {
     context.issues.push({ code: 'custom', path, message: why, input: undefined })
   }
@@ -190,7 +201,8 @@ export type Config = z.output<typeof Config>
 
 /** Merges defaults, the file, systemd credentials and the environment, later wins. Throws ConfigError that lists every problem. */
 export async function loadConfig(sources: Sources): Promise<Config> {
-  const config = await load(Config, sources)
+  // whoever tries the box finds text messages that work; whoever set it up chooses who carries them
+  const config = await load(Config, sources, (draft) => draft.assign(['sms', 'provider'], 'loopback', ''))
   const directory = sources.env['CREDENTIALS_DIRECTORY']
   const handed = directory ? resolve(sources.cwd, directory, 'master.key') : ''
   return config.master_key_file === undefined && existsSync(handed) ? { ...config, master_key_file: handed } : config

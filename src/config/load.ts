@@ -20,11 +20,17 @@ export interface Sources {
   cwd: string
 }
 
-/** Merges defaults, file, credentials and environment, later wins. Throws ConfigError with every problem found. */
-export async function load<Schema extends z.ZodType>(schema: Schema, sources: Sources): Promise<z.output<Schema>> {
+/** Merges defaults, file, credentials and environment, later wins; `withoutFile` fills in what holds when there is no file. Throws ConfigError with every problem found. */
+export async function load<Schema extends z.ZodType>(
+  schema: Schema,
+  sources: Sources,
+  withoutFile?: (draft: Draft) => void,
+): Promise<z.output<Schema>> {
   const top = sections(schema)
   const settings = settingsOf(top)
-  const draft = new Draft(await readConfigFile(sources))
+  const written = await readConfigFile(sources)
+  const draft = new Draft(written ?? { tree: {}, place: () => '', blank: () => false })
+  if (!written) withoutFile?.(draft)
   dropBlankSections(top, draft)
   const environment = readEnvironment(settings, sources.env)
   const handed = await readCredentials(settings, sources.env)
@@ -41,8 +47,7 @@ export async function load<Schema extends z.ZodType>(schema: Schema, sources: So
   throw new ConfigError(inOrder(draft.problems))
 }
 
-async function readConfigFile({ file, env, cwd }: Sources): Promise<Written> {
-  const nothing: Written = { tree: {}, place: () => '', blank: () => false }
+async function readConfigFile({ file, env, cwd }: Sources): Promise<Written | undefined> {
   const asked = file ?? (env['PILLARBOX_CONFIG'] || undefined)
   const name = asked ?? 'pillarbox.yaml'
   try {
@@ -51,7 +56,7 @@ async function readConfigFile({ file, env, cwd }: Sources): Promise<Written> {
     return written
   } catch (error) {
     if (error instanceof ConfigError) throw error
-    if (asked === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return nothing
+    if (asked === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw new ConfigError([`${name}: ${unreadable(error)}`])
   }
 }

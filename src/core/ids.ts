@@ -5,6 +5,7 @@ export const idPrefixes = [
   'ident',
   'email',
   'sms',
+  'phone',
   'card',
   'totp',
   'thread',

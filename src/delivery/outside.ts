@@ -37,9 +37,13 @@ export type Dial = buildConnector.connector
 
 /** A URL that is not reached, with a sentence that says why. */
 export class Unreachable extends Error {
-  constructor(message: string, cause?: unknown) {
+  /** Whether it was reached, and answered more than was asked for: trying again is of no use. */
+  readonly tooLarge: boolean
+
+  constructor(message: string, cause?: unknown, tooLarge = false) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'Unreachable'
+    this.tooLarge = tooLarge
   }
 }
 
@@ -105,10 +109,13 @@ export class Outside {
   }
 
   /** Gets a document whole within `deadline` milliseconds; throws Unreachable with the reason, also when it is above `limit` octets. */
-  get(text: string, { limit, ...limits }: Limits & { limit: number }): Promise<OutsideDocument> {
-    const headers = { accept: '*/*', 'accept-encoding': 'identity' }
-    const tooMuch = new Unreachable(`it has more than ${limit} octets`)
-    return this.#ask(text, { method: 'GET', headers }, limits, new Exchange({ read: limit, kept: limit, tooMuch }))
+  get(
+    text: string,
+    { limit, headers, ...limits }: Limits & { limit: number; headers?: Record<string, string> },
+  ): Promise<OutsideDocument> {
+    const heads = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
+    const tooMuch = new Unreachable(`it has more than ${limit} octets`, undefined, true)
+    return this.#ask(text, { method: 'GET', headers: heads }, limits, new Exchange({ read: limit, kept: limit, tooMuch }))
   }
 
   async #ask(
@@ -207,15 +214,23 @@ function answering(addresses: LookupAddress[]): LookupFunction {
   }
 }
 
+/** Codes of failures before the first octet was said. */
+const unsaid =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
+
 /**
- * Posts to a server that the operator named in the settings, wherever it is: no guard. Throws when it answers more than `limit` octets.
+ * Calls a server that the operator named in the settings, wherever it is: no guard. Throws Unreachable when the server cannot have heard
+ * of it, anything else when it may have, also when it answers more than `limit` octets.
  */
-export async function postInside(
+export async function callInside(
   url: URL,
-  { headers, body, signal, limit }: { headers: string[]; body: Uint8Array; signal: AbortSignal; limit: number },
-): Promise<{ status: number; text: string }> {
-  const answer = await request(url, { method: 'POST', headers, body, signal })
-  return { status: answer.statusCode, text: (await whole(answer.body, limit)).toString('utf8') }
+  wish: { method: 'GET' | 'POST' | 'DELETE'; headers: string[]; body: Uint8Array | null; signal: AbortSignal; limit: number },
+): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
+  const { limit, ...asked } = wish
+  const answer = await request(url, asked).catch((error: unknown) => {
+    throw unsaid.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
+  })
+  return { status: answer.statusCode, headers: answer.headers, text: (await whole(answer.body, limit)).toString('utf8') }
 }
 
 async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
@@ -223,7 +238,7 @@ async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer
   let size = 0
   for await (const chunk of body) {
     size += chunk.length
-    if (size > limit) throw new Unreachable(`more than ${limit} octets were answered`)
+    if (size > limit) throw new Error(`more than ${limit} octets were answered`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -176,7 +176,7 @@ export class Api {
     const { caller } = await this.#admit(state, route)
     if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
-    const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit)
+    const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, read }
     send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
   }

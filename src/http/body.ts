@@ -5,28 +5,32 @@ import { parseJson } from './json.ts'
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
 
-const readers = new Map<number, Reader>()
+const readers = new Map<string, Reader>()
 
 /**
- * The JSON object a call carries; `{}` when it carries nothing. Throws Fault 400 `unsupported_media_type`,
+ * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400 `unsupported_media_type`,
  * `body_too_large` (over `limit` bytes) or `malformed_json`. Encodings other than identity must be refused before.
  */
-export async function readBody(context: Context, limit: number): Promise<{ bytes: Buffer; value: Record<string, unknown> }> {
+export async function readBody(
+  context: Context,
+  limit: number,
+  raw = false,
+): Promise<{ bytes: Buffer; value: Record<string, unknown> }> {
   const headers = context.req.headers
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
     return { bytes: Buffer.alloc(0), value: {} }
   }
-  if (!isJson(headers['content-type'])) {
+  if (!raw && !isJson(headers['content-type'])) {
     throw new Fault('invalid_request', 'A body must be sent as Content-Type: application/json, in UTF-8.', {
       code: 'unsupported_media_type',
       param: 'Content-Type',
     })
   }
-  await readerFor(limit)(context, nothing)
+  await readerFor(limit, raw)(context, nothing)
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
-  return { bytes, value: parseJson(bytes) }
+  return { bytes, value: raw ? {} : parseJson(bytes) }
 }
 
 /** The only parameter JSON may come with is a charset, and it can only be UTF-8 (RFC 8259 8.1). */
@@ -38,15 +42,16 @@ function isJson(type: string | undefined): boolean {
  * koa-body reads and counts the octets; what they mean is decided in `json.ts`. Its own JSON reading lets a key come twice
  * and 1e400 be Infinity, so it is told the type is text, and with no character set, which keeps the octets as they came.
  */
-function readerFor(limit: number): Reader {
-  const known = readers.get(limit)
+function readerFor(limit: number, raw: boolean): Reader {
+  const name = `${limit} ${raw}`
+  const known = readers.get(name)
   if (known) return known
   const reader = koaBody({
     json: false,
     urlencoded: false,
     multipart: false,
     text: true,
-    textTypes: ['application/json'],
+    textTypes: raw ? ['*/*'] : ['application/json'],
     textLimit: limit,
     encoding: '',
     parsedMethods: [HttpMethodEnum.GET, HttpMethodEnum.HEAD, HttpMethodEnum.POST, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
@@ -54,7 +59,7 @@ function readerFor(limit: number): Reader {
       throw asFault(error, limit)
     },
   })
-  readers.set(limit, reader)
+  readers.set(name, reader)
   return reader
 }
 

@@ -28,14 +28,15 @@ export interface Call {
 
 const mebibyte = 1024 * 1024
 const halfMinute = 30_000
+const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
 
 /** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema. Throws what goes wrong. */
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
-  const query = validate(route.query, readQuery(call.search), 'parameter')
+  const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
   const { bytes, value } = await call.read(route.limit ?? mebibyte)
   const body = validate(route.body, value, 'field')
-  const input = inputOf(call, query, body)
+  const input = inputOf(call, query, body, route.raw ? { bytes, headers: call.headers, search: call.search } : nothing)
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
@@ -67,12 +68,13 @@ const nothingKept: Given['remember'] = async () => undefined
 
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
-function inputOf({ params, caller, headers, requestId, hand }: Call, query: unknown, body: unknown) {
+function inputOf({ params, caller, headers, requestId, hand }: Call, query: unknown, body: unknown, raw: Given['raw']) {
   return (remember: Given['remember']): Given => ({
     params,
     query: query as never,
     body: body as never,
     caller,
+    raw,
     host: hostOf(headers.host),
     request_id: requestId,
     get signal() {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type * as z from 'zod'
 import type { Caller, Scope } from '../core/scopes.ts'
@@ -17,11 +18,21 @@ export interface Download {
   headers?: Record<string, string>
 }
 
+/** A request as it came: for callers whose signatures cover its octets. */
+export interface RawRequest {
+  bytes: Buffer
+  headers: IncomingHttpHeaders
+  /** What follows the question mark, as it came; empty without one. */
+  search: string
+}
+
 export interface Input<P, Q, B> {
   params: P
   query: Q
   body: B
   caller: Caller
+  /** The request as it came, on a route that is `raw`; empty on any other. */
+  raw: RawRequest
   /** The name that the client asked, in lower case and without a port; empty when it named none. */
   host: string
   /** Also in `X-Request-Id` and in the log. */
@@ -51,6 +62,8 @@ export interface Route<
   root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
+  /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
+  raw?: boolean
   /** What a public call counts as: `address` (few) unless it is a `document` (many). */
   rate?: 'address' | 'document'
   tag: string

@@ -12,8 +12,10 @@ import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import { merged } from './merging.ts'
 import type { Identity, IdentityChange, NewIdentity } from './model.ts'
-import { identityCreated, identityDeleted, identityUpdated, Metadata } from './model.ts'
+import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
+import type { Acquired, PhoneNumbers } from './phones.ts'
 import { adultDate, localPartOf, longestLocalPart, nameKey, pleasantName, reserved } from './names.ts'
 
 export interface IdentityRow {
@@ -45,6 +47,8 @@ export class Identities {
   readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   readonly #domain: string
   readonly #leaving: Leaving[] = []
+  /** Given later: who has numbers must know identities first. */
+  #phones: PhoneNumbers | undefined
 
   constructor(parts: {
     database: Database
@@ -65,12 +69,28 @@ export class Identities {
   async create(caller: Caller, wish: NewIdentity): Promise<Identity> {
     if (caller.identity_id !== null) throw notFound('identity')
     const name = oneName(wish)
-    if (wish.provision_phone) throw invalid('provision_phone', 'No SMS provider is configured on this box.', 'sms_not_configured')
     const domain = this.#hosted(caller.account_id, wish.email_domain)
-    return this.#database.transaction(async (tx) => {
-      if (!(await this.#domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
-      return this.#insert(tx, caller.account_id, { ...wish, name }, domain)
-    })
+    const make = (phone?: Acquired): Promise<Identity> =>
+      this.#database.transaction(async (tx) => {
+        if (!(await this.#domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
+        return this.#insert(tx, caller.account_id, { ...wish, name }, domain, { phone })
+      })
+    if (!wish.provision_phone) return make()
+    // a number is not bought for what is refused anyway
+    if (name !== undefined) await this.#requireFree(this.#database, caller.account_id, name)
+    if (wish.email_username !== undefined) await this.#requireAddress(`${wish.email_username}@${domain}`)
+    const phone = await this.#phoneNumbers.acquire(caller.account_id, wish.phone_country)
+    try {
+      return await make(phone)
+    } catch (error) {
+      await phone.giveBack()
+      throw error
+    }
+  }
+
+  /** Before the first identity is made. */
+  equip(phones: PhoneNumbers): void {
+    this.#phones = phones
   }
 
   async list(caller: Caller, paging: Paging): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
@@ -151,18 +171,22 @@ export class Identities {
     if (owner && owner.status !== 'deleted') return owner
     // callers may have taken the name: their doing must not close the mailbox
     const wish = (await this.#isTaken(tx, accountId, 'postmaster')) ? {} : { name: 'postmaster' }
-    if (owner) {
-      // the role outlives the identity that last held it
-      await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
-    }
-    const made = await this.#insert(tx, accountId, { ...wish, email_username: 'postmaster' }, this.#domain, true)
+    // the role outlives the identity that last held it
+    if (owner) await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
+    const made = await this.#insert(tx, accountId, { ...wish, email_username: 'postmaster' }, this.#domain, { role: true })
     await tx.run(
       sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,
     )
     return (await this.ownerOf(address, tx))!
   }
 
-  async #insert(tx: Transaction, accountId: string, wish: NewIdentity, domain: string, role = false): Promise<Identity> {
+  async #insert(
+    tx: Transaction,
+    accountId: string,
+    wish: NewIdentity,
+    domain: string,
+    { role = false, phone }: { role?: boolean; phone?: Acquired | undefined } = {},
+  ): Promise<Identity> {
     const name = wish.name ?? (await this.#freshName(tx, accountId))
     if (wish.name !== undefined) await this.#requireFree(tx, accountId, name)
     const id = newId('ident')
@@ -173,8 +197,9 @@ export class Identities {
         VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${wish.date_of_birth ?? adultDate(this.#clock.now())}, 'active',
         ${JSON.stringify(wish.metadata ?? {})}, ${now}, ${now}) RETURNING *`,
     )
-    const identity = shown(row!)
+    const identity = shown({ ...row!, phone_number: phone?.number ?? null })
     await this.#events.append(tx, identityCreated, { account_id: accountId, identity_id: id, data: identity })
+    await phone?.assign(tx, id)
     return identity
   }
 
@@ -210,11 +235,21 @@ export class Identities {
     }
   }
 
-  async #requireFree(tx: Transaction, accountId: string, name: string): Promise<void> {
+  get #phoneNumbers(): PhoneNumbers {
+    if (!this.#phones) throw new Error('Nobody gives numbers.')
+    return this.#phones
+  }
+
+  async #requireAddress(address: string): Promise<void> {
+    if (await this.ownerOf(address))
+      throw conflict(`${address} is taken; an address is never given twice.`, { param: 'email_username' })
+  }
+
+  async #requireFree(tx: Reader, accountId: string, name: string): Promise<void> {
     if (await this.#isTaken(tx, accountId, name)) throw conflict(`An identity named “${name}” exists already.`, { param: 'name' })
   }
 
-  async #isTaken(tx: Transaction, accountId: string, name: string): Promise<boolean> {
+  async #isTaken(tx: Reader, accountId: string, name: string): Promise<boolean> {
     const row = await tx.get(
       sql`SELECT 1 FROM identities WHERE account_id = ${accountId} AND name_key = ${nameKey(name)} AND status <> 'deleted'`,
     )
@@ -261,27 +296,4 @@ function oneName(wish: { name?: string | undefined; display_name?: string | unde
     throw invalid('display_name', 'Give name or display_name, not two different ones.')
   }
   return wish.name ?? wish.display_name
-}
-
-/** RFC 7396 on the first level and below: objects merge, null removes, anything else replaces. */
-function merged(before: string, patch: Record<string, unknown> | undefined): string {
-  if (patch === undefined) return before
-  const result = mergePatch(JSON.parse(before), patch)
-  const checked = Metadata.safeParse(result)
-  if (!checked.success) throw invalid('metadata', `metadata ${checked.error.issues[0]!.message}.`)
-  return JSON.stringify(result)
-}
-
-function mergePatch(target: unknown, patch: unknown): unknown {
-  if (!isObject(patch)) return patch
-  const result: Record<string, unknown> = isObject(target) ? { ...target } : {}
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null) delete result[key]
-    else result[key] = mergePatch(result[key], value)
-  }
-  return result
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -89,6 +89,14 @@ export class Emails {
     return rows.map((row, index) => ({ seq: row.seq, email: emails[index]! }))
   }
 
+  /** Where they stand in time, as far as `chronological` shows them. */
+  heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string }[]> {
+    return this.#database.all(
+      sql`SELECT seq, created_at FROM emails WHERE identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
+        ORDER BY seq LIMIT ${limit}`,
+    )
+  }
+
   /** Whether the message is still there to be shown. */
   async lives(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM emails WHERE id = ${id}`)) !== undefined

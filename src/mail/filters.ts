@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
 import type { Log } from '../core/log.ts'
-import { postInside } from '../delivery/outside.ts'
+import { callInside } from '../delivery/outside.ts'
 import { oneLine } from './authentication-results.ts'
 import type { Lookup } from './dns.ts'
 import type { Envelope } from './model.ts'
@@ -43,7 +43,8 @@ export async function blocklisted(address: string, lists: string[], lookup: Look
 /** Asks rspamd (`/checkv2`). Greylisting is left to nobody: the message is kept. Without an answer in time it is kept, and that is logged. */
 export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSettings, log?: Log): Promise<Opinion> {
   try {
-    const { status, text } = await postInside(new URL('/checkv2', settings.url), {
+    const { status, text } = await callInside(new URL('/checkv2', settings.url), {
+      method: 'POST',
       headers: headersOf(envelope, settings.password),
       body: raw,
       signal: AbortSignal.timeout(settings.timeout),

@@ -18,10 +18,11 @@ export class SignedUrls {
     this.#publicUrl = parts.publicUrl
   }
 
-  sign(emailId: string, index: number): { url: string; expires_at: string } {
+  /** `place` is the path below which it is opened. */
+  sign(emailId: string, index: number, place = 'attachments'): { url: string; expires_at: string } {
     const expires = Math.ceil((this.#clock.now() + lifetime) / 1000)
     const signature = this.#signature(emailId, index, expires).toString('base64url')
-    const url = `${this.#publicUrl()}/v1/attachments/${emailId}/${index}?expires=${expires}&signature=${signature}`
+    const url = `${this.#publicUrl()}/v1/${place}/${emailId}/${index}?expires=${expires}&signature=${signature}`
     return { url, expires_at: iso(expires * 1000) }
   }
 

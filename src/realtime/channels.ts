@@ -1,5 +1,6 @@
 import type { Scope } from '../core/scopes.ts'
 import { Email } from '../mail/model.ts'
+import { Sms } from '../sms/model.ts'
 import type { ChannelName } from './model.ts'
 
 /** A channel: who may open it, and which events are on it. */
@@ -25,5 +26,9 @@ export const channels: Readonly<Record<ChannelName, Channel>> = {
     covers: (type) => type.startsWith('email.'),
     columns: new Set(Object.keys(Email.shape)),
   },
-  sms_messages: { scopes: ['messages:read', 'sms:read'], covers: (type) => type.startsWith('sms.'), columns: undefined },
+  sms_messages: {
+    scopes: ['messages:read', 'sms:read'],
+    covers: (type) => type.startsWith('sms.'),
+    columns: new Set(Object.keys(Sms.shape)),
+  },
 }

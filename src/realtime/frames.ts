@@ -25,7 +25,7 @@ export class Frames {
 
   /** What happened to a row of this table. */
   change(table: ChannelName): Change {
-    return table === 'agent_events' || /\.(?:received|queued)$/.test(this.event.type) ? 'INSERT' : 'UPDATE'
+    return table === 'agent_events' || /\.(?:received|queued)$|^sms\.sent$/.test(this.event.type) ? 'INSERT' : 'UPDATE'
   }
 
   /** The row itself. */

@@ -3,6 +3,7 @@ import { isId } from '../core/ids.ts'
 import { Count, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import type { Event } from '../events/model.ts'
 import { Email, Link } from '../mail/model.ts'
+import { Sms } from '../sms/model.ts'
 
 /** The envelope of an event, the same with the same id on every channel. */
 export const EventEnvelope = z
@@ -43,7 +44,12 @@ export const EventFilter = z.strictObject({
 export type EventFilter = z.output<typeof EventFilter>
 
 /** One message of either kind. */
-export const Message = z.object({ ...Email.shape, type: z.literal('email') }).meta({ id: 'Message' })
+export const Message = z
+  .discriminatedUnion('type', [
+    z.object({ ...Email.shape, type: z.literal('email') }).meta({ id: 'EmailMessage' }),
+    z.object({ ...Sms.shape, type: z.literal('sms') }).meta({ id: 'SmsMessage' }),
+  ])
+  .meta({ id: 'Message' })
 export type Message = z.output<typeof Message>
 
 export const WaitFilter = z.strictObject({

@@ -7,6 +7,7 @@ import type { EventTypes } from '../events/catalogue.ts'
 import { ofTypes } from '../events/catalogue.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
+import type { Messages } from '../sms/messages.ts'
 import { sql } from '../store/database.ts'
 import { envelopeOf } from './model.ts'
 import type { EventEnvelope, EventFilter, Message } from './model.ts'
@@ -17,6 +18,7 @@ interface Parts {
   types: EventTypes
   identities: Identities
   emails: Emails
+  sms: Pick<Messages, 'heads' | 'chronological'>
 }
 
 type Listed<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
@@ -28,6 +30,7 @@ export class Timeline {
   readonly #types: EventTypes
   readonly #identities: Identities
   readonly #emails: Emails
+  readonly #sms: Parts['sms']
 
   constructor(parts: Parts) {
     this.#cursors = parts.cursors
@@ -35,6 +38,7 @@ export class Timeline {
     this.#types = parts.types
     this.#identities = parts.identities
     this.#emails = parts.emails
+    this.#sms = parts.sms
   }
 
   /** Newest first; with `since` oldest first from there. Only types the caller may read. */
@@ -81,16 +85,68 @@ export class Timeline {
     const { limit, cursor, offset } = paging
     requireOneWay(cursor, offset)
     const list = `messages ${identityId}`
-    const position = cursor === undefined ? 0 : this.#cursors.read(list, cursor)
-    const rows = await this.#emails.chronological(identityId, position, limit + 1, offset)
-    const has_more = rows.length > limit
-    if (has_more) rows.pop()
-    return {
-      data: rows.map(({ email }) => ({ ...email, type: 'email' as const })),
-      has_more,
-      next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null,
-    }
+    const from = cursor === undefined ? { email: 0, sms: 0 } : apart(this.#cursors.read(list, cursor))
+    const most = offset + limit + 1
+    const [emails, sms] = await Promise.all([
+      this.#emails.heads(identityId, from.email, most),
+      this.#sms.heads(identityId, from.sms, most),
+    ])
+    const merged = inOrder(emails, sms)
+    const [before, shown] = [counted(merged.slice(0, offset)), merged.slice(offset, offset + limit)]
+    const wanted = counted(shown)
+    const [foundEmails, foundSms] = await Promise.all([
+      this.#emails.chronological(identityId, from.email, wanted.email, before.email),
+      this.#sms.chronological(identityId, from.sms, wanted.sms, before.sms),
+    ])
+    const data = shown.flatMap(({ type }): Message[] => {
+      const one = type === 'sms' ? foundSms.shift() : foundEmails.shift()?.email
+      // what was deleted meanwhile is left out
+      return one ? [{ ...one, type } as Message] : []
+    })
+    const has_more = merged.length > offset + limit
+    const last = (type: Head['type']): number =>
+      merged.slice(0, offset + limit).findLast((one) => one.type === type)?.seq ?? from[type]
+    const next = has_more ? together({ email: last('email'), sms: last('sms') }) : 0
+    return { data, has_more, next_cursor: has_more ? this.#cursors.write(list, next) : null }
   }
+}
+
+interface Head {
+  type: 'email' | 'sms'
+  seq: number
+  created_at: string
+}
+
+type Place = Record<Head['type'], number>
+
+/** Two lists, each in its own order, as one in the order of time. */
+function inOrder(emails: readonly Omit<Head, 'type'>[], sms: readonly Omit<Head, 'type'>[]): Head[] {
+  const merged: Head[] = []
+  let other = 0
+  for (const email of emails) {
+    for (let one = sms[other]; one && one.created_at < email.created_at; one = sms[other]) {
+      merged.push({ ...one, type: 'sms' })
+      other += 1
+    }
+    merged.push({ ...email, type: 'email' })
+  }
+  return [...merged, ...sms.slice(other).map((one): Head => ({ ...one, type: 'sms' }))]
+}
+
+function counted(heads: readonly Head[]): Place {
+  const sms = heads.filter(({ type }) => type === 'sms').length
+  return { email: heads.length - sms, sms }
+}
+
+/** A cursor holds one number: the two places share its 53 bits, 26 for text messages and 27 for e-mails. */
+const room = 2 ** 26
+
+function together({ email, sms }: Place): number {
+  return email * room + sms
+}
+
+function apart(position: number): Place {
+  return { email: Math.floor(position / room), sms: position % room }
 }
 
 function requireOneWay(cursor: string | undefined, offset: number): void {

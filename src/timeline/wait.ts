@@ -8,6 +8,8 @@ import type { Event } from '../events/model.ts'
 import { ofTypes } from '../events/catalogue.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
+import type { Messages } from '../sms/messages.ts'
+import type { Sms } from '../sms/model.ts'
 import type { Email } from '../mail/model.ts'
 import { sql } from '../store/database.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
@@ -29,6 +31,7 @@ interface Parts {
   events: EventLog
   identities: Identities
   emails: Emails
+  sms: Pick<Messages, 'lives'>
   timeline: Timeline
   /** Whether the caller's key is still good: it may be revoked while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
@@ -40,6 +43,7 @@ export class Waiting {
   readonly #events: EventLog
   readonly #identities: Identities
   readonly #emails: Emails
+  readonly #sms: Parts['sms']
   readonly #timeline: Timeline
   readonly #heard = new Map<string, Set<(event: Event) => void>>()
   /** What each key got by waiting, by place in the log and time, so that a wait without `since` does not give it again. */
@@ -51,6 +55,7 @@ export class Waiting {
     this.#events = parts.events
     this.#identities = parts.identities
     this.#emails = parts.emails
+    this.#sms = parts.sms
     this.#timeline = parts.timeline
     this.#admitted = parts.admitted
     parts.events.tail((event) => {
@@ -93,7 +98,7 @@ export class Waiting {
       const batch = await this.#events.glance(search.place, 100, condition)
       for (const event of batch) {
         search.place = event.seq
-        if (search.wants(event) && (await this.#emails.lives((event.data as Email).id))) return this.#events.at(event.seq)
+        if (search.wants(event) && (await this.#lives(event))) return this.#events.at(event.seq)
       }
       if (batch.length < 100) return undefined
       // a long look must not hold up everybody else
@@ -111,8 +116,18 @@ export class Waiting {
   #answer(key: string, event: Event, signal: AbortSignal): WaitAnswer {
     // who has hung up was given nothing
     if (!signal.aborted) this.#note(key, event)
+    const answered = { timed_out: false, since: event.id }
+    if (event.type === 'sms.received') {
+      const item = { ...(event.data as Sms), type: 'sms' as const }
+      return { ...answered, item, codes: item.codes, links: [] }
+    }
     const item = { ...(event.data as Email), type: 'email' as const }
-    return { timed_out: false, since: event.id, item, codes: item.codes, links: item.links }
+    return { ...answered, item, codes: item.codes, links: item.links }
+  }
+
+  #lives(event: Event): Promise<boolean> {
+    const { id } = event.data as { id: string }
+    return event.type === 'sms.received' ? this.#sms.lives(id) : this.#emails.lives(id)
   }
 
   #note(key: string, event: Event): void {
@@ -173,12 +188,12 @@ class Hearing {
 
   wants(event: Event): boolean {
     if (!this.types.includes(event.type) || this.#given?.has(event.seq)) return false
-    const data = event.data as Email & { deleted?: true }
+    const data = event.data as Partial<Email> & { deleted?: true }
     if (data.deleted) return false
     const { from, subject_contains, spam } = this.#filter
     if (data.spam && !spam) return false
-    if (from !== undefined && !`${data.from_name} ${data.from}`.toLowerCase().includes(from.toLowerCase())) return false
-    return subject_contains === undefined || data.subject.toLowerCase().includes(subject_contains.toLowerCase())
+    if (from !== undefined && !`${data.from_name ?? ''} ${data.from}`.toLowerCase().includes(from.toLowerCase())) return false
+    return subject_contains === undefined || (data.subject ?? '').toLowerCase().includes(subject_contains.toLowerCase())
   }
 
   /** The first event heard since this was made; undefined after `milliseconds`, or when the call is cut off. */

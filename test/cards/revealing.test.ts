@@ -129,6 +129,7 @@ describe('revealing', () => {
           query: {} as never,
           body: {} as never,
           caller: caller as never,
+          raw: { bytes: Buffer.alloc(0), headers: {}, search: '' },
           host: 'box.test',
           request_id: '',
           signal: AbortSignal.timeout(1000),

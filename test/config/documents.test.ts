@@ -46,7 +46,8 @@ test('the example loads as it is, and with every setting uncommented', async () 
 
     const secrets = join(cwd, 'secrets')
     await mkdir(secrets)
-    for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password', 'outbound.relay.password']) {
+    const sms = ['sms.twilio.auth_token', 'sms.android.password', 'sms.android.signing_key', 'sms.http.secret']
+    for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password', 'outbound.relay.password', ...sms]) {
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
     }
     await writeFile(join(secrets, 'pillarbox-master-key'), `${Buffer.alloc(32).toString('base64')}\n`)

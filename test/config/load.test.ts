@@ -51,6 +51,19 @@ describe('defaults', () => {
     expect((await load(text)).smtp.tls).toBeUndefined()
   })
 
+  test('text messages stay on the box without a file, and go nowhere until a file says how', async () => {
+    expect((await load(undefined)).sms.provider).toBe('loopback')
+    expect((await load(undefined, { PILLARBOX_SMS__PROVIDER: 'none' })).sms.provider).toBe('none')
+    expect((await load('hostname: mx.example.com')).sms.provider).toBe('none')
+    expect(await complaint('sms: { provider: twilio }')).toEqual([
+      expect.stringContaining('is needed when sms.provider is twilio'),
+    ])
+    const empty = await complaint(
+      'sms: { provider: twilio, twilio: { account_sid: AC00000000000000000000000000000000, auth_token: "" } }',
+    )
+    expect(empty).toEqual([expect.stringContaining('sms.twilio.auth_token')])
+  })
+
   test('names follow from the mail domain, and the public URL from the listener', async () => {
     expect(await load('mail: { domain: Bücher.Example }')).toMatchObject({ hostname: 'xn--bcher-kva.example' })
     expect(await load('http: { listen: ":8080" }')).toMatchObject({ public_url: 'http://localhost:8080' })

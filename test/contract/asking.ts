@@ -55,7 +55,8 @@ export class Asking {
 
   constructor(inhabited: Inhabited) {
     this.#inhabited = inhabited
-    this.spellings = spellings(inhabited.box.app.routes)
+    // what providers call has forms and signatures of its own: test/sms
+    this.spellings = spellings(inhabited.box.app.routes).filter(({ route }) => !route.raw)
     this.#replies = repliesOf(inhabited.box.app.routes)
   }
 
@@ -113,11 +114,14 @@ export class Asking {
     const path = this.path(spelling, estate)
     const question: Question = {
       ...(example?.query ? { query: example.query } : {}),
-      ...(example?.body ? { body: example.body } : {}),
+      ...(example?.body ? { body: withOwn(example.body, spelling, estate) } : {}),
       ...(example?.headers ? { headers: example.headers } : {}),
     }
     if (query === undefined || !('signature' in shapeOf(query))) return { path, question }
-    const signer = `/v1/identities/${estate.objects['identities/:id']}/emails/${estate.objects[':email_id']}/attachments/0`
+    const below = path.startsWith('/v1/media/')
+      ? `sms/${estate.objects[':sms_id']}/media/0`
+      : `emails/${estate.objects[':email_id']}/attachments/0`
+    const signer = `/v1/identities/${estate.objects['identities/:id']}/${below}`
     const { body } = await this.#inhabited.box.call('GET', signer, undefined, { key: estate.key })
     return { path, question: { ...question, query: Object.fromEntries(new URL(body.url as string).searchParams) } }
   }
@@ -145,6 +149,11 @@ export class Asking {
     if (!parsed.success)
       throw new Error(`${method} ${spelling.path}: ${z.prettifyError(parsed.error)}\n${told.text.slice(0, 2000)}`)
   }
+}
+
+/** A message is put into a number that the estate has. */
+function withOwn(body: unknown, { path }: Spelling, estate: Estate): unknown {
+  return path === '/v1/sms/loopback/inject' ? { ...(body as object), to: estate.objects['number'] } : body
 }
 
 /** An id of the same kind that nobody has. */

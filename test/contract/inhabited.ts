@@ -87,17 +87,25 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
 
 async function settle(box: Appliance, key: string, account: string, name: string): Promise<Estate> {
   const as = { key }
-  const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name } }, as)
+  const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name }, provision_phone: true }, as)
   const reply = await deliver(box.smtp, { to: identity.email, raw: letter(name) })
   if (!reply.startsWith('250')) throw new Error(`The letter was refused: ${reply}`)
   const { body: emails } = await box.call('GET', `/v1/identities/${identity.id}/emails`, undefined, as)
   const { body: threads } = await box.call('GET', `/v1/identities/${identity.id}/threads`, undefined, as)
+  const text = {
+    from: '+15550100199',
+    to: identity.phone_number,
+    body: 'Your verification code is 493817.',
+    media: [{ content_type: 'image/png', content: Buffer.from('a picture').toString('base64') }],
+  }
+  const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', text, as)
   const { body: made } = await box.call('POST', '/v1/api-keys', { label: name, scopes: ['identities:read'] }, as)
   const wish = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
   const { body: webhook } = await box.call('POST', '/v1/webhooks', wish, as)
   const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
   const shy = { email: `${newId('sup')}@elsewhere.test` }
   const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
+  if (/POST \S+\/phone$/.test(name)) await box.call('DELETE', `/v1/identities/${identity.id}/phone`, undefined, as)
   // only for those who ask for it, as keys take long to make
   const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
   const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
@@ -121,6 +129,8 @@ async function settle(box: Appliance, key: string, account: string, name: string
       'identities/:id': identity.id,
       'api-keys/:id': made.id,
       ':email_id': emails.data[0].id,
+      ':sms_id': sms.id,
+      number: identity.phone_number,
       ':email_id/cancel': later.id,
       ':thread_id': threads.data[0].id,
       ':index': '0',

@@ -9,7 +9,7 @@ const day = 86_400_000
 test('a greylist that looks at the sender knows it again the next day: each attempt has the same return path', async () => {
   const clock = movable()
   const sink = await MailSink.start()
-  const { box, send, until, inside } = await sendingBox(sink.port, {}, { clock: clock as never })
+  const { box, send, until, inside } = await sendingBox(sink.port, {}, { clock })
   box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
   sink.script = (line) => (line.startsWith('RCPT') ? '450 4.2.0 Greylisted' : undefined)
   const id = await send('bob@far.test')
@@ -25,7 +25,7 @@ test('a greylist that looks at the sender knows it again the next day: each atte
 
 test('what a box brought to one of its own before it went down is there once, however long it was down', async () => {
   const clock = movable()
-  const { box, send, until, inside } = await sendingBox(1, {}, { clock: clock as never })
+  const { box, send, until, inside } = await sendingBox(1, {}, { clock })
   const bob = (await box.call('POST', '/v1/identities', { name: 'Bob' })).body['id'] as string
   const id = await send('bob@pillarbox.test')
   await until(id, 'delivered')

@@ -1,0 +1,138 @@
+import * as z from 'zod'
+import { Fault, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Database } from '../store/database.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute, RawRequest } from '../http/route.ts'
+import type { Inbound } from './inbound.ts'
+import { InjectedSms, Sms } from './model.ts'
+import type { Numbers } from './numbers.ts'
+import type { News, ProviderName, SmsProvider } from './provider.ts'
+import { whole } from './rows.ts'
+import type { SmsRow } from './rows.ts'
+import { sql } from '../store/database.ts'
+
+interface Parts {
+  database: Database
+  provider: SmsProvider | undefined
+  inbound: Inbound
+  numbers: Numbers
+  log: Log
+}
+
+const tag = 'SMS'
+
+/** Octets of the largest callback: Twilio’s forms are small; what a bridge hands in may hold pictures. */
+const limits = { form: 64 * 1024, json: 16 * 1024 * 1024 }
+
+/** How providers reach the box; each has an endpoint of its own, and what it did not sign has no effect. */
+export function callbacks(parts: Parts): AnyRoute[] {
+  return [...twilioCallbacks(parts), ...jsonCallbacks(parts), injection(parts)]
+}
+
+function twilioCallbacks(parts: Parts): AnyRoute[] {
+  const one = (kind: 'inbound' | 'status', summary: string): AnyRoute =>
+    route({
+      method: 'POST',
+      path: `/sms/twilio/${kind}`,
+      root: true,
+      scope: 'public',
+      rate: 'document',
+      raw: true,
+      limit: limits.form,
+      tag,
+      summary,
+      description: 'For Twilio, with its signature for this URL below public_url. Answers empty TwiML.',
+      download: 'text/xml',
+      handle: async ({ raw, request_id }) => {
+        await hear(parts, 'twilio', kind, raw, request_id)
+        return { type: 'text/xml', bytes: Buffer.from('<?xml version="1.0" encoding="UTF-8"?><Response></Response>') }
+      },
+    })
+  return [one('inbound', 'Take a message from Twilio'), one('status', 'Take a status from Twilio')]
+}
+
+const Heard = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
+
+function jsonCallbacks(parts: Parts): AnyRoute[] {
+  const one = (name: 'http' | 'android', kind: string, summary: string, description: string): AnyRoute =>
+    route({
+      method: 'POST',
+      path: `/sms/${name}/${kind}`,
+      root: true,
+      scope: 'public',
+      rate: 'document',
+      raw: true,
+      limit: limits.json,
+      idempotent: false,
+      tag,
+      summary,
+      description,
+      reply: Heard,
+      handle: async ({ raw, request_id }) => ({ effect: await hear(parts, name, kind, raw, request_id) }),
+    })
+  const signed = 'Signed as docs/sms.md says.'
+  return [
+    one('http', 'inbound', 'Take a message from a bridge', signed),
+    one('http', 'status', 'Take a status from a bridge', signed),
+    one('android', 'events', 'Take an event from a phone', 'A webhook of SMS Gateway for Android, signed with its signing key.'),
+  ]
+}
+
+/** Reads a callback, and does what it says. Answers whether it had an effect. */
+async function hear(parts: Parts, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
+  const { provider, inbound, log } = parts
+  if (provider?.name !== name || !provider.read) throw notFound(`provider; sms.provider is not ${name}`)
+  let news: News
+  try {
+    news = await provider.read(kind, raw)
+  } catch (error) {
+    if (error instanceof Fault)
+      log.warn({ provider: name, kind, request_id: requestId, reason: error.message }, 'a callback was refused')
+    throw error
+  }
+  if (news === null) return false
+  if ('update' in news) return inbound.update(name, news.update)
+  return (await inbound.receive(name, news.sms)) === 'kept'
+}
+
+function injection({ database, provider, inbound, numbers }: Parts): AnyRoute {
+  return route({
+    method: 'POST',
+    path: '/sms/loopback/inject',
+    scope: 'account:write',
+    tag,
+    summary: 'Put a message into the loopback',
+    description: 'As if a phone had sent it to a number of this account. Only where sms.provider is loopback.',
+    body: InjectedSms,
+    reply: Sms,
+    status: 201,
+    location: (sms) => `/v1/identities/${sms.identity_id}/sms/${sms.id}`,
+    example: { body: { from: '+15550100199', to: '+15550100123', body: 'Your code is 493817.' } },
+    handle: async ({ caller, body }) => {
+      await requireOwn(numbers, caller, body.to)
+      if (provider?.name !== 'loopback') {
+        throw new Fault('invalid_request', 'sms.provider is not loopback on this box.', { code: 'sms_not_configured' })
+      }
+      const id = newId('sms')
+      const media = (body.media ?? []).map(({ content_type, content }) => ({
+        content_type,
+        bytes: Buffer.from(content, 'base64'),
+      }))
+      await inbound.receive('loopback', { provider_id: id, from: body.from, to: body.to, body: body.body, media })
+      const row = await database.get<SmsRow>(
+        sql`SELECT * FROM sms WHERE provider = 'loopback' AND provider_id = ${id} AND direction = 'inbound'`,
+      )
+      if (!row) throw notFound('number on this box')
+      return (await whole(database, [row]))[0]!
+    },
+  })
+}
+
+async function requireOwn(numbers: Numbers, caller: Caller, to: string): Promise<void> {
+  const holder = await numbers.holder(to)
+  const bound = caller.identity_id !== null && caller.identity_id !== holder?.identity_id
+  if (holder?.account_id !== caller.account_id || bound) throw notFound('number on this box')
+}

@@ -1,0 +1,123 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Later, Refused } from '../delivery/courier.ts'
+import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { EventLog } from '../events/log.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { smsDelivered, smsFailed, smsSent } from './model.ts'
+import type { SmsError } from './model.ts'
+import { noteWish } from './opt-outs.ts'
+import { Busy, Lost, Rejected } from './provider.ts'
+import type { SmsProvider, Taken } from './provider.ts'
+import { tell } from './rows.ts'
+import type { SmsRow } from './rows.ts'
+
+/** The kind of these deliveries in the queue; the lane is the provider and the number. */
+export const smsKind = 'sms'
+
+export interface SmsLoad {
+  sms_id: string
+}
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  provider: SmsProvider | undefined
+}
+
+/** What is kept of an attempt, as the queue's answer. */
+type Said = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
+
+const minute = 60_000
+const hour = 60 * minute
+
+/** Hands messages to the provider. One whose answer was lost is handed over once more only where that cannot send it twice. */
+export class SmsCourier implements Courier<SmsLoad> {
+  readonly kind = smsKind
+  readonly schedule = [0, 15_000, minute, 5 * minute, 15 * minute, hour, 2 * hour, 4 * hour]
+  readonly jitter = 0.1
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** An attempt that was begun and has no end on disk was cut off: nobody knows how far it came. */
+  async begin(tx: Transaction, { sms_id }: SmsLoad): Promise<void> {
+    await tx.run(sql`UPDATE sms SET lost = max(lost, attempting), attempting = 1 WHERE id = ${sms_id}`)
+  }
+
+  async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal): Promise<string> {
+    const { database, provider } = this.#parts
+    const row = await database.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
+    if (row?.status !== 'queued') throw new Refused('')
+    if (provider?.name !== row.provider) throw refused('provider_not_configured', `${row.provider} is not configured any more`)
+    if (row.lost === 1 && !provider.idempotent) throw lost('the box stopped before the answer came')
+    try {
+      const { id, sender: from, recipient: to, body } = row
+      return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies Said)
+    } catch (error) {
+      if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
+      if (error instanceof Busy) throw new Later(error.message, error.retryAfter)
+      // also what nobody foresaw: it may have happened after the message was taken
+      if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
+      throw error instanceof Lost ? new Later(error.message) : error
+    }
+  }
+
+  async settle(tx: Transaction, { sms_id }: SmsLoad, outcome: Outcome, answer: string): Promise<void> {
+    const { events, clock } = this.#parts
+    const row = await tx.get<SmsRow>(sql`UPDATE sms SET attempting = 0, lost = 0 WHERE id = ${sms_id} RETURNING *`)
+    if (outcome === 'deferred' || row?.status !== 'queued') {
+      // a callback was faster than our own record: it still lacks the provider's name of the message
+      const early = outcome === 'done' ? read(answer) : undefined
+      if (row && early && 'taken' in early) {
+        await tx.run(sql`UPDATE sms SET provider_id = coalesce(provider_id, ${early.taken.provider_id}) WHERE id = ${sms_id}`)
+      }
+      return
+    }
+    const now = iso(clock.now())
+    const said = read(answer)
+    if ('lost' in said) {
+      const error = JSON.stringify({ code: 'answer_lost', message: said.lost } satisfies SmsError)
+      await tx.run(sql`UPDATE sms SET status = 'unknown', error = ${error} WHERE id = ${sms_id}`)
+      return
+    }
+    if ('error' in said) {
+      const after = await tx.get<SmsRow>(
+        sql`UPDATE sms SET status = 'failed', error = ${JSON.stringify(said.error)} WHERE id = ${sms_id} RETURNING *`,
+      )
+      if (said.opted_out) await noteWish(tx, 'stop', row.sender, row.recipient, now)
+      return tell(tx, events, smsFailed, after!)
+    }
+    const { provider_id, status = 'sent', segments = row.segments } = said.taken
+    const sent = await tx.get<SmsRow>(
+      sql`UPDATE sms SET status = 'sent', sent_at = ${now}, provider_id = ${provider_id}, segments = ${segments} WHERE id = ${sms_id} RETURNING *`,
+    )
+    await tell(tx, events, smsSent, sent!)
+    if (status === 'sent') return
+    const there = await tx.get<SmsRow>(
+      sql`UPDATE sms SET status = 'delivered', delivered_at = ${now} WHERE id = ${sms_id} RETURNING *`,
+    )
+    await tell(tx, events, smsDelivered, there!)
+  }
+}
+
+function refused(code: string, message: string, optedOut = false): Refused {
+  return new Refused(JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies Said))
+}
+
+function lost(message: string): Refused {
+  return new Refused(JSON.stringify({ lost: message } satisfies Said))
+}
+
+/** A sentence of the queue's own, as of an attempt that failed once too often, is an error like any other. */
+function read(answer: string): Said {
+  try {
+    return JSON.parse(answer) as Said
+  } catch {
+    return { error: { code: 'gave_up', message: answer } }
+  }
+}

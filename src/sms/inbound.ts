@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { EventLog } from '../events/log.ts'
+import { keepBlob } from '../store/blobs.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { mediaKind } from './media.ts'
+import type { MediaLoad } from './media.ts'
+import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
+import type { NumberRow } from './number-rows.ts'
+import type { Numbers } from './numbers.ts'
+import { noteWish, wishOf } from './opt-outs.ts'
+import type { IncomingSms, ProviderName, StatusUpdate } from './provider.ts'
+import { tell } from './rows.ts'
+import type { SmsRow } from './rows.ts'
+import { segmentsOf } from './segments.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  log: Log
+  queue: Queue
+  numbers: Numbers
+  /** The one-time codes of a text, best first. */
+  codesIn: (subject: string, text: string) => string[]
+}
+
+/** What a message may become from what it is; what is delivered or failed stays so. */
+const next: Record<StatusUpdate['status'], readonly SmsRow['status'][]> = {
+  sent: ['queued', 'unknown'],
+  delivered: ['queued', 'sent', 'unknown'],
+  failed: ['queued', 'sent', 'unknown'],
+}
+
+/** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
+export class Inbound {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Keeps a message, once. Answers whether it is kept now, was before, or is for nobody here. */
+  async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
+    const { database, numbers, log } = this.#parts
+    return database.transaction(async (tx) => {
+      const holder = await numbers.holder(sms.to, tx)
+      if (!holder || holder.provider !== provider) {
+        log.warn({ provider, to: sms.to }, 'a text message came for a number that nobody has')
+        return 'nobody'
+      }
+      if (!(await this.#first(tx, provider, sms.provider_id))) {
+        log.info({ provider, provider_id: sms.provider_id }, 'a text message was handed in once more, with no effect')
+        return 'repeat'
+      }
+      await this.#keep(tx, holder, provider, sms)
+      return 'kept'
+    })
+  }
+
+  /** Writes down what became of a message; answers whether that was news. */
+  async update(provider: ProviderName, update: StatusUpdate): Promise<boolean> {
+    const { database, events, clock, log } = this.#parts
+    return database.transaction(async (tx) => {
+      const row = await tx.get<SmsRow>(
+        update.sms_id === undefined
+          ? sql`SELECT * FROM sms WHERE provider = ${provider} AND provider_id = ${update.provider_id ?? ''} AND direction = 'outbound'`
+          : sql`SELECT * FROM sms WHERE id = ${update.sms_id} AND provider = ${provider} AND direction = 'outbound'`,
+      )
+      if (!row || !next[update.status].includes(row.status)) {
+        log.debug({ provider, ...update }, 'a status that changes nothing')
+        return false
+      }
+      const now = iso(clock.now())
+      const after = await tx.get<SmsRow>(
+        sql`UPDATE sms SET status = ${update.status}, error = ${update.error ? JSON.stringify(update.error) : null},
+          provider_id = coalesce(provider_id, ${update.provider_id ?? null}), sent_at = coalesce(sent_at, ${update.status === 'failed' ? null : now}),
+          delivered_at = ${update.status === 'delivered' ? now : null} WHERE id = ${row.id} RETURNING *`,
+      )
+      const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
+      await tell(tx, events, type, after!)
+      if (update.error?.code === '21610') await noteWish(tx, 'stop', row.sender, row.recipient, now)
+      return true
+    })
+  }
+
+  async #first(tx: Transaction, provider: string, id: string): Promise<boolean> {
+    const { changes } = await tx.run(
+      sql`INSERT INTO sms_seen (provider, provider_id, seen_at) VALUES (${provider}, ${id}, ${iso(this.#parts.clock.now())}) ON CONFLICT DO NOTHING`,
+    )
+    return changes === 1
+  }
+
+  async #keep(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
+    const { events, clock, codesIn } = this.#parts
+    const now = iso(clock.now())
+    const { provider_id, from, to, body } = sms
+    const row = await tx.get<SmsRow>(
+      sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, provider_id, segments, error,
+          codes, received_at, created_at)
+        VALUES (${newId('sms')}, ${holder.account_id}, ${holder.identity_id}, 'inbound', 'received', ${from}, ${to}, ${body}, 0, ${provider},
+          ${provider_id}, ${segmentsOf(body)}, ${sms.error ? JSON.stringify(sms.error) : null}, ${JSON.stringify(codesIn('', body))}, ${now},
+          ${now}) RETURNING *`,
+    )
+    await this.#keepMedia(tx, row!, sms.media)
+    const wish = sms.wish ?? wishOf(body)
+    if (wish) await noteWish(tx, wish, to, from, now)
+    await tell(tx, events, smsReceived, row!)
+  }
+
+  async #keepMedia(tx: Transaction, { id, provider, recipient }: SmsRow, media: IncomingSms['media']): Promise<void> {
+    for (const [position, one] of media.entries()) {
+      if ('source' in one) {
+        await tx.run(
+          sql`INSERT INTO sms_media (sms_id, position, content_type, status, source)
+            VALUES (${id}, ${position}, ${one.content_type}, 'pending', ${one.source})`,
+        )
+        const load: MediaLoad = { sms_id: id, position }
+        await this.#parts.queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, load })
+      } else {
+        const { bytes } = one
+        const hash = createHash('sha256').update(bytes).digest()
+        const blob = await keepBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
+        await tx.run(
+          sql`INSERT INTO sms_media (sms_id, position, content_type, status, size, sha256, blob_id)
+            VALUES (${id}, ${position}, ${one.content_type}, 'kept', ${bytes.length}, ${hash.toString('hex')}, ${blob})`,
+        )
+      }
+    }
+  }
+}

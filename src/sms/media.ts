@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { conflict, invalid, notFound } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import { Later, Refused } from '../delivery/courier.ts'
+import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { Download } from '../http/route.ts'
+import type { SignedUrls } from '../mail/signed-urls.ts'
+import { keepBlob, readBlob } from '../store/blobs.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import type { Messages } from './messages.ts'
+import type { SmsMedia, SmsMediaWithUrl } from './model.ts'
+import { Busy, Rejected } from './provider.ts'
+import type { SmsProvider } from './provider.ts'
+
+/** The kind of these deliveries in the queue; the lane is the provider and the number. */
+export const mediaKind = 'sms-media'
+
+export interface MediaLoad {
+  sms_id: string
+  position: number
+}
+
+interface MediaRow {
+  content_type: string
+  status: SmsMedia['status']
+  source: string | null
+  size: number | null
+  sha256: string | null
+  blob_id: number | null
+}
+
+/** Types that a browser may be told of; everything else is served as octets. Nothing is ever shown inline. */
+const harmless = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(?:plain|vcard))$/
+
+/** What came with messages, for callers. */
+export class MediaShelf {
+  readonly #database: Database
+  readonly #messages: Messages
+  readonly #urls: SignedUrls
+
+  constructor(parts: { database: Database; messages: Messages; urls: SignedUrls }) {
+    this.#database = parts.database
+    this.#messages = parts.messages
+    this.#urls = parts.urls
+  }
+
+  async get(caller: Caller, identityId: string, smsId: string, index: string): Promise<SmsMediaWithUrl> {
+    const { id } = await this.#messages.row(caller, identityId, smsId)
+    const position = positionOf(index)
+    const { content_type, status, size, sha256 } = await this.#row(id, position)
+    return { index: position, content_type, status, size, sha256, ...this.#urls.sign(id, position, 'media') }
+  }
+
+  /** What a signed URL opens. */
+  async open(smsId: string, index: string, query: { expires: number; signature: string }): Promise<Download> {
+    const position = positionOf(index)
+    this.#urls.verify(smsId, position, query.expires, query.signature)
+    const { id } = await this.#messages.signedRow(smsId)
+    const row = await this.#row(id, position)
+    if (row.status === 'pending') throw conflict('It is still being fetched from the provider.', { code: 'media_pending' })
+    const bytes = row.blob_id === null ? undefined : await readBlob(this.#database, row.blob_id)
+    if (!bytes) throw notFound('media')
+    return {
+      type: harmless.test(row.content_type) ? row.content_type : 'application/octet-stream',
+      bytes,
+      headers: { 'Content-Disposition': `attachment; filename="${smsId}-${position}"` },
+    }
+  }
+
+  async #row(smsId: string, position: number): Promise<MediaRow> {
+    const row = await this.#database.get<MediaRow>(
+      sql`SELECT * FROM sms_media WHERE sms_id = ${smsId} AND position = ${position}`,
+    )
+    if (!row) throw notFound('media')
+    return row
+  }
+}
+
+const minute = 60_000
+
+/** Fetches what came with a message from the provider. */
+export class MediaCourier implements Courier<MediaLoad> {
+  readonly kind = mediaKind
+  readonly schedule = [0, 5000, minute, 10 * minute, 60 * minute]
+  readonly jitter = 0.1
+  readonly prompt = 20_000
+  readonly #database: Database
+  readonly #provider: SmsProvider | undefined
+  /** The octets of those that were fetched and are not written down yet. */
+  readonly #fetched = new Map<string, Buffer>()
+
+  constructor(parts: { database: Database; provider: SmsProvider | undefined }) {
+    this.#database = parts.database
+    this.#provider = parts.provider
+  }
+
+  async deliver({ sms_id, position }: MediaLoad, _attempt: number, signal: AbortSignal): Promise<string> {
+    const row = await this.#database.get<MediaRow>(
+      sql`SELECT * FROM sms_media WHERE sms_id = ${sms_id} AND position = ${position}`,
+    )
+    if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
+    if (!this.#provider?.fetch) throw new Refused('the provider is not configured any more')
+    try {
+      this.#fetched.set(`${sms_id} ${position}`, await this.#provider.fetch(row.source, signal))
+      return 'fetched'
+    } catch (error) {
+      if (error instanceof Rejected) throw new Refused(error.message)
+      throw new Later(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
+    }
+  }
+
+  async settle(tx: Transaction, { sms_id, position }: MediaLoad, outcome: Outcome): Promise<void> {
+    const key = `${sms_id} ${position}`
+    const bytes = this.#fetched.get(key)
+    const where = sql`sms_id = ${sms_id} AND position = ${position}`
+    if (outcome === 'failed') await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
+    if (outcome !== 'done' || !bytes) return
+    tx.afterCommit(() => this.#fetched.delete(key))
+    // it may have been deleted meanwhile
+    if (!(await tx.get(sql`SELECT 1 FROM sms_media WHERE ${where} AND status = 'pending'`))) return
+    const hash = createHash('sha256').update(bytes).digest()
+    const blob = await keepBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
+    await tx.run(
+      sql`UPDATE sms_media SET status = 'kept', size = ${bytes.length}, sha256 = ${hash.toString('hex')}, blob_id = ${blob} WHERE ${where}`,
+    )
+  }
+}
+
+function positionOf(index: string): number {
+  if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of a file, from 0.', 'bad_id')
+  return Number(index)
+}

@@ -1,0 +1,234 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import { smsKind } from './courier.ts'
+import type { SmsLoad } from './courier.ts'
+import type { NewSms, Sms, SmsChange, SmsFilter } from './model.ts'
+import { notConfigured } from './numbers.ts'
+import type { Numbers } from './numbers.ts'
+import { hasOptedOut } from './opt-outs.ts'
+import { isOf, isPossible } from './phone-codes.ts'
+import type { SmsProvider } from './provider.ts'
+import { findSms, whole } from './rows.ts'
+import type { SmsRow } from './rows.ts'
+import { segmentsOf } from './segments.ts'
+
+export interface SendingRules {
+  /** Messages an hour; 0 is no limit. */
+  rate_per_identity: number
+  /** Countries that messages may go to; empty for all. */
+  allow_countries: readonly string[]
+}
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  queue: Queue
+  numbers: Numbers
+  provider: SmsProvider | undefined
+  rules: () => SendingRules
+}
+
+const hour = 3_600_000
+
+/** The text messages of the living identities, for callers. */
+export class Messages {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Writes a message down and puts it into the queue. */
+  async send(caller: Caller, identityId: string, { to, body }: NewSms): Promise<Sms> {
+    const { database, identities, provider, numbers, rules } = this.#parts
+    if (!isPossible(to)) throw invalid('to', `${to} is not a number that can exist: it has too few or too many digits.`)
+    const { allow_countries } = rules()
+    if (allow_countries.length > 0 && !isOf(to, allow_countries)) {
+      throw new Fault('forbidden', `Messages may go to ${allow_countries.join(', ')} only.`, {
+        code: 'country_not_allowed',
+        param: 'to',
+      })
+    }
+    return database.transaction(async (tx) => {
+      const identity = await identities.row(caller, identityId, tx)
+      if (!provider) throw notConfigured()
+      if (identity.status === 'suspended') {
+        throw conflict('This identity is suspended: it sends nothing.', { code: 'identity_suspended' })
+      }
+      const number = await numbers.of(tx, identityId)
+      if (number.provider !== provider.name || !provider.capabilities.send) {
+        throw conflict(`The number is of ${number.provider}, which carries nothing now.`, { code: 'provider_not_configured' })
+      }
+      if (await hasOptedOut(tx, number.number, to)) {
+        throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
+      }
+      await this.#count(tx, identityId)
+      const row = await this.#insert(tx, {
+        account_id: identity.account_id,
+        identity_id: identityId,
+        from: number.number,
+        to,
+        body,
+      })
+      return (await whole(tx, [row]))[0]!
+    })
+  }
+
+  async list(
+    caller: Caller,
+    identityId: string,
+    filter: SmsFilter,
+  ): Promise<{ data: Sms[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, cursors, identities } = this.#parts
+    await identities.row(caller, identityId)
+    const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
+    const listed = await page<SmsRow, SmsRow>(database, cursors, filter, {
+      name: `sms ${identityId} ${JSON.stringify(named)}`,
+      select: sql`SELECT * FROM sms`,
+      where: sql`identity_id = ${identityId} AND ${conditions(filter)}`,
+      order: 'seq',
+      present: (row) => row,
+    })
+    return { ...listed, data: await whole(database, listed.data) }
+  }
+
+  async get(caller: Caller, identityId: string, id: string): Promise<Sms> {
+    return (await whole(this.#parts.database, [await this.row(caller, identityId, id)]))[0]!
+  }
+
+  /** The row of a message the caller may see. */
+  async row(caller: Caller, identityId: string, id: string): Promise<SmsRow> {
+    await this.#parts.identities.row(caller, identityId)
+    return findSms(this.#parts.database, identityId, id)
+  }
+
+  async change(caller: Caller, identityId: string, id: string, change: SmsChange): Promise<Sms> {
+    const { read, unread } = change
+    if (read !== undefined && unread !== undefined && read === unread) {
+      throw invalid('unread', 'read and unread contradict each other; give one of them.')
+    }
+    const after = read ?? (unread === undefined ? undefined : !unread)
+    return this.#parts.database.transaction(async (tx) => {
+      await this.#parts.identities.row(caller, identityId, tx)
+      const row = await findSms(tx, identityId, id)
+      const next = after === undefined ? row.read : after ? 1 : 0
+      await tx.run(sql`UPDATE sms SET read = ${next} WHERE id = ${id}`)
+      return (await whole(tx, [{ ...row, read: next }]))[0]!
+    })
+  }
+
+  /** The message goes whole, with its media and what the log tells of it; what was not sent yet is not sent. */
+  async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
+    const { database, identities, queue, events } = this.#parts
+    return database.transaction(async (tx) => {
+      await identities.row(caller, identityId, tx)
+      const row = await findSms(tx, identityId, id)
+      if (row.delivery_id !== null && row.status === 'queued') await queue.cancel(tx, row.delivery_id)
+      await tx.run(
+        sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`,
+      )
+      await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
+      await tx.run(sql`DELETE FROM sms WHERE id = ${id}`)
+      await events.redact(tx, id)
+      return { id, deleted: true }
+    })
+  }
+
+  /** What an identity that is gone had not sent yet is not sent. */
+  async cancel(tx: Transaction, identityId: string): Promise<void> {
+    const rows = await tx.all<SmsRow>(sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued'`)
+    for (const { id, delivery_id } of rows) {
+      if (delivery_id === null || !(await this.#parts.queue.cancel(tx, delivery_id))) continue
+      await tx.run(sql`UPDATE sms SET status = 'failed' WHERE id = ${id}`)
+    }
+  }
+
+  /** Where the messages of one identity stand in time, in the order they came, for the timeline. */
+  heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string }[]> {
+    return this.#parts.database.all(
+      sql`SELECT seq, created_at FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
+    )
+  }
+
+  /** As many messages after a place, oldest first. */
+  async chronological(identityId: string, after: number, limit: number, offset: number): Promise<Sms[]> {
+    const { database } = this.#parts
+    const rows = await database.all<SmsRow>(
+      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit} OFFSET ${offset}`,
+    )
+    return whole(database, rows)
+  }
+
+  /** Whether the message is still there to be shown. */
+  async lives(id: string): Promise<boolean> {
+    return (await this.#parts.database.get(sql`SELECT 1 FROM sms WHERE id = ${id}`)) !== undefined
+  }
+
+  /** The row behind a signed URL: there while the message and its identity are. */
+  async signedRow(id: string): Promise<SmsRow> {
+    const row = await this.#parts.database.get<SmsRow>(
+      sql`SELECT sms.* FROM sms JOIN identities ON identities.id = sms.identity_id WHERE sms.id = ${id} AND identities.status <> 'deleted'`,
+    )
+    if (!row) throw notFound('SMS')
+    return row
+  }
+
+  async #count(tx: Transaction, identityId: string): Promise<void> {
+    const { rules, clock } = this.#parts
+    const most = rules().rate_per_identity
+    const now = clock.now()
+    const key = iso(now).slice(0, 13)
+    const row = await tx.get<{ recipients: number }>(
+      sql`INSERT INTO sent_counts (subject, hour, recipients) VALUES (${`sms ${identityId}`}, ${key}, 1)
+        ON CONFLICT DO UPDATE SET recipients = recipients + 1 RETURNING recipients`,
+    )
+    if (most === 0 || row!.recipients <= most) return
+    throw new Fault('rate_limited', `This identity may send ${most} text messages an hour.`, {
+      code: 'sms_rate',
+      retryAfter: Math.ceil((hour - (now % hour)) / 1000),
+    })
+  }
+
+  async #insert(
+    tx: Transaction,
+    message: { account_id: string; identity_id: string; from: string; to: string; body: string },
+  ): Promise<SmsRow> {
+    const { clock, queue, provider } = this.#parts
+    const id = newId('sms')
+    const now = iso(clock.now())
+    const { account_id, identity_id, from, to, body } = message
+    const load: SmsLoad = { sms_id: id }
+    const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, load })
+    const row = await tx.get<SmsRow>(
+      sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, codes, delivery_id,
+          received_at, created_at)
+        VALUES (${id}, ${account_id}, ${identity_id}, 'outbound', 'queued', ${from}, ${to}, ${body}, 1, ${provider!.name}, ${segmentsOf(body)},
+          '[]', ${delivery}, ${now}, ${now}) RETURNING *`,
+    )
+    return row!
+  }
+}
+
+function conditions(filter: SmsFilter): Sql {
+  const list = [sql`1 = 1`]
+  if (filter.unread !== undefined) list.push(sql`read = ${filter.unread ? 0 : 1}`)
+  if (filter.direction !== 'all') list.push(sql`direction = ${filter.direction}`)
+  if (filter.from !== undefined) list.push(sql`instr(lower(sender), lower(${filter.from})) > 0`)
+  if (filter.to !== undefined) list.push(sql`instr(recipient, ${filter.to}) > 0`)
+  if (filter.after !== undefined) list.push(sql`received_at > ${filter.after}`)
+  if (filter.before !== undefined) list.push(sql`received_at < ${filter.before}`)
+  return join(list, ' AND ')
+}

@@ -1,0 +1,135 @@
+import * as z from 'zod'
+import type { Scope } from '../core/scopes.ts'
+import { Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+
+export const SmsStatus = z.enum(['received', 'queued', 'sent', 'delivered', 'failed', 'unknown'])
+export type SmsStatus = z.output<typeof SmsStatus>
+
+/** A picture or file that came with a message. */
+export const SmsMedia = z
+  .object({
+    index: z.int(),
+    content_type: z.string(),
+    status: z.enum(['pending', 'kept', 'failed']).meta({ description: 'pending while it is fetched from the provider' }),
+    size: z.int().nullable(),
+    sha256: z.string().nullable(),
+  })
+  .meta({ id: 'SmsMedia' })
+export type SmsMedia = z.output<typeof SmsMedia>
+
+export const SmsMediaWithUrl = z
+  .object({ ...SmsMedia.shape, url: z.string(), expires_at: Timestamp })
+  .meta({ id: 'SmsMediaWithUrl' })
+export type SmsMediaWithUrl = z.output<typeof SmsMediaWithUrl>
+
+/** Why a message did not go out or came damaged, in the provider's words. */
+export const SmsError = z.object({ code: z.string(), message: z.string() }).meta({ id: 'SmsError' })
+export type SmsError = z.output<typeof SmsError>
+
+/** A text message, of either direction. */
+export const Sms = z
+  .object({
+    id: Id('sms'),
+    identity_id: Id('ident'),
+    direction: z.enum(['inbound', 'outbound']),
+    status: SmsStatus.meta({
+      description: 'sent: the provider took it; unknown: its answer was lost, and the message is not sent again by itself',
+    }),
+    from: z.string(),
+    to: z.string(),
+    body: z.string(),
+    read: z.boolean(),
+    provider: z.string(),
+    provider_id: z.string().nullable(),
+    segments: z.int().meta({ description: 'parts it is carried in: 160 or 153 characters of GSM-7, 70 or 67 of UCS-2' }),
+    error: SmsError.nullable(),
+    media: z.array(SmsMedia),
+    codes: z.array(z.string()).meta({ description: 'one-time codes, best first' }),
+    received_at: Timestamp,
+    sent_at: Timestamp.nullable(),
+    delivered_at: Timestamp.nullable(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Sms' })
+export type Sms = z.output<typeof Sms>
+
+const E164 = z.string().regex(/^\+[1-9]\d{6,14}$/, { error: 'must be a number in E.164 form, such as +15550100123' })
+const most = 1600
+const Body = z
+  .string()
+  .refine((text) => text.length > 0 && Array.from(text).length <= most, { error: `must have 1 to ${most} characters` })
+  // eslint-disable-next-line no-control-regex
+  .refine((text) => text.isWellFormed() && !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(text), {
+    error: 'must be text without control characters',
+  })
+
+export const NewSms = z.strictObject({ to: E164, body: Body }).meta({ id: 'NewSms' })
+export type NewSms = z.output<typeof NewSms>
+
+export const SmsChange = z
+  .strictObject({ read: z.boolean().optional(), unread: z.boolean().optional() })
+  .meta({ id: 'SmsChange' })
+export type SmsChange = z.output<typeof SmsChange>
+
+export const SmsFilter = z.strictObject({
+  ...Paging.shape,
+  unread: Flag.optional(),
+  direction: z.enum(['inbound', 'outbound', 'all']).default('all'),
+  from: z.string().min(1).max(64).optional().meta({ description: 'part of the sender’s number' }),
+  to: z.string().min(1).max(64).optional().meta({ description: 'part of the recipient’s number' }),
+  after: TimestampInput.optional().meta({ description: 'received after this time' }),
+  before: TimestampInput.optional().meta({ description: 'received before this time' }),
+})
+export type SmsFilter = z.output<typeof SmsFilter>
+
+export const SignedMediaQuery = z.strictObject({
+  expires: z
+    .string()
+    .regex(/^\d{1,12}$/, { error: 'must be seconds since 1970' })
+    .transform(Number),
+  signature: z.string().min(1).max(100),
+})
+
+export const Country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
+export const PhoneWish = z.strictObject({ country: Country.optional() }).meta({ id: 'PhoneWish' })
+
+/** A message as somebody puts it into the loopback. */
+export const InjectedSms = z
+  .strictObject({
+    from: z.string().regex(/^[^\p{Cc}]{1,64}$/u, { error: 'must have 1 to 64 printable characters' }),
+    to: E164,
+    body: Body,
+    media: z
+      .array(
+        z.strictObject({
+          content_type: z.string().regex(/^[\w.+-]{1,60}\/[\w.+-]{1,60}$/, { error: 'must be a media type such as image/png' }),
+          content: z.base64({ error: 'must be base64' }).max(700_000),
+        }),
+      )
+      .max(10)
+      .optional(),
+  })
+  .meta({ id: 'InjectedSms' })
+export type InjectedSms = z.output<typeof InjectedSms>
+
+/** A number of an identity. */
+export const PhoneNumber = z
+  .object({
+    id: Id('phone'),
+    identity_id: Id('ident').nullable(),
+    phone_number: z.string(),
+    country: z.string(),
+    provider: z.string(),
+  })
+  .meta({ id: 'PhoneNumber' })
+export type PhoneNumber = z.output<typeof PhoneNumber>
+
+const readers: Scope[] = ['messages:read', 'sms:read']
+
+export const smsReceived = eventType('sms.received', readers, 'A text message came.', Sms)
+export const smsSent = eventType('sms.sent', readers, 'The provider took a text message.', Sms)
+export const smsDelivered = eventType('sms.delivered', readers, 'A text message reached the phone.', Sms)
+export const smsFailed = eventType('sms.failed', readers, 'A text message did not go out, or was not delivered.', Sms)
+export const phoneProvisioned = eventType('phone.provisioned', ['identities:read'], 'An identity got a number.', PhoneNumber)
+export const phoneReleased = eventType('phone.released', ['identities:read'], 'The provider took a number back.', PhoneNumber)

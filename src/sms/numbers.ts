@@ -1,0 +1,256 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Identity } from '../identities/model.ts'
+import type { Acquired } from '../identities/phones.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { phoneProvisioned } from './model.ts'
+import { releaseKind, told } from './number-rows.ts'
+import type { NumberRow, ReleaseLoad } from './number-rows.ts'
+import type { Held, SmsProvider } from './provider.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  log: Log
+  queue: Queue
+  identities: Identities
+  /** Undefined when no provider is configured. */
+  provider: SmsProvider | undefined
+  /** Where a number is from when the call does not say. */
+  country: () => string
+}
+
+/**
+ * Which numbers are whose. What is bought is first written down as an intent, whose id is the name it is bought under: however a purchase ends,
+ * its number is found again, and adopted or given back.
+ */
+export class Numbers {
+  readonly #parts: Parts
+  /** Intents this process is buying for now. */
+  readonly #buying = new Set<string>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Gives an identity a number. */
+  async provision(caller: Caller, identityId: string, country: string | undefined): Promise<Identity> {
+    const { database, identities } = this.#parts
+    const row = await identities.row(caller, identityId)
+    if (row.phone_number !== null) throw hasOne(row.phone_number)
+    const acquired = await this.acquire(row.account_id, country, identityId)
+    try {
+      await database.transaction(async (tx) => {
+        // it may have been deleted meanwhile
+        await identities.row(caller, identityId, tx)
+        await acquired.assign(tx, identityId)
+      })
+    } catch (error) {
+      await acquired.giveBack()
+      throw error
+    }
+    return identities.get(caller, identityId)
+  }
+
+  /**
+   * Gets a number that is nobody's yet. Throws Fault invalid_request, code `sms_not_configured`, without a provider, and internal_error, code
+   * `sms_provider_error`, when it fails: then nothing is half made.
+   */
+  async acquire(accountId: string, wished: string | undefined, identityId: string | null = null): Promise<Acquired> {
+    const { provider, database, log, country: usual } = this.#parts
+    if (!provider) throw notConfigured(identityId === null ? 'provision_phone' : undefined)
+    const country = wished ?? usual()
+    const id = newId('phone')
+    this.#buying.add(id)
+    try {
+      await this.#want(id, accountId, identityId, country, provider)
+      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id)
+      await database.transaction((tx) =>
+        tx.run(sql`UPDATE phone_numbers SET number = ${held.number}, provider_id = ${held.provider_id} WHERE id = ${id}`),
+      )
+      return {
+        number: held.number,
+        assign: (tx, owner) => this.#assign(tx, id, owner).then(() => tx.afterCommit(() => this.#buying.delete(id))),
+        giveBack: () => this.#giveBack(id),
+      }
+    } catch (error) {
+      // should the number have been bought all the same, it is found by the name of the intent
+      await database.transaction((tx) => tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`))
+      this.#buying.delete(id)
+      if (error instanceof Fault) throw error
+      log.error({ err: error, provider: provider.name, country, intent: id }, 'a number could not be had')
+      const reason = error instanceof Error ? error.message : 'it failed'
+      throw new Fault('internal_error', `The SMS provider gave no number: ${reason}`, {
+        code: 'sms_provider_error',
+        cause: error,
+      })
+    }
+  }
+
+  /** Takes the number from an identity; it goes back to the provider by the queue. */
+  async remove(caller: Caller, identityId: string): Promise<{ id: string; deleted: true }> {
+    const { database, identities } = this.#parts
+    return database.transaction(async (tx) => {
+      const row = await identities.row(caller, identityId, tx)
+      if (row.phone_number === null) throw notFound('phone number: the identity has none')
+      await this.#release(tx, sql`identity_id = ${identityId} AND status = 'active'`)
+      await tx.run(sql`UPDATE identities SET phone_number = NULL, updated_at = ${this.#now()} WHERE id = ${identityId}`)
+      return { id: identityId, deleted: true }
+    })
+  }
+
+  /** What becomes of the number of an identity that is gone. */
+  async abandon(tx: Transaction, identityId: string): Promise<void> {
+    await this.#release(tx, sql`identity_id = ${identityId} AND status = 'active'`)
+    await tx.run(sql`UPDATE identities SET phone_number = NULL WHERE id = ${identityId}`)
+  }
+
+  /** The living holder of a number of ours. */
+  async holder(number: string, reader: Reader = this.#parts.database): Promise<NumberRow | undefined> {
+    return reader.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE number = ${number} AND status = 'active'`)
+  }
+
+  /** The number of an identity; throws Fault conflict, code `no_phone_number`. */
+  async of(reader: Reader, identityId: string): Promise<NumberRow & { number: string }> {
+    const row = await reader.get<NumberRow & { number: string }>(
+      sql`SELECT * FROM phone_numbers WHERE identity_id = ${identityId} AND status = 'active'`,
+    )
+    if (!row) throw noNumber()
+    return row
+  }
+
+  /** Makes what the provider holds and what we hold agree: adopts what was bought for one who still wants it, gives back the rest. */
+  async reconcile(): Promise<void> {
+    const { provider, log, database } = this.#parts
+    if (!provider) return
+    const bought = (await provider.bought?.()) ?? new Map<string, Held>()
+    for (const [name, held] of bought) {
+      if (this.#buying.has(name)) continue
+      const known = await database.transaction((tx) => this.#settle(tx, name, held))
+      if (!known) log.warn({ number: held.number, name }, 'the provider holds a number under a name that this box does not know')
+    }
+    // an intent of an earlier life that bought nothing
+    const open = await database.all<NumberRow>(
+      sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`,
+    )
+    for (const { id } of open) {
+      if (this.#buying.has(id) || bought.has(id)) continue
+      await database.transaction((tx) =>
+        tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id} AND status = 'wanted'`),
+      )
+    }
+  }
+
+  /** Answers false for a name that is none of ours. */
+  async #settle(tx: Transaction, id: string, held: Held): Promise<boolean> {
+    const row = await tx.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${id}`)
+    if (!row) return false
+    if (row.status === 'active' || row.status === 'releasing') return true
+    await tx.run(sql`UPDATE phone_numbers SET number = ${held.number}, provider_id = ${held.provider_id} WHERE id = ${id}`)
+    const { identity_id } = row
+    const owner =
+      identity_id === null || row.status !== 'wanted'
+        ? undefined
+        : await tx.get(sql`SELECT 1 FROM identities WHERE id = ${identity_id} AND status <> 'deleted' AND phone_number IS NULL`)
+    if (owner) await this.#assign(tx, id, identity_id!)
+    else await this.#release(tx, sql`id = ${id}`)
+    this.#parts.log.warn(
+      { number: held.number, intent: id, identity_id },
+      owner ? 'a number that was bought before a crash was adopted' : 'a number that nobody owns is given back',
+    )
+    return true
+  }
+
+  async #want(id: string, account: string, identity: string | null, country: string, provider: SmsProvider): Promise<void> {
+    await this.#parts.database.transaction(async (tx) => {
+      const other =
+        identity === null
+          ? undefined
+          : await tx.get(sql`SELECT 1 FROM phone_numbers WHERE identity_id = ${identity} AND status IN ('wanted', 'active')`)
+      if (other) throw conflict('A number is being provisioned for this identity.', { code: 'phone_number_exists' })
+      await tx.run(
+        sql`INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)
+          VALUES (${id}, ${account}, ${identity}, ${provider.name}, ${country}, 'wanted', ${this.#now()})`,
+      )
+    })
+  }
+
+  /** One of the numbers that the settings name. */
+  async #take(provider: SmsProvider, id: string): Promise<Held> {
+    return this.#parts.database.transaction(async (tx) => {
+      const rows = await tx.all<{ number: string }>(
+        sql`SELECT number FROM phone_numbers WHERE number IS NOT NULL AND status IN ('wanted', 'active', 'releasing')`,
+      )
+      const taken = new Set(rows.map(({ number }) => number))
+      const free = provider.pool?.find((number) => !taken.has(number))
+      if (free === undefined) throw conflict(`All numbers of sms.${provider.name}.numbers are taken.`, { code: 'no_free_number' })
+      await tx.run(sql`UPDATE phone_numbers SET number = ${free} WHERE id = ${id}`)
+      return { number: free, provider_id: null }
+    })
+  }
+
+  async #assign(tx: Transaction, id: string, identityId: string): Promise<void> {
+    const row = await tx.get<NumberRow>(
+      sql`UPDATE phone_numbers SET status = 'active', identity_id = ${identityId} WHERE id = ${id} RETURNING *`,
+    )
+    const { changes } = await tx.run(
+      sql`UPDATE identities SET phone_number = ${row!.number}, updated_at = ${this.#now()} WHERE id = ${identityId} AND phone_number IS NULL`,
+    )
+    if (changes === 0) throw hasOne('another one')
+    const { account_id } = row!
+    await this.#parts.events.append(tx, phoneProvisioned, { account_id, identity_id: identityId, data: told(row!) })
+  }
+
+  async #giveBack(id: string): Promise<void> {
+    await this.#parts.database.transaction((tx) => this.#release(tx, sql`id = ${id}`))
+    this.#buying.delete(id)
+  }
+
+  async #release(tx: Transaction, where: ReturnType<typeof sql>): Promise<void> {
+    const rows = await tx.all<NumberRow>(sql`UPDATE phone_numbers SET status = 'releasing' WHERE ${where} RETURNING *`)
+    for (const row of rows) {
+      const load: ReleaseLoad = { phone_id: row.id }
+      await this.#parts.queue.enqueue(tx, { kind: releaseKind, lane: row.provider, load })
+      // it is not sent to any more, and its next owner starts afresh
+      await tx.run(sql`DELETE FROM sms_opt_outs WHERE number = ${row.number}`)
+    }
+  }
+
+  #now(): string {
+    return iso(this.#parts.clock.now())
+  }
+}
+
+/** No text message can be carried. */
+export function notConfigured(param?: string): Fault {
+  return new Fault('invalid_request', 'No SMS provider is configured on this box: set sms.provider.', {
+    code: 'sms_not_configured',
+    ...(param === undefined ? {} : { param }),
+  })
+}
+
+function hasOne(number: string): Fault {
+  return conflict(`This identity has a number already: ${number}.`, { code: 'phone_number_exists' })
+}
+
+function noNumber(): Fault {
+  return conflict('This identity has no phone number; POST …/phone gives it one.', { code: 'no_phone_number' })
+}
+
+/** A country that numbers are not had of. */
+export function noSuchCountry(country: string, known?: readonly string[]): Fault {
+  return invalid(
+    'country',
+    `There are no numbers of ${country}${known ? `; there are of ${known.join(', ')}` : ''}.`,
+    'no_numbers',
+  )
+}

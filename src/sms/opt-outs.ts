@@ -1,0 +1,38 @@
+import { sql } from '../store/database.ts'
+import type { Reader, Transaction } from '../store/database.ts'
+
+/** The words of CTIA's handbook, and their like in other languages. A message must be the word and nothing else. */
+const stop = words(`stop stopall unsubscribe cancel end quit optout opt-out revoke
+  stopp abmelden abbestellen arret arrêt désabonner desabonner alto baja cancelar parar detener sair
+  annulla basta ferma afmelden stoppa avsluta avmeld wypisz стоп отписаться 停止 配信停止 退订 退訂 수신거부 إيقاف`)
+const start = words(`start unstop optin opt-in subscribe
+  anmelden commencer iniciar inicio inizia aanmelden börja старт 開始 订阅 訂閱 수신동의 ابدأ`)
+
+/** What a message says of whether its sender wants more; null for any other message. */
+export function wishOf(body: string): 'stop' | 'start' | null {
+  const word = body
+    .slice(0, 100)
+    .trim()
+    .replace(/^["'“”«»]+|["'“”«».!。！]+$/gu, '')
+    .normalize('NFC')
+    .toLowerCase()
+  return stop.has(word) ? 'stop' : start.has(word) ? 'start' : null
+}
+
+/** Whether the peer told this number of ours to stop. */
+export async function hasOptedOut(reader: Reader, number: string, peer: string): Promise<boolean> {
+  return (await reader.get(sql`SELECT 1 FROM sms_opt_outs WHERE number = ${number} AND peer = ${peer}`)) !== undefined
+}
+
+/** Writes down what the peer wishes of this number of ours; `at` is ISO 8601. */
+export async function noteWish(tx: Transaction, wish: 'stop' | 'start', number: string, peer: string, at: string): Promise<void> {
+  await tx.run(
+    wish === 'stop'
+      ? sql`INSERT INTO sms_opt_outs (number, peer, since) VALUES (${number}, ${peer}, ${at}) ON CONFLICT DO NOTHING`
+      : sql`DELETE FROM sms_opt_outs WHERE number = ${number} AND peer = ${peer}`,
+  )
+}
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.split(/\s+/).filter((word) => word !== ''))
+}

@@ -1,0 +1,96 @@
+import * as z from 'zod'
+import type { Clock } from '../../core/clock.ts'
+import { mac, sameBytes } from '../../core/seal.ts'
+import type { RawRequest } from '../../http/route.ts'
+import type { News, SmsProvider } from '../provider.ts'
+import { Rejected } from '../provider.ts'
+import { ask } from './inside.ts'
+import { readJson, refused, requireRecent } from './signed-json.ts'
+
+export interface HttpBridgeSettings {
+  url: string
+  secret: string
+  numbers: readonly string[]
+}
+
+const Id = z.string().regex(/^[\x21-\x7e]{1,200}$/, { error: 'must have 1 to 200 printable ASCII characters' })
+const Party = z.string().regex(/^[^\p{Cc}]{1,64}$/u, { error: 'must have 1 to 64 printable characters' })
+const Failure = z.object({ code: z.string().max(64), message: z.string().max(500) })
+
+const InboundBody = z.object({
+  id: Id,
+  from: Party,
+  to: Party,
+  body: z.string().max(20_000),
+  media: z
+    .array(z.object({ content_type: z.string().max(127), content: z.base64() }))
+    .max(10)
+    .default([]),
+})
+
+const StatusBody = z.object({
+  id: z.string().regex(/^sms_[0-9a-z]{26}$/, { error: 'must be the id that the message went out with' }),
+  status: z.enum(['sent', 'delivered', 'failed']),
+  error: Failure.optional(),
+})
+
+/** Anything that speaks our own protocol (docs/sms.md): a modem, Kannel, a script. Both directions are signed as Standard Webhooks are. */
+export function httpBridge({ settings, clock }: { settings: HttpBridgeSettings; clock: Clock }): SmsProvider {
+  const key = settings.secret.startsWith('whsec_')
+    ? Buffer.from(settings.secret.slice(6), 'base64')
+    : Buffer.from(settings.secret)
+  const sign = (id: string, timestamp: string, body: string): Buffer => mac(key, `${id}.${timestamp}.${body}`)
+  return {
+    name: 'http',
+    capabilities: { send: true, receive: true, provision: false, receives_otp: true },
+    // it must leave out what it has sent under the same id
+    idempotent: true,
+    pool: settings.numbers,
+
+    async send(message, signal) {
+      const body = JSON.stringify(message)
+      const timestamp = String(Math.floor(clock.now() / 1000))
+      const headers = {
+        'webhook-id': message.id,
+        'webhook-timestamp': timestamp,
+        'webhook-signature': `v1,${sign(message.id, timestamp, body).toString('base64')}`,
+      }
+      const said = await ask(settings.url, { method: 'POST', headers, body, signal }, { who: 'The bridge', clock })
+      const failure = Failure.safeParse(said['error'])
+      if (said['status'] === 'failed') {
+        const { code, message: reason } = failure.data ?? { code: 'failed', message: 'The bridge could not send it.' }
+        throw new Rejected(code, reason)
+      }
+      const id = Id.safeParse(said['provider_id'])
+      return { provider_id: id.data ?? null, status: said['status'] === 'delivered' ? 'delivered' : 'sent' }
+    },
+
+    async read(kind, request) {
+      requireSigned(request, sign, clock)
+      if (kind === 'status') {
+        const { id, status, error } = readJson(StatusBody, request.bytes)
+        const reason = status === 'failed' ? (error ?? { code: 'failed', message: 'The bridge could not send it.' }) : undefined
+        return { update: { sms_id: id, status, error: reason } }
+      }
+      const { id, from, to, body, media } = readJson(InboundBody, request.bytes)
+      const files = media.map(({ content_type, content }) => ({ content_type, bytes: Buffer.from(content, 'base64') }))
+      return { sms: { provider_id: id, from, to, body, media: files } } satisfies News
+    },
+  }
+}
+
+function requireSigned(
+  { headers, bytes }: RawRequest,
+  sign: (id: string, timestamp: string, body: string) => Buffer,
+  clock: Clock,
+): void {
+  const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [headers[name]].flat()[0])
+  if (id === undefined || signatures === undefined) throw refused('it bears no signature')
+  const timestamp = requireRecent(time, clock.now())
+  const expected = sign(id, timestamp, bytes.toString('utf8'))
+  const matches = signatures
+    .slice(0, 2000)
+    .split(' ')
+    .some((one) => one.startsWith('v1,') && sameBytes(Buffer.from(one.slice(3), 'base64'), expected))
+  if (!matches) throw refused('its signature does not fit sms.http.secret')
+}

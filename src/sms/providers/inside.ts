@@ -1,0 +1,55 @@
+import type { Clock } from '../../core/clock.ts'
+import { retryAfter } from '../../delivery/backoff.ts'
+import { callInside, Unreachable } from '../../delivery/outside.ts'
+import { Busy, Lost, Rejected } from '../provider.ts'
+
+/** Longest time in milliseconds for one answer. */
+const patience = 15_000
+
+/** Octets of the largest answer that is read. */
+const largest = 256 * 1024
+
+/**
+ * Calls a server that the settings name, with and for JSON. Throws Busy when it did nothing (429, 503, not reached), Lost when it may have
+ * (any other 5xx, no answer), Rejected for any other refusal.
+ */
+export async function ask(
+  url: string,
+  {
+    method,
+    headers,
+    body,
+    signal,
+  }: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string; signal?: AbortSignal },
+  { who, clock }: { who: string; clock: Clock },
+): Promise<Record<string, unknown>> {
+  const answer = await callInside(new URL(url), {
+    method,
+    headers: Object.entries({ ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers }).flat(),
+    body: body === undefined ? null : Buffer.from(body),
+    signal: AbortSignal.any([AbortSignal.timeout(patience), ...(signal ? [signal] : [])]),
+    limit: largest,
+  }).catch((error: unknown): never => {
+    const message = error instanceof Error ? error.message : 'it failed'
+    throw error instanceof Unreachable
+      ? new Busy(`${who} cannot be reached: ${message}`)
+      : new Lost(`${who}’s answer was lost: ${message}`)
+  })
+  const { status, text } = answer
+  if (status === 429 || status === 503) {
+    throw new Busy(`${who} answered ${status}`, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
+  }
+  if (status >= 500) throw new Lost(`${who} answered ${status}`)
+  if (status < 200 || status >= 300) throw new Rejected(`http_${status}`, `${who} answered ${status}: ${text.slice(0, 200)}`)
+  return objectOf(text)
+}
+
+/** An answer that is no JSON object says nothing more than its status. */
+function objectOf(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+  } catch {
+    return {}
+  }
+}

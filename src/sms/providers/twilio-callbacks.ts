@@ -1,0 +1,98 @@
+import { Fault } from '../../core/fault.ts'
+import type { RawRequest } from '../../http/route.ts'
+import type { IncomingMedia, News, StatusUpdate } from '../provider.ts'
+
+/**
+ * What Twilio sends. The signature joins names and values without a mark between them, so that `A=1&B=2` and `A=1B2` are signed alike: a
+ * name that is not known here could be such a thing, and is refused.
+ */
+const known =
+  /^(?:MessageSid|SmsSid|SmsMessageSid|AccountSid|MessagingServiceSid|From|To|Body|NumMedia|NumSegments|SmsStatus|MessageStatus|ApiVersion|(?:From|To)(?:City|State|Zip|Country)|Media(?:Url|ContentType)\d{1,2}|ErrorCode|ErrorMessage|OptOutType|ReferralNumMedia|ChannelPrefix|ChannelToAddress|ChannelInstallSid|ChannelStatusMessage|RawDlrDoneDate|MessageType|ProfileName|AddOns|StructuredMessage|EventType|Forwarded|Latitude|Longitude|Address|Label)$/
+
+/** What we subscribe to of what becomes of a message. */
+const outcomes: Record<string, StatusUpdate['status']> = {
+  sent: 'sent',
+  delivered: 'delivered',
+  read: 'delivered',
+  undelivered: 'failed',
+  failed: 'failed',
+}
+
+type Verify = (signature: string, url: string, form: Record<string, string>) => boolean
+
+/** The form of a callback that Twilio signed for this URL and account; throws Fault forbidden, and says why, for any other. */
+export function signedForm(request: RawRequest, url: string, accountSid: string, verify: Verify): Record<string, string> {
+  const form: Record<string, string> = {}
+  for (const [name, value] of new URLSearchParams(request.bytes.toString('utf8'))) {
+    if (Object.hasOwn(form, name)) throw refused(`the field ${name.slice(0, 40)} is there twice`)
+    form[name] = value
+  }
+  const signature = request.headers['x-twilio-signature']
+  if (typeof signature !== 'string') throw refused('it bears no signature')
+  if (!verify(signature, request.search === '' ? url : `${url}?${request.search}`, form)) {
+    throw refused('its signature is not one of ours: sms.twilio.auth_token and public_url must be those that Twilio has')
+  }
+  const unknown = Object.keys(form).find((name) => !known.test(name))
+  if (unknown !== undefined) throw refused(`the field ${unknown.slice(0, 40)} is unknown`)
+  if (form['AccountSid'] !== accountSid) throw refused('it is of another account')
+  if (!form['MessageSid']) throw refused('it names no message')
+  return form
+}
+
+/** A message that came. */
+export function inboundOf(form: Record<string, string>): News {
+  const { MessageSid, From, To, Body, NumMedia = '0', OptOutType, ErrorCode, ErrorMessage } = form
+  if (From === undefined || To === undefined || Body === undefined) throw refused('From, To or Body is missing')
+  const media: IncomingMedia[] = []
+  for (let index = 0; index < Math.min(Number(NumMedia), 10); index += 1) {
+    const source = form[`MediaUrl${index}`]
+    if (source) media.push({ source, content_type: form[`MediaContentType${index}`] ?? 'application/octet-stream' })
+  }
+  const wish = OptOutType === 'STOP' ? 'stop' : OptOutType === 'START' ? 'start' : undefined
+  return {
+    sms: {
+      provider_id: MessageSid!,
+      from: From,
+      to: To,
+      body: Body,
+      media,
+      ...(wish ? { wish } : {}),
+      ...(ErrorCode ? { error: { code: ErrorCode, message: explained(ErrorCode, ErrorMessage) } } : {}),
+    },
+  }
+}
+
+/** What became of a message; null for what changes nothing. */
+export function statusOf(form: Record<string, string>, smsId: string | null): News {
+  const status = outcomes[form['MessageStatus'] ?? '']
+  if (!status) return null
+  const { MessageSid, ErrorCode, ErrorMessage } = form
+  const code = ErrorCode ?? 'undelivered'
+  return {
+    update: {
+      status,
+      provider_id: MessageSid,
+      ...(smsId === null ? {} : { sms_id: smsId }),
+      ...(status === 'failed' ? { error: { code, message: explained(code, ErrorMessage) } } : {}),
+    },
+  }
+}
+
+const explanations: Record<string, string> = {
+  '21211': 'This number cannot be sent to.',
+  '21610': 'The recipient has told Twilio to stop.',
+  '30003': 'The phone is off or out of reach.',
+  '30005': 'Nobody has this number.',
+  '30006': 'It is a landline, or its network cannot be reached.',
+  '30007': 'The network took it for spam.',
+  '30038': 'Twilio redacts one-time codes: numbers of Twilio are not allowed to receive them.',
+}
+
+/** Twilio’s own words where it has some. */
+export function explained(code: string, message: string | undefined): string {
+  return explanations[code] ?? (message || `Twilio error ${code}`)
+}
+
+function refused(reason: string): Fault {
+  return new Fault('forbidden', `This call is not from Twilio: ${reason}.`, { code: 'bad_signature' })
+}

@@ -1,0 +1,161 @@
+import type { Twilio } from 'twilio'
+import type { Clock } from '../../core/clock.ts'
+import { Unreachable } from '../../delivery/outside.ts'
+import type { Outside } from '../../delivery/outside.ts'
+import { noSuchCountry } from '../numbers.ts'
+import { Busy, Lost, Rejected } from '../provider.ts'
+import type { Held, SmsProvider } from '../provider.ts'
+import { explained, inboundOf, signedForm, statusOf } from './twilio-callbacks.ts'
+import { TwilioTransport } from './twilio-transport.ts'
+
+export interface TwilioSettings {
+  account_sid: string
+  auth_token: string
+  base_url: string
+}
+
+interface Parts {
+  settings: TwilioSettings
+  clock: Clock
+  /** Where pictures are fetched. */
+  outside: Outside
+  /** Octets of the largest picture. */
+  mediaLimit: () => number
+  publicUrl: () => string
+}
+
+type Library = typeof import('twilio')
+
+/** Redirects of one picture: the API sends to a store. */
+const hops = 4
+const patience = 15_000
+/** Octets of any answer that are read: what a redirect or an error says of itself is no picture, and has no limit set. */
+const leastRead = 64 * 1024
+
+/** Twilio, by its official library; this is the only file that knows it. It is loaded when it is needed: it is large. */
+export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Parts): SmsProvider {
+  const { account_sid, auth_token, base_url } = settings
+  let loaded: Promise<{ library: Library; client: Twilio }> | undefined
+  const load = (): Promise<{ library: Library; client: Twilio }> => (loaded ??= open(settings, clock))
+  const callback = (kind: string): string => `${publicUrl()}/sms/twilio/${kind}`
+  const basic = `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString('base64')}`
+
+  return {
+    name: 'twilio',
+    capabilities: { send: true, receive: true, provision: true, receives_otp: false },
+    idempotent: false,
+
+    async send({ id, from, to, body }) {
+      const { client } = await load()
+      const statusCallback = `${callback('status')}?sms_id=${id}`
+      const message = await heard(client.messages.create({ from, to, body, statusCallback }))
+      if (!message.sid) throw new Lost('Twilio’s answer names no message')
+      return { provider_id: message.sid, ...(Number(message.numSegments) > 0 ? { segments: Number(message.numSegments) } : {}) }
+    },
+
+    async provision(country, name) {
+      const { client } = await load()
+      const offered = await heard(client.availablePhoneNumbers(country).local.list({ smsEnabled: true, limit: 5 })).catch(absent)
+      const choice = offered.length > 0 ? offered : await mobile(client, country)
+      const [first] = choice
+      if (!first) throw noSuchCountry(country)
+      const wish = { phoneNumber: first.phoneNumber, friendlyName: name, smsUrl: callback('inbound'), smsMethod: 'POST' }
+      return held(await heard(client.incomingPhoneNumbers.create(wish)))
+    },
+
+    async release({ provider_id }) {
+      if (provider_id === null) return
+      const { client } = await load()
+      await heard(client.incomingPhoneNumbers(provider_id).remove()).catch((error: unknown) => {
+        // it is ours no more, which is what was wanted
+        if (!(error instanceof Rejected) || error.code !== '20404') throw error
+      })
+    },
+
+    async bought() {
+      const { client } = await load()
+      const numbers = await heard(client.incomingPhoneNumbers.list({ pageSize: 1000 }))
+      return new Map(
+        numbers.filter(({ friendlyName }) => friendlyName.startsWith('phone_')).map((one) => [one.friendlyName, held(one)]),
+      )
+    },
+
+    async read(kind, request) {
+      const { library } = await load()
+      const verify = (signature: string, url: string, form: Record<string, string>): boolean =>
+        library.validateRequest(auth_token, signature, url, form)
+      const form = signedForm(request, callback(kind), account_sid, verify)
+      return kind === 'inbound' ? inboundOf(form) : statusOf(form, new URLSearchParams(request.search).get('sms_id'))
+    },
+
+    async fetch(source, signal) {
+      let url = source
+      for (let hop = 0; hop < hops; hop += 1) {
+        // the token is for the API alone, not for the store it sends to
+        const headers: Record<string, string> = url.startsWith(`${base_url}/2010-04-01/`) ? { Authorization: basic } : {}
+        const answer = await outside
+          .get(url, { headers, limit: Math.max(mediaLimit(), leastRead), deadline: patience, signal })
+          .catch((error: unknown) => {
+            throw error instanceof Unreachable && error.tooLarge ? tooLarge() : error
+          })
+        const location = [answer.headers['location']].flat()[0]
+        if (answer.status >= 300 && answer.status < 400 && location) url = new URL(location, url).href
+        else if (answer.status === 404 || answer.status === 410)
+          throw new Rejected(String(answer.status), 'Twilio has it no more')
+        else if (answer.status !== 200) throw new Busy(`Twilio answered ${answer.status}`)
+        else if (answer.body.length > mediaLimit()) throw tooLarge()
+        else return answer.body
+      }
+      throw new Rejected('too_many_redirects', 'it redirects without end')
+    },
+
+    async start() {
+      await load()
+    },
+  }
+}
+
+function tooLarge(): Rejected {
+  return new Rejected('too_large', 'it is larger than sms.media_limit')
+}
+
+/** What the library answers; its errors become ours. */
+async function heard<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer
+  } catch (error) {
+    throw asOurs(error)
+  }
+}
+
+async function mobile(client: Twilio, country: string): Promise<{ phoneNumber: string }[]> {
+  return heard(client.availablePhoneNumbers(country).mobile.list({ smsEnabled: true, limit: 5 })).catch(absent)
+}
+
+async function open(
+  { account_sid, auth_token, base_url }: TwilioSettings,
+  clock: Clock,
+): Promise<{ library: Library; client: Twilio }> {
+  const { default: library } = await import('twilio')
+  const httpClient = new TwilioTransport(base_url, clock)
+  // of its own HTTP the library uses one method
+  const client = library(account_sid, auth_token, { autoRetry: false, httpClient: httpClient as never })
+  return { library, client }
+}
+
+/** A country or kind that Twilio has no numbers of is a 404. */
+function absent(error: unknown): { phoneNumber: string }[] {
+  if (error instanceof Rejected && error.code === '20404') return []
+  throw error
+}
+
+function held({ sid, phoneNumber }: { sid: string; phoneNumber: string }): Held {
+  return { provider_id: sid, number: phoneNumber }
+}
+
+/** What the library throws for an answer of 4xx; the rest is the transport's. */
+function asOurs(error: unknown): unknown {
+  if (!(error instanceof Error) || !('status' in error)) return error
+  const code = String('code' in error && typeof error.code === 'number' ? error.code : Number(error.status))
+  return new Rejected(code, explained(code, error.message), code === '21610')
+}

@@ -1,0 +1,66 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { Later } from '../delivery/courier.ts'
+import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { EventLog } from '../events/log.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { phoneReleased } from './model.ts'
+import { releaseKind, told } from './number-rows.ts'
+import type { NumberRow, ReleaseLoad } from './number-rows.ts'
+import { Busy } from './provider.ts'
+import type { SmsProvider } from './provider.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  queue: Queue
+  provider: SmsProvider | undefined
+}
+
+const minute = 60_000
+const hour = 60 * minute
+
+/** Gives numbers back to the provider, for as long as it takes: a number that is forgotten is paid for for ever. */
+export class ReleaseCourier implements Courier<ReleaseLoad> {
+  readonly kind = releaseKind
+  readonly schedule = [0, minute, 5 * minute, 30 * minute, ...Array.from({ length: 48 }, () => hour)]
+  readonly jitter = 0.1
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async deliver({ phone_id }: ReleaseLoad): Promise<string> {
+    const { database, provider } = this.#parts
+    const row = await database.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${phone_id}`)
+    if (row?.status !== 'releasing' || row.number === null) return 'nothing to release'
+    if (provider?.name !== row.provider) throw new Later(`${row.provider} is not configured`)
+    try {
+      await provider.release?.({ number: row.number, provider_id: row.provider_id })
+      return 'released'
+    } catch (error) {
+      // to give back what is given back already does no harm, whatever came of this try
+      throw new Later(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
+    }
+  }
+
+  async settle(tx: Transaction, { phone_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
+    const { events, clock, queue } = this.#parts
+    const now = clock.now()
+    if (outcome === 'failed') {
+      const row = await tx.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${phone_id}`)
+      if (row) await queue.enqueue(tx, { kind: this.kind, lane: row.provider, load: { phone_id }, due: iso(now + hour) })
+    }
+    if (outcome !== 'done') return
+    const row = await tx.get<NumberRow>(
+      sql`UPDATE phone_numbers SET status = 'released', released_at = ${iso(now)} WHERE id = ${phone_id} AND status = 'releasing' RETURNING *`,
+    )
+    if (!row) return
+    const { account_id, identity_id } = row
+    await events.append(tx, phoneReleased, { account_id, identity_id, data: told(row) })
+  }
+}

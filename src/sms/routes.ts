@@ -1,0 +1,121 @@
+import { Deleted, Page } from '../core/shapes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import { Identity } from '../identities/model.ts'
+import type { MediaShelf } from './media.ts'
+import type { Messages } from './messages.ts'
+import { NewSms, PhoneWish, SignedMediaQuery, Sms, SmsChange, SmsFilter, SmsMediaWithUrl } from './model.ts'
+import type { Numbers } from './numbers.ts'
+
+const tag = 'SMS'
+const read = ['messages:read', 'sms:read'] as const
+const write = ['messages:write', 'sms:write'] as const
+
+export function routes({ messages, numbers, media }: { messages: Messages; numbers: Numbers; media: MediaShelf }): AnyRoute[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/identities/:id/phone',
+      scope: 'identities:write',
+      tag,
+      summary: 'Give an identity a phone number',
+      description:
+        'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
+      body: PhoneWish,
+      reply: Identity,
+      timeout: 60_000,
+      example: { body: { country: 'US' } },
+      handle: ({ caller, params, body }) => numbers.provision(caller, params.id, body.country),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/identities/:id/phone',
+      scope: 'identities:write',
+      tag,
+      summary: 'Take the phone number from an identity',
+      description: 'It is given back to the provider, which is asked until it agrees; then phone.released says so.',
+      reply: Deleted,
+      handle: ({ caller, params }) => numbers.remove(caller, params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/identities/:id/sms',
+      aliases: ['/identities/:id/sms/send'],
+      scope: [...write],
+      tag,
+      summary: 'Send an SMS',
+      description:
+        'Answers as soon as it is in the queue. A provider whose answer is lost leaves it unknown: it is not sent again by itself. Who said STOP ' +
+        'to the number is sent nothing until START.',
+      body: NewSms,
+      reply: Sms,
+      status: 201,
+      location: (sms) => `/v1/identities/${sms.identity_id}/sms/${sms.id}`,
+      example: { body: { to: '+15550100123', body: 'The parcel is at the door.' } },
+      handle: ({ caller, params, body }) => messages.send(caller, params.id, body),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/sms',
+      scope: [...read],
+      tag,
+      summary: 'List SMS',
+      description: 'Newest first, both directions unless one is named.',
+      query: SmsFilter,
+      reply: Page(Sms),
+      example: { query: { unread: 'true' } },
+      handle: ({ caller, params, query }) => messages.list(caller, params.id, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/sms/:sms_id',
+      scope: [...read],
+      tag,
+      summary: 'Get an SMS',
+      reply: Sms,
+      handle: ({ caller, params }) => messages.get(caller, params.id, params.sms_id),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/identities/:id/sms/:sms_id',
+      scope: [...write],
+      tag,
+      summary: 'Mark an SMS as read or unread',
+      body: SmsChange,
+      reply: Sms,
+      example: { body: { read: true } },
+      handle: ({ caller, params, body }) => messages.change(caller, params.id, params.sms_id, body),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/identities/:id/sms/:sms_id',
+      scope: [...write],
+      tag,
+      summary: 'Delete an SMS',
+      description: 'With its pictures, and from the log. One that waits in the queue is not sent.',
+      reply: Deleted,
+      handle: ({ caller, params }) => messages.remove(caller, params.id, params.sms_id),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/sms/:sms_id/media/:index',
+      scope: [...read],
+      tag,
+      summary: 'Get the URL of a picture',
+      description: 'Or whatever else came with the message. The signed URL needs no key and opens for 15 minutes.',
+      reply: SmsMediaWithUrl,
+      handle: ({ caller, params }) => media.get(caller, params.id, params.sms_id, params.index),
+    }),
+    route({
+      method: 'GET',
+      path: '/media/:sms_id/:index',
+      scope: 'public',
+      rate: 'document',
+      tag,
+      summary: 'Download a picture by its signed URL',
+      query: SignedMediaQuery,
+      download: 'application/octet-stream',
+      handle: ({ params, query }) => media.open(params.sms_id, params.index, query),
+    }),
+  ]
+}

@@ -1,0 +1,92 @@
+import { notFound } from '../core/fault.ts'
+import type { EventType } from '../events/model.ts'
+import type { EventLog } from '../events/log.ts'
+import { join, sql } from '../store/database.ts'
+import type { Reader, Transaction } from '../store/database.ts'
+import type { Sms, SmsError, SmsMedia } from './model.ts'
+
+export interface SmsRow {
+  seq: number
+  id: string
+  account_id: string
+  identity_id: string
+  direction: Sms['direction']
+  status: Sms['status']
+  sender: string
+  recipient: string
+  body: string
+  read: number
+  provider: string
+  provider_id: string | null
+  segments: number
+  error: string | null
+  codes: string
+  attempting: number
+  lost: number
+  delivery_id: string | null
+  received_at: string
+  sent_at: string | null
+  delivered_at: string | null
+  created_at: string
+}
+
+interface MediaRow {
+  sms_id: string
+  position: number
+  content_type: string
+  status: SmsMedia['status']
+  size: number | null
+  sha256: string | null
+}
+
+/** The row of one message; throws Fault not_found. */
+export async function findSms(reader: Reader, identityId: string, id: string): Promise<SmsRow> {
+  const row = await reader.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${id} AND identity_id = ${identityId}`)
+  if (!row) throw notFound('SMS')
+  return row
+}
+
+/** Messages as everybody sees them, with their media. */
+export async function whole(reader: Reader, rows: readonly SmsRow[]): Promise<Sms[]> {
+  if (rows.length === 0) return []
+  const media = await reader.all<MediaRow>(
+    sql`SELECT sms_id, position, content_type, status, size, sha256 FROM sms_media
+      WHERE sms_id IN (${join(rows.map(({ id }) => id))}) ORDER BY sms_id, position`,
+  )
+  const byMessage = Map.groupBy(media, ({ sms_id }) => sms_id)
+  return rows.map((row) => shown(row, (byMessage.get(row.id) ?? []).map(record)))
+}
+
+/** Says in the log what happened to a message. */
+export async function tell(tx: Transaction, events: EventLog, type: EventType<Sms>, row: SmsRow): Promise<void> {
+  const [data] = await whole(tx, [row])
+  await events.append(tx, type, { account_id: row.account_id, identity_id: row.identity_id, data: data! })
+}
+
+function shown(row: SmsRow, media: SmsMedia[]): Sms {
+  const { id, identity_id, direction, status, body, provider, provider_id, segments, received_at, sent_at, delivered_at } = row
+  return {
+    id,
+    identity_id,
+    direction,
+    status,
+    from: row.sender,
+    to: row.recipient,
+    body,
+    read: row.read === 1,
+    provider,
+    provider_id,
+    segments,
+    error: row.error === null ? null : (JSON.parse(row.error) as SmsError),
+    media,
+    codes: JSON.parse(row.codes) as string[],
+    received_at,
+    sent_at,
+    delivered_at,
+    created_at: row.created_at,
+  }
+}
+
+function record({ position, content_type, status, size, sha256 }: MediaRow): SmsMedia {
+  return { index: position, content_type, status, size, sha256 }
+}

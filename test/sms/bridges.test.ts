@@ -1,0 +1,223 @@
+import { createHmac } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
+import { expect, test } from 'vitest'
+import { appliance } from '../support/appliance.ts'
+import { movable } from '../support/held-clock.ts'
+import { says, WebhookSink } from '../support/webhook-sink.ts'
+
+const number = '+4915112345678'
+const second = '+4915112345679'
+const secret = `whsec_${Buffer.from('a secret of the bridge').toString('base64')}`
+const origin = 'https://box.example.com'
+const signingKey = 'key-of-the-app'
+
+async function box(kind: 'http' | 'android') {
+  const far = await WebhookSink.start()
+  const clock = movable()
+  const settings: Record<string, string> =
+    kind === 'http'
+      ? { URL: `${far.url}/sms`, SECRET: secret, NUMBERS: `${number},${second}` }
+      : { URL: far.url, USER: 'sms', PASSWORD: 'of-the-phone', SIGNING_KEY: signingKey, NUMBERS: `${number},${second}` }
+  const env = Object.fromEntries(
+    Object.entries(settings).map(([name, value]) => [`PILLARBOX_SMS__${kind.toUpperCase()}__${name}`, value]),
+  )
+  const opened = await appliance(
+    { PILLARBOX_SMS__PROVIDER: kind, PILLARBOX_SMS__COUNTRY: 'DE', PILLARBOX_PUBLIC_URL: origin, ...env },
+    clock,
+  )
+  // the public name of the box is not where the test reaches it
+  const near = () => (opened.url = `http://127.0.0.1:${opened.app.httpAddresses.plain!.port}`)
+  near()
+  const restart = opened.restart.bind(opened)
+  opened.restart = () => restart().then(() => void near())
+  const { body: ada } = await opened.call('POST', '/v1/identities', { name: 'Ada', provision_phone: true })
+  const get = async (id: string) => (await opened.call('GET', `/v1/identities/${ada.id}/sms/${id}`)).body
+  const inbox = async () => (await opened.call('GET', `/v1/identities/${ada.id}/sms?direction=inbound`)).body.data
+  const send = async (body: string) =>
+    (await opened.call('POST', `/v1/identities/${ada.id}/sms`, { to: '+4917012345678', body })).body
+  const post = async (path: string, body: string, headers: Record<string, string>) => {
+    const response = await fetch(`${opened.url}${path}`, {
+      method: 'POST',
+      body,
+      headers: { 'Content-Type': 'application/json', ...headers },
+    })
+    return { status: response.status, body: (await response.json()) as ReturnType<typeof JSON.parse> }
+  }
+  return { far, clock, opened, ada, get, inbox, send, post }
+}
+
+const standard = (id: string, body: string, at: number, key = secret): Record<string, string> => ({
+  'webhook-id': id,
+  'webhook-timestamp': String(Math.floor(at / 1000)),
+  'webhook-signature': new Webhook(key).sign(id, new Date(at), body),
+})
+
+test('a bridge gets signed messages, each under its id, until it has taken them; and reports what became of them', async () => {
+  const { far, clock, opened, ada, get, send, post } = await box('http')
+  expect(ada['phone_number']).toBe(number)
+  far.behaviour = says(500)
+  const sms = await send('Grüße')
+  const [first] = await far.until(1)
+  expect(first!.path).toBe('/sms')
+  const said = new Webhook(secret).verify(first!.raw, first!.headers as Record<string, string>)
+  expect(said).toEqual({ id: sms.id, from: number, to: '+4917012345678', body: 'Grüße' })
+  far.behaviour = says(200, {}, JSON.stringify({ provider_id: 'modem-7' }))
+  // the attempt has ended before the clock moves
+  await opened.restart()
+  clock.ahead += 60_000
+  await opened.restart()
+  const [, again] = await far.until(2)
+  expect(again!.raw).toBe(first!.raw)
+  await expect.poll(async () => (await get(sms.id))['status']).toBe('sent')
+  expect(await get(sms.id)).toMatchObject({ provider_id: 'modem-7', provider: 'http' })
+  const report = JSON.stringify({ id: sms.id, status: 'delivered' })
+  const now = Date.now() + clock.ahead
+  expect(await post('/sms/http/status', report, standard('r1', report, now))).toEqual({ status: 200, body: { effect: true } })
+  expect(await post('/sms/http/status', report, standard('r1', report, now))).toEqual({ status: 200, body: { effect: false } })
+  expect(await get(sms.id)).toMatchObject({ status: 'delivered' })
+  far.behaviour = says(422, {}, 'no such network')
+  const refused = await send('nowhere')
+  await expect
+    .poll(async () => (await get(refused.id))['error'])
+    .toMatchObject({ code: 'http_422', message: expect.stringContaining('no such') })
+})
+
+test('a bridge hands messages in, once; what it did not sign, or signed long ago, has no effect', async () => {
+  const { opened, inbox, post, ada } = await box('http')
+  const picture = { content_type: 'image/png', content: Buffer.from('picture').toString('base64') }
+  const text = JSON.stringify({
+    id: 'modem-1',
+    from: '+4917012345678',
+    to: number,
+    body: 'Dein Code ist 493817',
+    media: [picture],
+  })
+  const now = Date.now()
+  const bad: [string, Record<string, string>][] = [
+    [text, {}],
+    [text, standard('a', text, now, 'whsec_c29tZWJvZHkgZWxzZQ==')],
+    [text, standard('a', text, now - 301_000)],
+    [text, standard('a', text, now + 330_000)],
+    [text, { ...standard('a', text, now), 'webhook-id': 'b' }],
+    [text.replace('493817', '111111'), standard('a', text, now)],
+    [text, { ...standard('a', text, now), 'webhook-timestamp': 'now' }],
+  ]
+  for (const [body, headers] of bad) {
+    expect(await post('/sms/http/inbound', body, headers)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'bad_signature' } },
+    })
+  }
+  expect(await inbox()).toEqual([])
+  expect(opened.logged.filter((line) => line.includes('a callback was refused'))).toHaveLength(bad.length)
+  expect(opened.logged.join('')).not.toContain(secret)
+  expect((await post('/sms/http/inbound', text, standard('a', text, now))).body).toEqual({ effect: true })
+  expect((await post('/sms/http/inbound', text, standard('b', text, now))).body).toEqual({ effect: false })
+  const [sms, ...more] = await inbox()
+  expect(more).toEqual([])
+  expect(sms).toMatchObject({ codes: ['493817'], media: [{ status: 'kept', size: 7 }], identity_id: ada.id })
+  for (const [body, param] of [
+    ['{', undefined],
+    ['{}', 'id'],
+    [text.replace('"modem-1"', '7'), 'id'],
+    [text.replace(picture.content, '***'), 'media.0.content'],
+  ] as const) {
+    const told = await post('/sms/http/inbound', body, standard('c', body, now))
+    expect([told.status, told.body.error.param]).toEqual([400, param])
+  }
+  expect((await post('/sms/twilio/inbound', text, {})).status).toBe(404)
+  expect((await post('/sms/android/events', text, {})).status).toBe(404)
+})
+
+test('the numbers of the settings are given to one identity each, and again once they are free', async () => {
+  const { opened, ada } = await box('http')
+  const give = async (name: string) => (await opened.call('POST', '/v1/identities', { name, provision_phone: true })).body
+  expect(await give('Bob')).toMatchObject({ phone_number: second })
+  expect(await give('Cy')).toMatchObject({ error: { status: 409, code: 'no_free_number' } })
+  await opened.call('DELETE', `/v1/identities/${ada.id}`)
+  await expect.poll(async () => (await give('Dee'))['phone_number']).toBe(number)
+})
+
+const signed = (body: string, at: number, key = signingKey): Record<string, string> => {
+  const timestamp = String(Math.floor(at / 1000))
+  return { 'X-Timestamp': timestamp, 'X-Signature': createHmac('sha256', key).update(`${body}${timestamp}`).digest('hex') }
+}
+
+const event = (name: string, payload: object): string =>
+  JSON.stringify({ deviceId: 'ffffffffceb0b1db', event: name, id: 'Ey6ECgOkVVFjz3CL48B8C', payload, webhookId: 'pillarbox' })
+
+test('a phone is told where to report, sends by the right SIM card, and reports what became of it', async () => {
+  const { far, clock, opened, get, send, post } = await box('android')
+  const hooks = await far.until(4, ({ path }) => path === '/webhooks')
+  expect(hooks.map(({ body }) => body.event).toSorted()).toEqual(['sms:delivered', 'sms:failed', 'sms:received', 'sms:sent'])
+  expect(hooks[0]!.body).toMatchObject({ url: `${origin}/sms/android/events` })
+  expect(hooks[0]!.headers['authorization']).toBe(`Basic ${btoa('sms:of-the-phone')}`)
+  far.paths.set('/messages', (response, { raw }) => {
+    const { id } = JSON.parse(raw) as { id: string }
+    response.writeHead(202, { 'Content-Type': 'application/json' }).end(JSON.stringify({ id, state: 'Pending', recipients: [] }))
+  })
+  const sms = await send('Hallo')
+  const [posted] = await far.until(1, ({ path }) => path === '/messages')
+  expect(JSON.parse(posted!.raw)).toEqual({
+    id: sms.id,
+    textMessage: { text: 'Hallo' },
+    phoneNumbers: ['+4917012345678'],
+    withDeliveryReport: true,
+    simNumber: 1,
+  })
+  await expect.poll(async () => (await get(sms.id))['status']).toBe('sent')
+  const report = event('sms:delivered', {
+    messageId: sms.id,
+    phoneNumber: '+4917012345678',
+    deliveredAt: '2026-11-20T10:00:00.000+01:00',
+  })
+  expect((await post('/sms/android/events', report, signed(report, Date.now()))).body).toEqual({ effect: true })
+  expect(await get(sms.id)).toMatchObject({ status: 'delivered' })
+  const other = await send('Hallo?')
+  await expect.poll(async () => (await get(other.id))['status']).toBe('sent')
+  const failed = event('sms:failed', { messageId: other.id, phoneNumber: '+4917012345678', reason: 'RESULT_ERROR_NO_SERVICE' })
+  await post('/sms/android/events', failed, signed(failed, Date.now()))
+  expect(await get(other.id)).toMatchObject({ status: 'failed', error: { message: 'RESULT_ERROR_NO_SERVICE' } })
+  far.paths.set('/messages', (response) => void response.destroy())
+  const lost = await send('Hallo!')
+  await expect.poll(async () => (await get(lost.id))['status']).toBe('unknown')
+  clock.ahead += 86_400_000
+  await opened.restart()
+  expect(far.received.filter(({ path }) => path === '/messages')).toHaveLength(3)
+})
+
+test('a phone hands messages in, with their codes; a repeat, a forgery and an old call have no effect', async () => {
+  const { opened, inbox, post } = await box('android')
+  const payload = {
+    messageId: 'abc',
+    message: 'Dein Code ist 493817',
+    phoneNumber: '017012345678',
+    simNumber: 1,
+    receivedAt: '2026-11-20T10:00:00.000+01:00',
+  }
+  const text = event('sms:received', payload)
+  const now = Date.now()
+  for (const [body, headers] of [
+    [text, {}],
+    [text, signed(text, now, 'another key')],
+    [text, signed(text, now - 301_000)],
+    [text.replace('493817', '111111'), signed(text, now)],
+    [text, { ...signed(text, now), 'X-Timestamp': '0' }],
+  ] as [string, Record<string, string>][]) {
+    expect(await post('/sms/android/events', body, headers)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'bad_signature' } },
+    })
+  }
+  expect(opened.logged.filter((line) => line.includes('a callback was refused'))).toHaveLength(5)
+  expect((await post('/sms/android/events', text, signed(text, now))).body).toEqual({ effect: true })
+  expect((await post('/sms/android/events', text, signed(text, now + 1000))).body).toEqual({ effect: false })
+  // the app gives the same text the same id: a code that comes again is another message all the same
+  const later = event('sms:received', { ...payload, receivedAt: '2026-11-20T10:05:00.000+01:00' })
+  expect((await post('/sms/android/events', later, signed(later, now))).body).toEqual({ effect: true })
+  const messages = await inbox()
+  expect(messages).toHaveLength(2)
+  expect(messages[0]).toMatchObject({ from: '+4917012345678', to: number, codes: ['493817'], provider: 'android' })
+  const ping = event('system:ping', { health: {} })
+  expect((await post('/sms/android/events', ping, signed(ping, now))).body).toEqual({ effect: false })
+})

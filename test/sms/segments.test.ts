@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { wishOf } from '../../src/sms/opt-outs.ts'
+import { segmentsOf } from '../../src/sms/segments.ts'
+
+test.each([
+  ['', 1],
+  ['a'.repeat(160), 1],
+  ['a'.repeat(161), 2],
+  ['a'.repeat(306), 2],
+  ['a'.repeat(307), 3],
+  // each of the extension table is two septets
+  ['€'.repeat(80), 1],
+  ['€'.repeat(81), 2],
+  // and is not parted: 152 and one more do not fill a part of 153
+  [`${'a'.repeat(152)}€${'a'.repeat(151)}`, 2],
+  [`${'a'.repeat(152)}€${'a'.repeat(152)}`, 3],
+  ['ä'.repeat(160), 1],
+  ['Δ'.repeat(160), 1],
+  // no c with a cedilla in small
+  [`ç${'a'.repeat(69)}`, 1],
+  [`ç${'a'.repeat(70)}`, 2],
+  ['я'.repeat(134), 2],
+  ['я'.repeat(135), 3],
+  ['😀'.repeat(35), 1],
+  ['😀'.repeat(36), 2],
+  // 67 is odd: a character of two units goes to the next part
+  ['😀'.repeat(66), 2],
+  ['😀'.repeat(67), 3],
+  ['`', 1],
+])('%j is carried in its parts', (text, parts) => {
+  expect(segmentsOf(text)).toBe(parts)
+})
+
+test('a wish is the word alone', () => {
+  for (const word of ['STOP', 'stop', ' Stop ', '"STOP"', 'STOP!', 'StopAll', 'ARRÊT', 'arre\u0302t', '停止'])
+    expect(wishOf(word)).toBe('stop')
+  for (const word of ['START', 'unstop.', '開始']) expect(wishOf(word)).toBe('start')
+  for (const text of ['', 'stop it', 'do not stop', 'yes', 'stopping', 'STOP 2', 'x'.repeat(5000)])
+    expect(wishOf(text)).toBe(null)
+})

@@ -1,0 +1,279 @@
+import { expect, test } from 'vitest'
+import { appliance } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { movable } from '../support/held-clock.ts'
+import { account, announced, callback, library, refuses, token, TwilioStub, twilioSettings } from '../support/twilio-stub.ts'
+
+const origin = 'https://box.example.com'
+
+async function box(env: Record<string, string> = {}) {
+  const stub = await TwilioStub.start()
+  const clock = movable()
+  const opened = await appliance({ ...twilioSettings(stub), PILLARBOX_PUBLIC_URL: origin, ...env }, clock)
+  // the public name of the box is not where the test reaches it
+  const near = () => (opened.url = `http://127.0.0.1:${opened.app.httpAddresses.plain!.port}`)
+  near()
+  const restart = opened.restart.bind(opened)
+  opened.restart = () => restart().then(() => void near())
+  const { body: ada } = await opened.call('POST', '/v1/identities', { name: 'Ada', provision_phone: true, phone_country: 'US' })
+  const send = async (to: string, body = 'Hello') =>
+    (await opened.call('POST', `/v1/identities/${ada.id}/sms`, { to, body })).body
+  const get = async (id: string) => (await opened.call('GET', `/v1/identities/${ada.id}/sms/${id}`)).body
+  const becomes = async (id: string, status: string) => await expect.poll(async () => (await get(id))['status']).toBe(status)
+  const told = async (form: Record<string, string>, path = '/sms/twilio/inbound', more: { signature?: string | null } = {}) =>
+    callback(opened.url, path, form, { signedUrl: `${origin}${path}`, ...more })
+  return { stub, clock, opened, ada, send, get, becomes, told }
+}
+
+const signed = (one: Record<string, string>, key = token, url = `${origin}/sms/twilio/inbound`) =>
+  library.getExpectedTwilioSignature(key, url, one)
+
+const inbox = async (opened: Appliance, id: string) =>
+  (await opened.call('GET', `/v1/identities/${id}/sms?direction=inbound`)).body.data
+
+test('a number is bought under the name of its intent, with our callback; it goes back when the identity goes', async () => {
+  const { stub, opened, ada } = await box()
+  const [number] = [...stub.numbers.values()]
+  expect(number).toMatchObject({ phone_number: ada['phone_number'], sms_url: `${origin}/sms/twilio/inbound` })
+  expect(number!.friendly_name).toMatch(/^phone_/)
+  expect(opened.logged.join('')).toContain('30038')
+  stub.next('DELETE', refuses(500, 20500, 'Internal Server Error'))
+  expect((await opened.call('DELETE', `/v1/identities/${ada.id}`)).status).toBe(200)
+  await expect.poll(() => stub.asked.filter(({ method }) => method === 'DELETE').length).toBe(1)
+  expect(stub.numbers.size).toBe(1)
+})
+
+test('a release is tried until it succeeds, and one that is gone already has succeeded', async () => {
+  const { stub, clock, opened, ada } = await box()
+  const events = async () => (await opened.call('GET', `/v1/identities/${ada.id}/events`)).body.data.map(({ type }) => type)
+  for (let turn = 0; turn < 3; turn += 1) stub.next('DELETE', refuses(503, 20503, 'Service Unavailable'))
+  await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
+  for (let tries = 1; tries <= 3; tries += 1) {
+    await expect.poll(() => stub.asked.filter(({ method }) => method === 'DELETE').length).toBe(tries)
+    expect(stub.numbers.size).toBe(1)
+    // the attempt has ended before the clock moves
+    await opened.restart()
+    clock.ahead += 2 * 3_600_000
+    // each look at the queue finds what is due by now
+    await opened.restart()
+  }
+  await expect.poll(() => stub.numbers.size).toBe(0)
+  await expect.poll(events).toContain('phone.released')
+  await opened.call('POST', `/v1/identities/${ada.id}/phone`, {})
+  stub.numbers.clear()
+  await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
+  await expect.poll(async () => (await events()).filter((type) => type === 'phone.released').length).toBe(2)
+})
+
+test('when Twilio sells nothing, nothing is half made', async () => {
+  const { stub, opened } = await box()
+  const bought = stub.numbers.size
+  stub.next('POST /2010-04-01/Accounts', refuses(400, 21422, 'The phone number is not available'))
+  const refused = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+  expect(refused.body).toMatchObject({ error: { status: 500, type: 'internal_error', code: 'sms_provider_error' } })
+  expect(refused.body.error['message']).toContain('not available')
+  const nowhere = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true, phone_country: 'AQ' })
+  expect(nowhere.body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'country' } })
+  expect((await opened.call('GET', '/v1/identities')).body.data).toHaveLength(1)
+  expect((await opened.call('POST', '/v1/identities', { name: 'ada', provision_phone: true })).body).toMatchObject({
+    error: { status: 409 },
+  })
+  expect(stub.numbers.size).toBe(bought)
+})
+
+test('a number whose purchase was answered to nobody is given back', async () => {
+  const { stub, opened } = await box()
+  stub.losesAnswer('POST /2010-04-01/Accounts')
+  const lost = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+  expect(lost.body).toMatchObject({ error: { code: 'sms_provider_error' } })
+  expect(stub.numbers.size).toBe(2)
+  await opened.restart()
+  await expect.poll(() => stub.numbers.size).toBe(1)
+})
+
+test('a message goes out, and its callbacks say what became of it', async () => {
+  const { stub, opened, ada, send, get, becomes, told } = await box()
+  const sms = await send('+14155550123')
+  await becomes(sms.id, 'sent')
+  const path = `/sms/twilio/status?sms_id=${sms.id}`
+  expect(stub.messages[0]).toMatchObject({
+    From: ada['phone_number'],
+    To: '+14155550123',
+    Body: 'Hello',
+    StatusCallback: `${origin}${path}`,
+  })
+  const status = (MessageStatus: string, more: Record<string, string> = {}) => ({
+    MessageSid: stub.messages[0]!['sid']!,
+    AccountSid: account,
+    MessageStatus,
+    ...more,
+  })
+  expect((await told(status('delivered'), path)).status).toBe(200)
+  expect(await get(sms.id)).toMatchObject({ status: 'delivered', provider_id: stub.messages[0]!['sid'], error: null })
+  await told(status('failed', { ErrorCode: '30003' }), path)
+  await told(status('sent'), path)
+  expect(await get(sms.id)).toMatchObject({ status: 'delivered', error: null })
+  const second = await send('+14155550124')
+  await becomes(second.id, 'sent')
+  await told({ ...status('undelivered', { ErrorCode: '30038' }), MessageSid: stub.messages[1]!['sid']! }, '/sms/twilio/status')
+  expect(await get(second.id)).toMatchObject({
+    status: 'failed',
+    error: { code: '30038', message: expect.stringContaining('one-time codes') },
+  })
+  const { body } = await opened.call('GET', `/v1/identities/${ada.id}/events?since=2020-01-01T00:00:00Z`)
+  expect(body.data.map(({ type }) => type).filter((type: string) => type.startsWith('sms.'))).toEqual([
+    'sms.sent',
+    'sms.delivered',
+    'sms.sent',
+    'sms.failed',
+  ])
+})
+
+test('what Twilio refuses has failed with its code; who opted out there has opted out here', async () => {
+  const { stub, send, get, becomes } = await box()
+  stub.next('POST', refuses(400, 21211, "Invalid 'To' Phone Number"))
+  const invalid = await send('+14155550123')
+  await becomes(invalid.id, 'failed')
+  expect(await get(invalid.id)).toMatchObject({ error: { code: '21211' } })
+  stub.next('POST', refuses(400, 21610, 'Attempt to send to unsubscribed recipient'))
+  const unwanted = await send('+14155550124')
+  await becomes(unwanted.id, 'failed')
+  expect(await get(unwanted.id)).toMatchObject({ error: { code: '21610' } })
+  expect(await send('+14155550124')).toMatchObject({ error: { status: 403, code: 'recipient_opted_out' } })
+  expect(stub.messages).toEqual([])
+})
+
+test('429 waits as long as it asks, and sends once', async () => {
+  const { stub, clock, opened, send, get, becomes } = await box()
+  stub.next('POST', refuses(429, 20429, 'Too Many Requests', { 'Retry-After': '3600' }))
+  const sms = await send('+14155550123')
+  await expect.poll(() => stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
+  await opened.restart()
+  clock.ahead += 1_800_000
+  await opened.restart()
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect([(await get(sms.id))['status'], stub.messages.length]).toEqual(['queued', 0])
+  clock.ahead += 1_900_000
+  await opened.restart()
+  await becomes(sms.id, 'sent')
+  expect(stub.messages).toHaveLength(1)
+})
+
+test('a lost answer leaves the message unknown, never sent again by itself; a callback may still tell', async () => {
+  const { stub, clock, opened, send, get, becomes, told } = await box()
+  stub.losesAnswer('POST')
+  const sms = await send('+14155550123')
+  await becomes(sms.id, 'unknown')
+  expect(await get(sms.id)).toMatchObject({ error: { code: 'answer_lost' }, sent_at: null })
+  stub.next('POST', refuses(500, 20500, 'Internal Server Error'))
+  const second = await send('+14155550124')
+  await becomes(second.id, 'unknown')
+  clock.ahead += 24 * 3_600_000
+  await opened.restart()
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  expect(stub.messages).toHaveLength(1)
+  const path = `/sms/twilio/status?sms_id=${sms.id}`
+  const sid = stub.messages[0]!['sid']!
+  await told({ MessageSid: sid, AccountSid: account, MessageStatus: 'delivered' }, path)
+  expect(await get(sms.id)).toMatchObject({ status: 'delivered', provider_id: sid, error: null })
+})
+
+test('an answer that cannot be read is a lost one', async () => {
+  const { stub, clock, opened, send, becomes } = await box()
+  stub.next('Messages.json', (_, response) => {
+    response.writeHead(201, { 'Content-Type': 'text/html' }).end('<html>welcome to the café</html>')
+    return true
+  })
+  const sms = await send('+14155550123')
+  await becomes(sms.id, 'unknown')
+  clock.ahead += 24 * 3_600_000
+  await opened.restart()
+  expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json'))).toHaveLength(1)
+})
+
+test('who asks for a number many times at once gets one', async () => {
+  const { stub, opened } = await box()
+  const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' })
+  const answers = await Promise.all(Array.from({ length: 5 }, () => opened.call('POST', `/v1/identities/${bob.id}/phone`, {})))
+  expect(answers.filter(({ status }) => status === 409)).toHaveLength(4)
+  expect(stub.numbers.size).toBe(2)
+})
+
+test('a message comes in once, however often it is told', async () => {
+  const { opened, ada, told } = await box()
+  const form = announced(ada['phone_number'], 'Your code is 493817')
+  const first = await told(form)
+  expect(first).toMatchObject({
+    status: 200,
+    type: expect.stringContaining('text/xml'),
+    text: expect.stringContaining('<Response>'),
+  })
+  expect((await told(form)).status).toBe(200)
+  const [sms, ...more] = await inbox(opened, ada.id)
+  expect(more).toEqual([])
+  expect(sms).toMatchObject({
+    body: 'Your code is 493817',
+    codes: ['493817'],
+    provider: 'twilio',
+    provider_id: form['MessageSid'],
+  })
+  await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${sms.id}`)
+  expect((await told(form)).status).toBe(200)
+  expect(await inbox(opened, ada.id)).toEqual([])
+  expect((await told(announced('+14155559999', 'for nobody'))).status).toBe(200)
+})
+
+test('what Twilio did not sign for this URL and account is 403, logged, and has no effect', async () => {
+  const { opened, ada, told } = await box()
+  const form = announced(ada['phone_number'], 'Forged')
+  const attempts: [form: Record<string, string>, signature: string | null][] = [
+    [form, null],
+    [form, ''],
+    [form, 'AAAA'],
+    [form, signed(form, '')],
+    [form, signed(form, token, `http://box.example.com/sms/twilio/inbound`)],
+    [{ ...form, Body: 'Altered' }, signed(form)],
+    [{ ...form, FromBody: 'x' }, signed({ ...form, FromBody: 'x' })],
+    [{ ...form, AccountSid: `AC${'f'.repeat(32)}` }, signed({ ...form, AccountSid: `AC${'f'.repeat(32)}` })],
+  ]
+  const { Body: _, ...bodiless } = form
+  attempts.push([bodiless, signed(bodiless)])
+  for (const [one, signature] of attempts) {
+    const { status, text } = await told(one, '/sms/twilio/inbound', { signature })
+    expect([status, JSON.parse(text).error.code]).toEqual([403, 'bad_signature'])
+  }
+  expect(opened.logged.filter((line) => line.includes('a callback was refused'))).toHaveLength(attempts.length)
+  expect(await inbox(opened, ada.id)).toEqual([])
+  const large = await fetch(`${opened.url}/sms/twilio/inbound`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: 'x'.repeat(70_000),
+  })
+  expect(large.status).toBe(400)
+  expect(opened.logged.join('')).not.toContain(token)
+})
+
+test('STOP at Twilio is STOP here', async () => {
+  const { ada, send, told } = await box()
+  await told(announced(ada['phone_number'], 'Arrêt', { From: '+14155550123' }))
+  expect(await send('+14155550123')).toMatchObject({ error: { code: 'recipient_opted_out' } })
+  await told(announced(ada['phone_number'], 'hello again', { From: '+14155550123', OptOutType: 'START' }))
+  expect(await send('+14155550123')).toMatchObject({ status: 'queued' })
+})
+
+test('pictures are fetched with credentials for the API alone, and no larger than they may be', async () => {
+  const { stub, opened, ada, told } = await box({ PILLARBOX_SMS__MEDIA_LIMIT: '100 kB' })
+  stub.media.set('ME1', Buffer.alloc(90_000, 1))
+  stub.media.set('ME2', Buffer.alloc(200_000, 2))
+  const at = (id: string) => `${stub.url}/2010-04-01/Accounts/${account}/Messages/MM1/Media/${id}`
+  const files = { MediaUrl0: at('ME1'), MediaContentType0: 'image/png', MediaUrl1: at('ME2'), MediaContentType1: 'image/jpeg' }
+  await told(announced(ada['phone_number'], '', { NumMedia: '2', ...files }))
+  const media = async () => (await inbox(opened, ada.id))[0].media
+  const states = async () => (await media()).map(({ status }: { status: string }) => status)
+  // below the wait before a second try
+  await expect.poll(states, { timeout: 4000 }).toEqual(['kept', 'failed'])
+  const [sms] = await inbox(opened, ada.id)
+  const { body: one } = await opened.call('GET', `/v1/identities/${ada.id}/sms/${sms.id}/media/0`)
+  const opens = await fetch((one['url'] as string).replace(origin, opened.url))
+  expect(Buffer.from(await opens.arrayBuffer())).toEqual(stub.media.get('ME1'))
+})
