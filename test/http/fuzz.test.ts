@@ -65,7 +65,13 @@ test('whatever the path, query and headers, nothing breaks', async () => {
   const header = string({ unit: constantFrom(...' !"#$%,;=/0aZ~ä'.split('')), maxLength: 20 })
   const call = record({
     path: array(oneof(webSegment(), constantFrom('v1', 'toys', 'search', '..', '%00', '%2e%2e')), { maxLength: 5 }),
-    query: dictionary(oneof(constantFrom('limit', 'cursor', 'unread', 'offset'), text()), oneof(text(), anything().map((value) => stringify(value)))),
+    query: dictionary(
+      oneof(constantFrom('limit', 'cursor', 'unread', 'offset'), text()),
+      oneof(
+        text(),
+        anything().map((value) => stringify(value)),
+      ),
+    ),
     headers: record({ 'Idempotency-Key': header, Range: header, Origin: header, 'X-Forwarded-For': header, Cookie: header }),
     method: constantFrom('GET', 'POST', 'PATCH', 'DELETE', 'PUT'),
   })

@@ -40,7 +40,9 @@ test('a bounce that comes while the message is still tried ends the trying', asy
   sink.script = undefined
   clock.advance(6 * 3_600_000)
   inside().queue.wake()
-  await vi.waitFor(async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'))
+  await vi.waitFor(async () =>
+    expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
+  )
   expect(sink.commands.filter((line) => line.startsWith('MAIL'))).toHaveLength(1)
   expect(await events(id)).toEqual(['email.deferred', 'email.bounced'])
   const { status, deliveries } = await email(id)
@@ -70,7 +72,9 @@ test.each([
   sink.script = undefined
   clock.advance(6 * 3_600_000)
   inside().queue.wake()
-  await vi.waitFor(async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'))
+  await vi.waitFor(async () =>
+    expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
+  )
   expect(await events(id)).toEqual(['email.bounced'])
   expect(sink.messages).toEqual([])
   expect(await until(id, 'bounced')).toMatchObject({ smtp_code: 550, enhanced_code: '5.1.1' })
