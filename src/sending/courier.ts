@@ -61,8 +61,11 @@ const mostHeld = 256 * 1024 * 1024
 /** Times that a message is tried again sooner than planned because a server asked for it. */
 const mostSoon = 12
 
-/** Times that the box may go down over a message before it is set aside. */
-const mostCrashes = 3
+/**
+ * Times in a row that the box may go down while a message is on its way before it waits, so that it is tried apart from what was beside it;
+ * and times in all before it is set aside: what was only beside it will have gone out by then.
+ */
+const mostCrashes = { running: 3, all: 9 }
 
 /** Carries each recipient's copy: into our own inbox, to a relay, or to the servers of the recipient's domain. */
 export class MailCourier implements Courier<EmailLoad> {
@@ -172,11 +175,15 @@ export class MailCourier implements Courier<EmailLoad> {
     if ((await suppressions.among(database, account_id, [recipient.address])).length > 0) {
       throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
     }
-    if (attempt <= mostCrashes) return
-    const ended = (await this.#attemptsOf(parcel)).filter(({ number }) => number < attempt)
+    if (attempt <= mostCrashes.running) return
     // one that we cut off ourselves has an answer
-    const crashes = ended.slice(-mostCrashes).filter(({ outcome, answer }) => outcome === 'interrupted' && answer === null)
-    if (crashes.length === mostCrashes) throw refused(`the box went down ${mostCrashes} times over this message; it is set aside`)
+    const ended = (await this.#attemptsOf(parcel)).filter(({ number }) => number < attempt)
+    const crashes = ended.map(({ outcome, answer }) => outcome === 'interrupted' && answer === null)
+    const all = crashes.filter(Boolean).length
+    if (all >= mostCrashes.all) throw refused(`the box went down ${all} times over this message; it is set aside`)
+    if (crashes.slice(-mostCrashes.running).every(Boolean)) {
+      throw later('the box went down time and again with this message on its way; it is tried apart from others')
+    }
   }
 
   #requireSending(domain: string): void {

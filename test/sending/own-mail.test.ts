@@ -60,7 +60,7 @@ test('what changed since a message was queued is heeded before it leaves', async
   expect(sink.connections).toBe(0)
 })
 
-test('a message over which the box went down three times is set aside, and others go on', async () => {
+test('a message over which the box goes down is tried apart from others, then set aside, and others go on', async () => {
   const { sink, box, send, until, inside } = await two()
   box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
   sink.script = (line) => (line.startsWith('RCPT TO:<poison') ? '450 4.3.0 Later' : undefined)
@@ -71,23 +71,32 @@ test('a message over which the box went down three times is set aside, and other
       sql`SELECT delivery_id FROM email_recipients WHERE email_id = ${id}`,
     ))!
   })
-  // what is left behind by a process that died in an attempt, three times
+  // what is left behind by a process that died in an attempt, three times each
   const past = new Date(0).toISOString()
-  await inside().database.transaction(async (tx) => {
-    const row = await tx.get<{ seq: number }>(
-      sql`UPDATE deliveries_queue SET attempts = 4, due_at = ${past} WHERE id = ${delivery_id} RETURNING seq`,
-    )
-    for (const number of [2, 3, 4]) {
-      await tx.run(
-        sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome)
-          VALUES (${row!.seq}, ${number}, ${past}, ${past}, 'interrupted')`,
+  const crashes = (from: number): Promise<void> =>
+    inside().database.transaction(async (tx) => {
+      const row = await tx.get<{ seq: number }>(
+        sql`UPDATE deliveries_queue SET attempts = ${from + 2}, due_at = ${past} WHERE id = ${delivery_id} RETURNING seq`,
       )
-    }
-    await tx.run(sql`UPDATE delivery_lanes SET due_at = ${past} WHERE lane = 'far.test'`)
-  })
+      for (const number of [from, from + 1, from + 2]) {
+        await tx.run(
+          sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome)
+            VALUES (${row!.seq}, ${number}, ${past}, ${past}, 'interrupted')`,
+        )
+      }
+      await tx.run(sql`UPDATE delivery_lanes SET due_at = ${past} WHERE lane = 'far.test'`)
+    })
+  const tried = async (): Promise<string | null> => (await until(id, /deferred|failed/)).response
+  for (const from of [2, 6]) {
+    await crashes(from)
+    inside().queue.wake()
+    await vi.waitFor(async () => expect((await until(id, 'deferred')).attempts).toBe(from + 3))
+    expect(await tried()).toMatch(/^the box went down time and again/)
+  }
+  await crashes(10)
   sink.script = undefined
   inside().queue.wake()
-  expect(await until(id, 'failed')).toMatchObject({ response: 'the box went down 3 times over this message; it is set aside' })
+  expect(await until(id, 'failed')).toMatchObject({ response: 'the box went down 9 times over this message; it is set aside' })
   await until(await send('bob@far.test'), 'delivered')
   expect(sink.messages.map(({ to }) => to)).toEqual([['bob@far.test']])
 })
