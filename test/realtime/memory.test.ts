@@ -99,30 +99,35 @@ async function start(): Promise<Box> {
 
 test('who never reads is closed with 1013, costs the process next to nothing, and misses nothing by coming back', async () => {
   const box = await start()
-  const [rounds, count] = [4, 1600]
-  // what the same work takes with nobody there
-  const before = await box.peak(() => box.change(rounds * count))
+  const [rounds, count] = [3, 1600]
   const firsts: { socket: Live; since: string }[] = []
-  const most = await box.peak(async () => {
-    for (let round = 0; round < rounds; round += 1) {
+  const costs: number[] = []
+  await box.change(count)
+  for (let round = 0; round < rounds; round += 1) {
+    // what the same work takes with nobody there
+    const alone = await box.peak(() => box.change(count))
+    const crowded = await box.peak(async () => {
       const clients = await box.stuck()
       firsts.push(clients[0]!)
       await box.change(count)
       for (const { socket } of clients) socket.webSocket.resume()
       for (const { socket } of clients) expect((await socket.closed).code).toBe(1013)
-    }
-  })
-  expect(most - before).toBeLessThan(bound.live)
+    })
+    costs.push(crowded - alone)
+  }
+  // garbage that was not collected yet only adds: the least of them is what it costs, and none is near to what would be held without a bound
+  expect(Math.min(...costs)).toBeLessThan(bound.live)
+  expect(Math.max(...costs)).toBeLessThan(3 * bound.live)
   const { socket, since } = firsts[0]!
   const heard = socket.frames.filter(({ type }) => type === 'event')
   expect(heard.length).toBeLessThan(count)
+  // all but the first two rounds of changes came after it subscribed
+  const due = (2 * rounds - 1) * count
   const again = await box.open()
   again.say({ type: 'subscribe', channel: 'agent_events', since: heard.at(-1)?.event.id ?? since })
-  heard.push(...(await again.until('event', rounds * count - heard.length)))
+  heard.push(...(await again.until('event', due - heard.length)))
   const numbers = heard.map(({ event }) => event.data.metadata.number as number)
-  expect(numbers.toSorted((a, b) => a - b)).toEqual(
-    Array.from({ length: rounds * count }, (_, index) => rounds * count + 1 + index),
-  )
+  expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: due }, (_, index) => 2 * count + 1 + index))
 }, 180_000)
 
 test('who asks for what is stored and does not read it costs next to nothing either', async () => {

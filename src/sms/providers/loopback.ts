@@ -6,8 +6,8 @@ import type { SmsProvider } from '../provider.ts'
 
 /** Ranges that regulators keep for examples: no such number ever rings at anybody's. */
 const ranges: Record<string, () => string> = {
-  US: northAmerican,
-  CA: northAmerican,
+  US: () => northAmerican(areas.US),
+  CA: () => northAmerican(areas.CA),
   // Ofcom, numbers for drama
   GB: () => `+447700900${digits(3)}`,
   // ARCEP, decision 2018-0881
@@ -45,10 +45,20 @@ export function loopback({ inbound, isTaken }: Parts): SmsProvider {
   }
 }
 
+// the plan is shared by twenty countries: an area says which it is
+const areas = {
+  US: (
+    '201 202 203 205 206 207 208 209 210 212 213 214 215 216 217 218 219 224 225 228 229 231 234 239 240 248 251 252 253 254 ' +
+    '301 302 303 304 305 307 308 309 310 312 313 314 315 316 317 318 319 320 321 323 330 334 336 337 339 347 352 360 361 386'
+  ).split(' '),
+  CA: '204 226 236 249 250 289 306 343 403 416 418 438 450 506 514 519 579 581 587 604 613 647 705 709 778 780 807 819 867 902 905'.split(
+    ' ',
+  ),
+}
+
 // 555-0100 to 555-0199 of any area (ATIS-0300115)
-function northAmerican(): string {
-  const area = `${randomInt(2, 10)}${randomInt(0, 9)}${randomInt(0, 10)}`
-  return area.endsWith('11') ? northAmerican() : `+1${area}55501${digits(2)}`
+function northAmerican(of: string[]): string {
+  return `+1${of[randomInt(of.length)]}55501${digits(2)}`
 }
 
 function digits(count: number): string {
