@@ -52,3 +52,19 @@ export const Rotation = z
     grace_seconds: z.int().min(0).max(604_800).default(0).meta({ description: 'how long the old key still works' }),
   })
   .meta({ id: 'Rotation' })
+
+/** What a plan can limit: how many of each an account may have at once, or use in the current period. */
+export const planned = [
+  'identities',
+  'domains',
+  'webhooks',
+  'api_keys',
+  'phone_numbers',
+  'cards',
+  'totp_entries',
+  'agents',
+  'storage_bytes',
+  'emails_sent',
+  'sms_sent',
+] as const
+export type Planned = (typeof planned)[number]

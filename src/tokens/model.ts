@@ -1,0 +1,27 @@
+/** A public Ed25519 key of the box as it is published (RFC 8037): `kid` is its RFC 7638 thumbprint. */
+export interface PublishedKey {
+  kid: string
+  /** `{ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' }` */
+  jwk: Record<string, string>
+  /** The same key as a Multikey: `z6Mk…` (multibase base58btc of the multicodec ed25519-pub). */
+  multibase: string
+}
+
+/** What signs for the box, with the key in use. */
+export interface Signer {
+  /** A compact JWS (EdDSA) over these claims; `iat`, `nbf` and `exp` in seconds are the caller's. `typ` is that of the JOSE header. */
+  sign(claims: Record<string, unknown>, typ?: string): Promise<string>
+  /** Every key that a signature may still have to be verified with, the one in use first, the next one (not yet in use) included. */
+  published(): Promise<PublishedKey[]>
+}
+
+/** What came of looking at a token: what it claims, and whether that is to be believed. */
+export type TokenVerdict =
+  | { valid: true; claims: Record<string, unknown>; identityId: string | null; agentId: string | null }
+  | { valid: false; reason: string; claims: Record<string, unknown> | null }
+
+/** What looks at identity tokens, of this box and of others. */
+export interface TokenJudge {
+  /** `audience` is this box's public URL unless given. A token that is no good is an answer, never an error. */
+  judge(token: string, audience: string | undefined, signal: AbortSignal): Promise<TokenVerdict>
+}
