@@ -149,6 +149,7 @@ export class App {
       metrics: this.metrics,
       ready: () => this.#ready(),
       roomy: () => !space.low(),
+      operator: this.#account,
       version,
       clock,
     })
@@ -214,6 +215,11 @@ export class App {
     await this.#state.update((document) => {
       document.first_key_shown = true
     })
+  }
+
+  /** Answers the operator on the box's own socket without starting anything else: of a box that is open and never started. */
+  async attend(): Promise<void> {
+    await this.#http.attend()
   }
 
   /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */

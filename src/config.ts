@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { load } from './config/load.ts'
@@ -220,6 +220,12 @@ export function changed(before: Config, after: Config): { reloadable: string[]; 
     reloadable: different.filter(({ restart }) => !restart).map(({ name }) => name),
     restart: different.filter(({ restart }) => restart).map(({ name }) => name),
   }
+}
+
+/** Where the box's own socket is; undefined where the path is longer than sockets may have (`sun_path`, unix(7)). */
+export function controlSocket({ data_dir }: Config): string | undefined {
+  const path = join(resolve(data_dir), 'control.sock')
+  return Buffer.byteLength(path) < 108 ? path : undefined
 }
 
 function reachable(endpoint: Endpoint, hostname: string | undefined): string {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { controlSocket } from './config.ts'
 import type { Config, Endpoint } from './config.ts'
 import type { HttpSettings } from './http/server.ts'
 
@@ -17,6 +18,7 @@ export function httpSettings(config: Config): HttpSettings {
     // a local proxy, and programs beside the box, may hold as many as they like
     uncounted: [...http.trusted_proxies, '127.0.0.0/8', '::1/128'],
     max_connections_per_address: http.max_connections_per_address,
+    control: controlSocket(config),
     metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
   }
 }

@@ -4,15 +4,19 @@ import { Command } from 'commander'
 import { version } from './app.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
+import { addDomainCommand } from './commands/domain.ts'
 import { addKeyCommand } from './commands/key.ts'
-import { refuse } from './commands/refuse.ts'
+import { exits, refuse } from './commands/refuse.ts'
 import { addServeCommand } from './commands/serve.ts'
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')
   .version(version)
+  // before the commands, which inherit it
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exits.usage))
 addServeCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
 addDocsCommand(program)
+addDomainCommand(program)
 await program.parseAsync().catch(refuse)

@@ -1,8 +1,17 @@
-/** Exit status for what the configuration or the data directory forbids (EX_CONFIG of sysexits). */
-const badConfig = 78
+import { Failure } from './failure.ts'
 
-/** Says in sentences why a command cannot go on, and ends the process. */
-export function refuse(error: unknown, status = badConfig): never {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+/** Exit statuses: 1, it could not be done; 2, the command line is wrong; 78, the configuration or the data directory forbids it (EX_CONFIG). */
+export const exits = { failed: 1, usage: 2, config: 78 }
+
+/** Says in sentences why a command cannot go on, and ends the process; as JSON to those who asked for that. */
+export function refuse(error: unknown, status = error instanceof Failure ? exits.failed : exits.config): never {
+  const message = error instanceof Error ? error.message : String(error)
+  const { code, param } = error instanceof Failure ? error : {}
+  const text = wantsJson() ? JSON.stringify({ error: { message, code, param } }) : message
+  process.stderr.write(`${text}\n`)
   process.exit(status)
+}
+
+function wantsJson(): boolean {
+  return process.argv.includes('--json')
 }

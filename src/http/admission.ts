@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { neighbourhood } from '../core/networks.ts'
-import { may } from '../core/scopes.ts'
+import { may, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Buckets, tooMany } from './rate.ts'
 import type { Standing } from './rate.ts'
@@ -19,11 +19,16 @@ export interface RateLimits {
   document_rate_limit: number
 }
 
+/** What of a route decides who may call it. */
+export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator'>
+
 /** What admission looks at. */
 export interface Arrival {
   authorization: string | undefined
   address: string
   userAgent: string
+  /** It came by the box's own socket, which only its operator can open; the account they act for, when they name one. */
+  operator?: { account: string | undefined } | undefined
 }
 
 /** The caller, or the fault that turns them away; either way how they stand with their rate limit. */
@@ -36,13 +41,16 @@ export interface Verdict {
 /** Decides who a call is from, whether they may make it, and whether they make too many. */
 export class Admission {
   readonly #authenticate: Authenticate
+  readonly #operator: string
   readonly #keys: Buckets
   readonly #addresses: Buckets
   readonly #documents: Buckets
   #limits: RateLimits
 
-  constructor(authenticate: Authenticate, limits: RateLimits, clock: Clock) {
+  /** `operator` is the account whose callers may make calls that are the operator's. */
+  constructor(authenticate: Authenticate, operator: string, limits: RateLimits, clock: Clock) {
     this.#authenticate = authenticate
+    this.#operator = operator
     this.#limits = limits
     this.#keys = new Buckets('key', clock)
     this.#addresses = new Buckets('address', clock)
@@ -54,7 +62,8 @@ export class Admission {
   }
 
   /** `route` is undefined when there is none: such a call counts, so that nobody maps the box for free. */
-  async admit(arrival: Arrival, route: Pick<AnyRoute, 'scope' | 'rate'> | undefined): Promise<Verdict> {
+  async admit(arrival: Arrival, route: Admitting | undefined): Promise<Verdict> {
+    if (arrival.operator) return { caller: this.#inPerson(arrival, arrival.operator.account), standing: undefined }
     if (route?.scope === 'public') return this.#stranger(arrival, undefined, route.rate)
     const token = bearer(arrival.authorization)
     // A later way in (a signed-in person's cookie) is asked for here, when there is no bearer token.
@@ -64,11 +73,30 @@ export class Admission {
     const standing = this.#keys.take(caller.key_id ?? caller.account_id, caller.rate_limit)
     if (standing && standing.retryAfter > 0) return { caller, fault: tooMany(standing), standing }
     const needed = route ? [route.scope].flat() : []
+    if (route?.operator && (caller.account_id !== this.#operator || caller.identity_id !== null)) {
+      const fault = new Fault('forbidden', "Only the box's operator may do this, with a key that is not bound to one identity.", {
+        code: 'operator_only',
+      })
+      return { caller, fault, standing }
+    }
     if (!route || may(caller, needed)) return { caller, standing }
     const fault = new Fault('forbidden', `This key lacks the scope ${needed.join(' or ')}.`, {
       code: 'insufficient_scope',
     })
     return { caller, fault, standing }
+  }
+
+  /** Whoever can open the socket can read the whole data directory: there is nothing to keep from them. */
+  #inPerson(arrival: Arrival, account: string | undefined): Caller {
+    return {
+      account_id: account ?? this.#operator,
+      key_id: null,
+      scopes: new Set(scopes),
+      identity_id: null,
+      rate_limit: 0,
+      ip: 'local',
+      user_agent: arrival.userAgent,
+    }
   }
 
   /** Counts a call that was refused before anybody asked whose it is. */

@@ -11,11 +11,11 @@ import type { Metrics } from '../core/metrics.ts'
 import { Networks } from '../core/networks.ts'
 import type { Database } from '../store/database.ts'
 import { Admission } from './admission.ts'
-import type { Arrival, Authenticate, RateLimits, Verdict } from './admission.ts'
+import type { Admitting, Arrival, Authenticate, RateLimits, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { readBody } from './body.ts'
-import { clientAddress } from './client-address.ts'
+import { addressOf, arrivalOf } from './arrival.ts'
 import { corsHeaders, preflight } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
 import { dispatcher } from './dispatch.ts'
@@ -61,6 +61,8 @@ export interface ApiParts {
   ready: Ready
   /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
   roomy: () => boolean
+  /** The account of the box's operator. */
+  operator: string
   version: string
   public_url: string
   /** Our own origin; its pages may open sockets. */
@@ -88,12 +90,15 @@ type Matched = RouterContext<State>
 /** Every call from its first header to its last: the one file that knows Koa. */
 export class Api {
   readonly handler: RequestListener
+  /** The same for those who come by the box's own socket. */
+  readonly inPerson: RequestListener
   readonly upgrades: Upgrades
   readonly #parts: ApiParts
   readonly #admission: Admission
   readonly #idempotency: Idempotency
   readonly #journal: Journal
   readonly #hands = new Set<Hand>()
+  readonly #operators = new WeakSet<IncomingMessage>()
   #settings: ApiSettings
   #trusted: Networks
   #closing = false
@@ -102,16 +107,21 @@ export class Api {
     this.#parts = parts
     this.#settings = settings
     this.#trusted = new Networks(settings.trusted_proxies)
-    this.#admission = new Admission(parts.authenticate, settings, parts.clock)
+    this.#admission = new Admission(parts.authenticate, parts.operator, settings, parts.clock)
     this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
-    this.handler = this.#handler()
+    const handler = this.#handler()
+    this.handler = handler
+    this.inPerson = (request, response) => {
+      this.#operators.add(request)
+      handler(request, response)
+    }
     this.upgrades = new Upgrades(parts.upgrades ?? [], {
       journal: this.#journal,
       log: parts.log,
       headers: () => this.#settings.headers,
       origins: () => [parts.origin(), ...this.#settings.cors_origins],
-      address: (request) => this.#addressOf(request),
+      address: (request) => addressOf(request, this.#trusted),
       count: (address) => this.#admission.count(address),
     })
   }
@@ -219,28 +229,18 @@ export class Api {
     })
   }
 
-  #stateOf(context: Context, hand: Hand): State {
-    const { headers } = context.req
+  #stateOf({ req: request }: Context, hand: Hand): State {
     return {
       requestId: newId('req'),
       began: performance.now(),
       hand,
-      arrival: {
-        authorization: headers.authorization,
-        address: this.#addressOf(context.req),
-        userAgent: headers['user-agent'] ?? '',
-      },
+      arrival: arrivalOf(request, this.#trusted, this.#operators.has(request)),
       route: 'unknown',
       search: '',
       keyId: null,
       standing: undefined,
       counted: false,
     }
-  }
-
-  #addressOf({ headers, socket }: IncomingMessage): string {
-    const forwarded = headers['x-forwarded-for']
-    return clientAddress(socket.remoteAddress, typeof forwarded === 'string' ? forwarded : undefined, this.#trusted)
   }
 
   /** What is answered without a route: the watchers' questions and preflights. Refuses what could mean two things. */
@@ -257,7 +257,7 @@ export class Api {
     return answer ?? jsonAnswer(204, '', permission)
   }
 
-  async #admit(state: State, route: Pick<AnyRoute, 'scope' | 'rate'> | undefined): Promise<Verdict> {
+  async #admit(state: State, route: Admitting | undefined): Promise<Verdict> {
     const verdict = await this.#admission.admit(state.arrival, route)
     state.counted = true
     state.standing = verdict.standing

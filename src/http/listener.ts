@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { chmodSync, rmSync } from 'node:fs'
 import { createServer as createPlain } from 'node:http'
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { createServer as createSecure } from 'node:https'
@@ -95,6 +96,15 @@ export class Listener {
     await once(this.#server, 'listening')
     this.#server.on('error', () => undefined)
     return this.#server.address() as AddressInfo
+  }
+
+  /** Listens on a socket of the file system that nobody but its owner can open; one that a killed process left is replaced. */
+  async startAt(path: string): Promise<void> {
+    rmSync(path, { force: true })
+    this.#server.listen({ path })
+    await once(this.#server, 'listening')
+    chmodSync(path, 0o600)
+    this.#server.on('error', () => undefined)
   }
 
   /** New connections get the new certificate. */

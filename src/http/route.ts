@@ -62,6 +62,8 @@ export interface Route<
   root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
+  /** Only for callers of the operator's own account, with keys that are bound to no identity. */
+  operator?: boolean
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
   /** What a public call counts as: `address` (few) unless it is a `document` (many). */

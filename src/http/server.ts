@@ -33,6 +33,8 @@ export interface HttpSettings extends RateLimits {
   uncounted: readonly string[]
   max_connections_per_address: number
   metrics?: MetricsSettings | undefined
+  /** The path of the box's own socket, for its operator on this machine; left out: none. */
+  control?: string | undefined
 }
 
 export interface HttpParts extends Omit<ApiParts, 'public_url' | 'clock' | 'roomy' | 'origin'> {
@@ -85,6 +87,15 @@ export class HttpServer {
     }
   }
 
+  /** Answers the operator alone, on the box's own socket: for a box that is open and not started. Throws when it cannot be made. */
+  async attend(): Promise<void> {
+    const { control } = this.#settings
+    if (control === undefined) throw new Error('There is no socket to answer on.')
+    const listener = this.#listener(this.#api.inPerson, {})
+    await listener.startAt(control)
+    this.#listeners.push(listener)
+  }
+
   /** Takes no more calls, ends waits at once, gives those in hand 5 s. */
   async stop(): Promise<void> {
     this.#api.close()
@@ -111,7 +122,7 @@ export class HttpServer {
     return this.#api.sweep()
   }
 
-  async #start({ listen, tls, metrics, max_connections }: HttpSettings): Promise<void> {
+  async #start({ listen, tls, metrics, control, max_connections }: HttpSettings): Promise<void> {
     const { handler, upgrades: upgrader } = this.#api
     if (listen !== undefined)
       this.#addresses.plain = await this.#listen(this.#listener(handler, { upgrader }), listen, max_connections)
@@ -123,6 +134,7 @@ export class HttpServer {
       const watched = this.#listener(metricsHandler(this.#parts.metrics), {})
       this.#addresses.metrics = await this.#listen(watched, metrics.listen, max_connections)
     }
+    if (control !== undefined) await this.attend()
   }
 
   #listener(handler: RequestListener, options: { certificate?: Certificate; upgrader?: Upgrader }): Listener {

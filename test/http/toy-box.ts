@@ -263,6 +263,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       ...settings,
     },
     routes: toyRoutes(played),
+    operator: 'acct_1',
     authenticate: (token) => {
       const key = keys[token]
       if (!key) return undefined

@@ -1,0 +1,111 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { request } from 'node:http'
+import type { Command } from 'commander'
+import { App } from '../app.ts'
+import { controlSocket, loadConfig } from '../config.ts'
+import type { Config } from '../config.ts'
+import { createLog } from '../core/log.ts'
+import { Failure } from './failure.ts'
+
+/** What every command that speaks with a box takes. */
+export interface BoxOptions {
+  config?: string
+  data?: string
+  account?: string
+}
+
+/** The box a command speaks with. */
+export interface Box {
+  config: Config
+  /** Whether it runs; else it was opened for this command, answers it alone, and neither receives nor sends. */
+  running: boolean
+  /** Makes a call of the API as the operator and answers its JSON. Throws Failure with the API's own sentence. */
+  call<Answer>(method: string, path: string, body?: unknown): Promise<Answer>
+  /** The same, with octets in place of JSON. */
+  read(path: string): Promise<Buffer>
+}
+
+/** Gives a command the options with which it finds its box. */
+export function ofBox(command: Command): Command {
+  return command
+    .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
+    .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else as the settings say)')
+    .option('--account <id>', 'the account to act for (default: the first one)')
+}
+
+/** The settings of the box that these options name. */
+export function settingsOf({ config, data }: BoxOptions): Promise<Config> {
+  const env = data === undefined ? process.env : { ...process.env, PILLARBOX_DATA_DIR: data }
+  return loadConfig({ file: config, env, cwd: process.cwd() })
+}
+
+/**
+ * Works with the box these options name: through its own socket while it runs, else by opening its files for as long as `work` takes. Throws
+ * a sentence when there is no box, or a process that does not answer holds it.
+ */
+export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promise<T>): Promise<T> {
+  process.umask(0o077)
+  const config = await settingsOf(options)
+  const socket = controlSocket(config)
+  if (socket === undefined) {
+    throw new Failure(`The path of ${config.data_dir} is too long for a socket in it: use a shorter data_dir.`)
+  }
+  // opening makes what is not there: a mistaken path must not begin a second box
+  if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
+  const box = (running: boolean): Box => ({
+    config,
+    running,
+    call: async <Answer>(method: string, path: string, body?: unknown) =>
+      JSON.parse((await ask(socket, options.account, method, path, body)).toString()) as Answer,
+    read: (path) => ask(socket, options.account, 'GET', path),
+  })
+  if (await answers(socket)) return work(box(true))
+  const app = await App.open(config, createLog('warn'))
+  try {
+    await app.attend()
+    return await work(box(false))
+  } finally {
+    await app.stop()
+  }
+}
+
+async function answers(socket: string): Promise<boolean> {
+  try {
+    await ask(socket, undefined, 'GET', '/healthz')
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') return false
+    throw error
+  }
+}
+
+function ask(socketPath: string, account: string | undefined, method: string, path: string, body?: unknown): Promise<Buffer> {
+  const headers: Record<string, string> = { Host: 'localhost', 'User-Agent': 'pillarbox command' }
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (account !== undefined) headers['Pillarbox-Account'] = account
+  return new Promise((resolve, reject) => {
+    const call = request({ socketPath, method, path, headers, agent: false }, (answer) => {
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+      answer.on('error', reject)
+      answer.on('end', () => {
+        const bytes = Buffer.concat(chunks)
+        if ((answer.statusCode ?? 500) < 400) resolve(bytes)
+        else reject(failureOf(bytes, answer.statusCode ?? 500))
+      })
+    })
+    call.on('error', reject)
+    call.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+}
+
+function failureOf(bytes: Buffer, status: number): Failure {
+  try {
+    const { error } = JSON.parse(bytes.toString()) as { error: { message: string; code?: string; param?: string } }
+    return new Failure(error.message, error.code, error.param)
+  } catch {
+    return new Failure(`The box answered ${status}.`)
+  }
+}
