@@ -1,0 +1,1 @@
+-- jobs: tables follow here.

@@ -1,0 +1,1 @@
+-- retention: tables follow here.

@@ -1,0 +1,1 @@
+-- figures: tables follow here.

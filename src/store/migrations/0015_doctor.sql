@@ -1,0 +1,1 @@
+-- doctor: tables follow here.
