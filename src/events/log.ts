@@ -5,8 +5,9 @@ import type { Log } from '../core/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Sql, Transaction } from '../store/database.ts'
 import { unpack } from '../store/blobs.ts'
+import { ofTypes } from './catalogue.ts'
 import { Follower } from './follower.ts'
-import type { Reading } from './follower.ts'
+import type { Interest, Reading } from './follower.ts'
 import type { Event, EventType, Happening } from './model.ts'
 
 export interface NewEvent<Data> {
@@ -67,16 +68,19 @@ export class EventLog {
   }
 
   /**
-   * Every event once, across restarts, at most 200 at a time: the bookmark of this name commits with what `read` writes. The events come
-   * without their data; `find` has it. A new name begins at the end of the log. Answers how to stop, which waits.
+   * Every event of interest once, across restarts, at most 200 at a time: the bookmark of this name commits with what `read` writes, and
+   * stays where it is over events that are of none. They come without their data; `find` has it. A new name begins at the end of the log.
+   * Answers how to stop, which waits.
    */
-  follow(name: string, read: Reading, log: Log): () => Promise<void> {
+  follow(name: string, read: Reading, log: Log, interest: Interest = {}): () => Promise<void> {
+    const asked = interest.types ? ofTypes(interest.types) : sql`1 = 1`
     const after = (seq: number, limit: number): Promise<Happening[]> =>
       this.#database.all(
-        sql`SELECT seq, id, type, account_id, identity_id, created_at, resource_id FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`,
+        sql`SELECT seq, id, type, account_id, identity_id, created_at, resource_id FROM events WHERE seq > ${seq} AND ${asked}
+          ORDER BY seq LIMIT ${limit}`,
       )
-    const follower = new Follower({ name, database: this.#database, log, after, read })
-    const deaf = this.tail(() => follower.wake())
+    const follower = new Follower({ ...interest, name, database: this.#database, log, after, read })
+    const deaf = this.tail((event) => follower.hear(event))
     return () => {
       deaf()
       return follower.stop()
