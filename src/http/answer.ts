@@ -1,7 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
-import { isKnown, ranged } from './download.ts'
+import { ranged } from './download.ts'
 import type { AnyRoute, Download } from './route.ts'
 
 /** What goes out: bytes and the headers that belong to them. */
@@ -28,11 +27,9 @@ export function present(route: AnyRoute, result: unknown): Answer {
   return jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
 }
 
-export function presentDownload(result: unknown, asked: IncomingHttpHeaders): Answer {
+export function presentDownload(result: unknown, range: string | undefined, ifRange: string | undefined): Answer {
   if (!isDownload(result)) throw new Error('The handler of a download did not answer one')
-  if (isKnown(result, asked['if-none-match'])) return { status: 304, type: result.type, body: '', headers: result.headers ?? {} }
-  const ifRange = asked['if-range']
-  return ranged(result, asked.range, typeof ifRange === 'string' ? ifRange : undefined)
+  return ranged(result, range, ifRange)
 }
 
 function parse(schema: z.ZodType, value: unknown): unknown {

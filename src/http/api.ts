@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
@@ -23,7 +23,6 @@ import type { Destination, RouterContext } from './dispatch.ts'
 import { answerCall } from './endpoint.ts'
 import { guard } from './guard.ts'
 import { Hand, shown } from './hand.ts'
-import { setHeaders } from './headers.ts'
 import { Idempotency } from './idempotency.ts'
 import type { Seal } from './idempotency.ts'
 import { inspect } from './inspection.ts'
@@ -284,11 +283,15 @@ export class Api {
   }
 }
 
+function setHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+}
+
 function send(context: Context, answer: Answer): void {
   const { res: response } = context
   context.status = answer.status
   setHeaders(response, answer.headers)
-  if (answer.status === 204 || answer.status === 304) return
+  if (answer.status === 204) return
   response.setHeader('Content-Type', answer.type)
   const { body } = answer
   // A source that fails half-way must break the connection: an answer cut short must not look whole.

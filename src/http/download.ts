@@ -21,14 +21,6 @@ export function ranged(download: Download, range: string | undefined, ifRange: s
   return { status: 206, type, body: bytes.subarray(wanted.first, wanted.last + 1), headers }
 }
 
-/** Whether the caller has this very document already (RFC 9110 13.1.2). */
-export function isKnown({ headers }: Download, ifNoneMatch: string | undefined): boolean {
-  const tag = headers?.ETag
-  if (tag === undefined || ifNoneMatch === undefined) return false
-  const known = ifNoneMatch.split(',').map((one) => one.trim().replace(/^W\//, ''))
-  return known.includes('*') || known.includes(tag)
-}
-
 /** `If-Range` asks for the whole when it is no longer the same (RFC 9110 13.1.5). */
 function holds(ifRange: string | undefined, headers: Record<string, string>): boolean {
   return ifRange === undefined || (ifRange === headers.ETag && !ifRange.startsWith('W/')) || ifRange === headers['Last-Modified']

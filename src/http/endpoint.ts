@@ -41,7 +41,7 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
   if (typeof header !== 'string' || !isIdempotent(route)) {
     const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
     if (route.download === undefined) return present(route, result)
-    return presentDownload(result, call.headers)
+    return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
   }
   const outcome = await idempotency.begin({
     key: readIdempotencyKey(header),
@@ -142,4 +142,8 @@ function spelt(route: AnyRoute, params: Record<string, string>): string {
 /** RFC 9110 7.2: the name of the `Host` field. */
 function hostOf(host = ''): string {
   return host.toLowerCase().replace(/:\d*$/, '')
+}
+
+function headerText(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }

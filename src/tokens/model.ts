@@ -1,3 +1,5 @@
+import * as z from 'zod'
+
 /** The most milliseconds after which a signature of the box may still be valid: a retired key is published for that long. */
 export const longestSignature = 86_400_000
 
@@ -10,11 +12,27 @@ export const documentAge = 300
 /** Milliseconds that a key is published before it signs: twice as long as others may keep what they know. */
 export const publicationAge = 2 * documentAge * 1000
 
+/** RFC 7517, RFC 8037. */
+export const JwkSet = z
+  .object({
+    keys: z.array(
+      z.object({
+        kty: z.literal('OKP'),
+        crv: z.literal('Ed25519'),
+        x: z.string(),
+        kid: z.string().meta({ description: 'RFC 7638 thumbprint' }),
+        alg: z.literal('EdDSA'),
+        use: z.literal('sig'),
+      }),
+    ),
+  })
+  .meta({ id: 'JwkSet' })
+export type Jwk = z.output<typeof JwkSet>['keys'][number]
+
 /** A public Ed25519 key of the box as it is published (RFC 8037): `kid` is its RFC 7638 thumbprint. */
 export interface PublishedKey {
   kid: string
-  /** `{ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' }` */
-  jwk: Record<string, string>
+  jwk: Jwk
   /** The same key as a Multikey: `z6Mk…` (multibase base58btc of the multicodec ed25519-pub). */
   multibase: string
 }

@@ -1,7 +1,6 @@
-import { publicDocument } from '../http/public-document.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
-import { documentAge } from './model.ts'
+import { JwkSet } from './model.ts'
 import type { Signer } from './model.ts'
 
 const tag = 'Identity tokens'
@@ -19,11 +18,9 @@ export function routes(signer: Signer): AnyRoute[] {
       description:
         'A JWK Set (RFC 7517) with the Ed25519 keys that identity tokens and credentials are signed with: the one in use, the next, and those ' +
         'whose signatures may still be valid. Pages of any origin may read it; it may be kept for five minutes.',
-      download: 'application/jwk-set+json',
-      handle: async () => {
-        const keys = (await signer.published()).map(({ jwk }) => jwk)
-        return publicDocument({ keys }, { type: 'application/jwk-set+json', maxAge: documentAge })
-      },
+      document: true,
+      reply: JwkSet,
+      handle: async () => ({ keys: (await signer.published()).map(({ jwk }) => jwk) }),
     }),
   ]
 }
