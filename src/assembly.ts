@@ -1,3 +1,5 @@
+import type { AgentDirectory } from './agents/model.ts'
+import type { TokenJudge } from './tokens/model.ts'
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { cardsPart } from './cards/part.ts'
@@ -30,6 +32,8 @@ import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
 import { TokensPart } from './tokens/part.ts'
+import { TrustPart } from './trust/part.ts'
+import { Reputations } from './trust/reputations.ts'
 import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
@@ -52,7 +56,14 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart; tokens: TokensPart } {
+export function assemble(basis: Basis): {
+  parts: Part[]
+  keys: Keys
+  queue: Queue
+  mail: MailPart
+  tokens: TokensPart
+  trust: TrustPart
+} {
   const { config, log, clock, seal, database, metrics, types, account } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
@@ -89,7 +100,15 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
+  const agents: AgentDirectory = {
+    ofIdentity: async () => undefined,
+    byId: async () => undefined,
+    byHandle: async () => undefined,
+  }
+  const judge: TokenJudge = { judge: async () => ({ valid: false, reason: 'not yet', claims: null }) }
+  const reputations = new Reputations({ ...common, identities, agents })
   const tokens = new TokensPart({ ...common, log: logOf('tokens') })
+  const trust = new TrustPart({ ...common, identities, agents, reputations, signer: tokens.keys, judge, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -104,6 +123,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
       tokens,
+      trust,
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
@@ -112,5 +132,6 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     queue,
     mail,
     tokens,
+    trust,
   }
 }

@@ -173,7 +173,12 @@ export class Outgoing {
     )
     if (!row) return
     const deliveries = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
-    await this.#append(tx, type, { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, remark }, more)
+    await this.#append(
+      tx,
+      type,
+      { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, remark },
+      more,
+    )
   }
 
   /** A message as callers see it; throws nothing: the caller knows that it is there. */

@@ -58,13 +58,7 @@ export class Outcomes {
     }
   }
 
-  async #tell(
-    tx: Transaction,
-    parcel: Parcel,
-    status: RecipientRow['status'],
-    delivery: Delivery,
-    hard: boolean,
-  ): Promise<void> {
+  async #tell(tx: Transaction, parcel: Parcel, status: RecipientRow['status'], delivery: Delivery, hard: boolean): Promise<void> {
     const { outgoing } = this.#parts
     const { email, recipient } = parcel
     if (status === 'deferred') {

@@ -35,7 +35,8 @@ export class Credentials {
   async issue(caller: Caller, identityId: string): Promise<{ credential: string; expires_at: string }> {
     const { clock, identities, agents, reputations, signer, publicUrl } = this.#parts
     const { status, email } = await identities.row(caller, identityId)
-    if (status === 'suspended') throw conflict('The identity is suspended: the box says nothing for it.', { code: 'identity_suspended' })
+    if (status === 'suspended')
+      throw conflict('The identity is suspended: the box says nothing for it.', { code: 'identity_suspended' })
     const agent = (await agents.ofIdentity(identityId))?.agent
     const { score, tier, updated_at } = await reputations.of(identityId)
     const from = Math.floor(clock.now() / 1000)

@@ -70,7 +70,10 @@ export class Evaluations {
     if (subject.kind === 'unknown' || subject.kind === 'local') return this.#known(caller, subject, false)
     const reports = await this.#parts.reports.about(subject.name)
     if (subject.kind === 'email') return this.#stranger(caller, subject.name, reports)
-    const reasons = ['The agent is of another box, and without a token nothing is known of it but its name.', ...reportReasons(reports)]
+    const reasons = [
+      'The agent is of another box, and without a token nothing is known of it but its name.',
+      ...reportReasons(reports),
+    ]
     return {
       subject: { ...nobody, did: subject.name },
       finding: { score: foreignScore(null, reports), best: 'review', reasons: [...reasons, unproven] },
@@ -127,7 +130,10 @@ const suppressions = {
 function requireOne(question: Question): void {
   const given = names.filter((name) => question[name] !== undefined)
   if (given.length !== 1) {
-    throw invalid(given[1] ?? 'token', `Give exactly one of ${names.join(', ')}; ${given.length === 0 ? 'none is' : `${given.join(' and ')} are`} here.`)
+    throw invalid(
+      given[1] ?? 'token',
+      `Give exactly one of ${names.join(', ')}; ${given.length === 0 ? 'none is' : `${given.join(' and ')} are`} here.`,
+    )
   }
   if (question.audience !== undefined && question.token === undefined) throw invalid('audience', 'audience goes with token only.')
 }

@@ -26,7 +26,10 @@ export interface Finding {
 type Reported = Pick<Counters, 'positive' | 'negative' | 'disputed'>
 
 /** The decision on a finding: a pure function. */
-export function decided({ score, best, reasons }: Finding, min: number): Pick<Evaluation, 'decision' | 'score' | 'tier' | 'reasons'> {
+export function decided(
+  { score, best, reasons }: Finding,
+  min: number,
+): Pick<Evaluation, 'decision' | 'score' | 'tier' | 'reasons'> {
   const tier = tierOf(score)
   const grade = score >= min ? 'allow' : score >= summedDown(min) ? 'review' : 'deny'
   const decision = worse(grade, best)

@@ -39,13 +39,9 @@ export const NewReport = z
       .regex(/^(?:positive|negative|dispute|[a-z0-9_]+(?:\.[a-z0-9_]+)+)$/, {
         error: 'must be positive, negative, dispute, or a dotted name of your own such as task.completed',
       }),
-    about: z
-      .string()
-      .trim()
-      .min(1)
-      .max(512)
-      .optional()
-      .meta({ description: 'the id, handle, DID or address of an agent, or the id of an identity; the reporter itself unless said' }),
+    about: z.string().trim().min(1).max(512).optional().meta({
+      description: 'the id, handle, DID or address of an agent, or the id of an identity; the reporter itself unless said',
+    }),
     weight: z.int().min(1).max(5).default(1),
     note: z.string().trim().min(1).max(500).optional().meta({ description: 'for yourself: the subject is not shown it' }),
     data: Metadata.optional().meta({ description: 'for yourself too' }),

@@ -38,7 +38,10 @@ export class Reports {
     await identities.row(caller, identityId)
     const subject = await subjects.named(caller, wish.about ?? identityId)
     if (subject.kind === 'unknown') {
-      throw invalid('about', 'about must name somebody: the id, handle, DID or address of an agent, or the id of an identity of yours.')
+      throw invalid(
+        'about',
+        'about must name somebody: the id, handle, DID or address of an agent, or the id of an identity of yours.',
+      )
     }
     return database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
@@ -77,7 +80,7 @@ export class Reports {
       weight,
       counted_weight: counted / 1000,
       note: wish.note ?? null,
-      data: (wish.data ?? {}) as Report['data'],
+      data: wish.data ?? {},
       created_at,
     }
     await events.append(tx, reputationReported, { account_id: by.account, identity_id: by.identity, data: report })

@@ -131,5 +131,5 @@ function inWhole({ positive, negative, disputed }: Counters): Partial<Counters> 
 
 function mapped(value: (name: keyof Counters) => number): Counters {
   const names = Object.keys(nothing) as (keyof Counters)[]
-  return Object.fromEntries(names.map((name) => [name, value(name)])) as Record<keyof Counters, number> as Counters
+  return Object.fromEntries(names.map((name) => [name, value(name)])) as Record<keyof Counters, number>
 }

@@ -53,7 +53,12 @@ export function routes({ reputations, reports, credentials, evaluations }: Nouns
       reply: Report,
       status: 201,
       example: {
-        body: { type: 'positive', about: 'did:web:agents.example.com:v1:agents:ada', weight: 2, note: 'delivered what it promised' },
+        body: {
+          type: 'positive',
+          about: 'did:web:agents.example.com:v1:agents:ada',
+          weight: 2,
+          note: 'delivered what it promised',
+        },
       },
       handle: ({ caller, params, body }) => reports.create(caller, params.id, body),
     }),

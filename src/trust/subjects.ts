@@ -41,9 +41,9 @@ export class Subjects {
   /** Whatever names somebody: the id, handle, DID or address of an agent, the id of an identity. */
   async named(caller: Caller, name: string): Promise<Subject> {
     if (isId('ident', name)) return this.byIdentity(caller, name)
-    if (isId('agent', name)) return this.#byAgent(caller, await this.#parts.agents.byId(name))
-    if (name.startsWith('did:')) return this.byDid(caller, name)
-    return name.indexOf('@') > 0 ? this.byEmail(caller, name) : this.byHandle(caller, name)
+    if (isId('agent', name)) return this.#byAgent(await this.#parts.agents.byId(name))
+    if (name.startsWith('did:')) return this.byDid(name)
+    return name.indexOf('@') > 0 ? this.byEmail(caller, name) : this.byHandle(name)
   }
 
   async byIdentity(caller: Caller, id: string): Promise<Subject> {
@@ -51,13 +51,13 @@ export class Subjects {
     return row && isOwn(caller, row) ? this.#local(row) : unknown
   }
 
-  async byHandle(caller: Caller, handle: string): Promise<Subject> {
-    return this.#byAgent(caller, await this.#parts.agents.byHandle(handle.replace(/^@/, '').toLowerCase()))
+  async byHandle(handle: string): Promise<Subject> {
+    return this.#byAgent(await this.#parts.agents.byHandle(handle.replace(/^@/, '').toLowerCase()))
   }
 
-  async byDid(caller: Caller, did: string): Promise<Subject> {
+  async byDid(did: string): Promise<Subject> {
     const agentId = agentOfDid(this.#parts.publicUrl(), did)
-    if (agentId !== undefined) return this.#byAgent(caller, await this.#parts.agents.byId(agentId))
+    if (agentId !== undefined) return this.#byAgent(await this.#parts.agents.byId(agentId))
     return { kind: 'did', name: did }
   }
 
@@ -66,8 +66,8 @@ export class Subjects {
     const name = canonical(email)
     if (name === undefined) return unknown
     const at = name.lastIndexOf('@')
-    const local = name.slice(0, at).replace(/(?<=.)\+.*$/, '')
-    const row = await this.#parts.identities.ownerOf(`${local}${name.slice(at)}`)
+    const mailbox = name.slice(0, at).replace(/(?<=.)\+.*$/, '')
+    const row = await this.#parts.identities.ownerOf(`${mailbox}${name.slice(at)}`)
     if (!row || row.status === 'deleted') return { kind: 'email', name }
     const subject = await this.#local(row)
     return isOwn(caller, row) || subject.agent !== null ? subject : { kind: 'email', name }
@@ -81,13 +81,13 @@ export class Subjects {
 
   /** The one that a question names; `token` is not for here. */
   asked(caller: Caller, { did, handle, identity_id, email }: Question): Promise<Subject> {
-    if (did !== undefined) return this.byDid(caller, did)
-    if (handle !== undefined) return this.byHandle(caller, handle)
+    if (did !== undefined) return this.byDid(did)
+    if (handle !== undefined) return this.byHandle(handle)
     if (identity_id !== undefined) return this.byIdentity(caller, identity_id)
     return this.byEmail(caller, email!)
   }
 
-  async #byAgent(caller: Caller, known: KnownAgent | undefined): Promise<Subject> {
+  async #byAgent(known: KnownAgent | undefined): Promise<Subject> {
     if (!known) return unknown
     const row = await this.#row(known.agent.identity_id)
     return row ? local(row, known.agent) : unknown
