@@ -32,6 +32,7 @@ import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { TokensPart } from './tokens/part.ts'
 import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
@@ -54,7 +55,7 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart } {
+export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart; tokens: TokensPart } {
   const { config, log, clock, seal, database, metrics, types, account } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
@@ -92,6 +93,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
+  const tokens = new TokensPart({ ...common, log: logOf('tokens') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -106,6 +108,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
       agentsPart(agents),
+      tokens,
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
@@ -113,5 +116,6 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     keys,
     queue,
     mail,
+    tokens,
   }
 }
