@@ -2,6 +2,8 @@ import type { AgentDirectory } from './agents/model.ts'
 import type { TokenJudge } from './tokens/model.ts'
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { Agents } from './agents/agents.ts'
+import { agentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -16,6 +18,7 @@ import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
+import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
@@ -96,6 +99,7 @@ export function assemble(basis: Basis): {
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
+  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
@@ -122,6 +126,7 @@ export function assemble(basis: Basis): {
       sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
+      agentsPart(agents),
       tokens,
       trust,
       timelinePart(timeline, waiting),
