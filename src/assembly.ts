@@ -1,5 +1,3 @@
-import type { AgentDirectory } from './agents/model.ts'
-import type { TokenJudge } from './tokens/model.ts'
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { Agents } from './agents/agents.ts'
@@ -34,10 +32,11 @@ import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import type { TokenJudge } from './tokens/model.ts'
 import { TokensPart } from './tokens/part.ts'
+import { totpPart } from './totp/part.ts'
 import { TrustPart } from './trust/part.ts'
 import { Reputations } from './trust/reputations.ts'
-import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What every box stands on, before it can do anything. */
@@ -104,11 +103,6 @@ export function assemble(basis: Basis): {
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
-  const agents: AgentDirectory = {
-    ofIdentity: async () => undefined,
-    byId: async () => undefined,
-    byHandle: async () => undefined,
-  }
   const judge: TokenJudge = { judge: async () => ({ valid: false, reason: 'not yet', claims: null }) }
   const reputations = new Reputations({ ...common, identities, agents })
   const tokens = new TokensPart({ ...common, log: logOf('tokens') })
