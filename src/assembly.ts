@@ -89,7 +89,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
-  const tokens = new TokensPart({ ...common, log: logOf('tokens') })
+  const tokens = new TokensPart({ ...common, identities, log: logOf('tokens') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
