@@ -16,6 +16,7 @@ export const idPrefixes = [
   'dom',
   'agent',
   'tok',
+  'link',
   'txn',
   'sup',
   'acct',

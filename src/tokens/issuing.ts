@@ -19,7 +19,7 @@ interface Parts {
   identities: Pick<Identities, 'row'>
   bearers: Bearers
   signer: Signer
-  agents: () => AgentDirectory
+  agents: AgentDirectory
   standing: () => Standing
   publicUrl: () => string
 }
@@ -37,7 +37,7 @@ export class Issuing {
     const { database, events, clock, identities, bearers, signer, agents, standing, publicUrl } = this.#parts
     const audience = oneAudience(wish) ?? publicUrl()
     await identities.row(caller, identityId)
-    const [known, reputation] = await Promise.all([agents().ofIdentity(identityId), standing().of(identityId)])
+    const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), standing().of(identityId)])
     const issued = Math.floor(clock.now() / 1000)
     const expires = issued + wish.expires_in
     const id = newId('tok')

@@ -17,7 +17,7 @@ interface Parts {
   keys: Pick<SigningKeys, 'find'>
   bearers: Bearers
   issuers: Issuers
-  agents: () => AgentDirectory
+  agents: AgentDirectory
   publicUrl: () => string
 }
 
@@ -59,7 +59,7 @@ export class Judging implements TokenJudge {
   async #subject({ sub, claims }: Said): Promise<Subject> {
     const { agents, bearers, publicUrl } = this.#parts
     const agentId = agentOfDid(publicUrl(), sub) ?? null
-    const identityId = agentId === null ? sub : (await agents().byId(agentId))?.agent.identity_id
+    const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
     const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
     if (!bearer) throw new Disbelief('unknown_subject', `There is no ${sub} here, or no longer.`)
     if (bearer.status === 'suspended') throw new Disbelief('suspended', `${sub} is suspended.`)

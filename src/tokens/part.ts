@@ -33,14 +33,9 @@ interface Needs {
   log: Log
   config: Config
   identities: Identities
+  agents: AgentDirectory
   publicUrl: () => string
   testing?: { outsideDial?: Dial | undefined } | undefined
-}
-
-/** What tokens speak of, and is made after them: agents and trust must know who signs. */
-interface Given {
-  agents: AgentDirectory
-  standing: Standing
 }
 
 /** Who an identity is, said so that others can check it: the keys of the box, tokens, and what looks at tokens. */
@@ -55,7 +50,7 @@ export class TokensPart implements Part {
   readonly #outside: Outside
   readonly #issuers: Issuers
   #settings: Config['tokens']
-  #given: Given | undefined
+  #standing: Standing | undefined
 
   constructor(needs: Needs) {
     const { config, database, clock, identities, testing } = needs
@@ -64,8 +59,8 @@ export class TokensPart implements Part {
     this.#outside = new Outside(outsideSettings(config), testing?.outsideDial)
     this.#issuers = new Issuers({ outside: this.#outside, clock })
     const bearers = new Bearers(database)
-    const given = { agents: () => this.#know.agents, standing: () => this.#know.standing }
-    const parts = { ...needs, ...given, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
+    const standing = (): Standing => this.#known
+    const parts = { ...needs, standing, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
     this.judge = new Judging(parts)
     this.routes = routes({
       signer: this.keys,
@@ -76,9 +71,9 @@ export class TokensPart implements Part {
     identities.onRemove((tx, id) => bearers.forget(tx, id))
   }
 
-  /** Before the start. */
-  equip(given: Given): void {
-    this.#given = given
+  /** Before the start: whoever knows how far to trust somebody must know who signs. */
+  equip(standing: Standing): void {
+    this.#standing = standing
   }
 
   start(): Promise<void> {
@@ -95,9 +90,9 @@ export class TokensPart implements Part {
     this.#issuers.forget()
   }
 
-  get #know(): Given {
-    if (!this.#given) throw new Error('Nobody told the tokens of agents and standing.')
-    return this.#given
+  get #known(): Standing {
+    if (!this.#standing) throw new Error('Nobody knows how far to trust anybody.')
+    return this.#standing
   }
 }
 

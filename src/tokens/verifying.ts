@@ -7,7 +7,7 @@ import type { TokenJudge, TokenQuestion, TokenVerdict, Verified } from './model.
 interface Parts {
   judge: TokenJudge
   bearers: Bearers
-  agents: () => AgentDirectory
+  agents: AgentDirectory
   standing: () => Standing
 }
 
@@ -39,7 +39,7 @@ export class Verifying {
       return { identity: null, agent, reputation: null }
     }
     const { bearers, agents, standing } = this.#parts
-    const [bearer, known] = await Promise.all([bearers.find(identityId), agentId === null ? undefined : agents().byId(agentId)])
+    const [bearer, known] = await Promise.all([bearers.find(identityId), agentId === null ? undefined : agents.byId(agentId)])
     // deleted since it was judged
     if (!bearer) return { identity: null, agent: null, reputation: null }
     const mine = bearer.account_id === caller.account_id && (caller.identity_id ?? bearer.id) === bearer.id
