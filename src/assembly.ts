@@ -32,7 +32,6 @@ import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
-import type { TokenJudge } from './tokens/model.ts'
 import { TokensPart } from './tokens/part.ts'
 import { totpPart } from './totp/part.ts'
 import { TrustPart } from './trust/part.ts'
@@ -103,10 +102,11 @@ export function assemble(basis: Basis): {
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
-  const judge: TokenJudge = { judge: async () => ({ valid: false, reason: 'not yet', claims: null }) }
+  const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
   const reputations = new Reputations({ ...common, identities, agents })
-  const tokens = new TokensPart({ ...common, log: logOf('tokens') })
-  const trust = new TrustPart({ ...common, identities, agents, reputations, signer: tokens.keys, judge, log: logOf('trust') })
+  tokens.equip(reputations)
+  const { keys: signer, judge } = tokens
+  const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))

@@ -46,7 +46,7 @@ export class Evaluations {
   async #spoken(caller: Caller, token: string, audience: string | undefined, signal: AbortSignal): Promise<Answer> {
     const { judge, subjects, reports } = this.#parts
     const verdict = await judge.judge(token, audience, signal)
-    if (!verdict.valid) return { subject: nobody, finding: refused(`The token proves nothing: ${verdict.reason}`) }
+    if (!verdict.valid) return { subject: nobody, finding: refused(`The token proves nothing. ${verdict.message}`) }
     const { claims, identityId } = verdict
     if (identityId !== null) return this.#known(caller, await subjects.proven(identityId), true)
     const did = textOf(claims['sub'])
