@@ -1,7 +1,6 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
-import { Agents } from './agents/agents.ts'
-import { agentsPart } from './agents/part.ts'
+import { AgentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -88,12 +87,12 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
-  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
   const tokens = new TokensPart({ ...common, log: logOf('tokens') })
+  const agents = new AgentsPart({ ...common, identities, signer: tokens.keys, transliterate: localPartOf })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -107,7 +106,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
-      agentsPart(agents),
+      agents,
       tokens,
       timelinePart(timeline, waiting),
       webhooks,
