@@ -1,7 +1,7 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { Agents } from './agents/agents.ts'
-import { agentsPart } from './agents/part.ts'
+import { AgentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -97,11 +97,11 @@ export function assemble(basis: Basis): {
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
-  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
+  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
   const reputations = new Reputations({ ...common, identities, agents })
   tokens.equip(reputations)
@@ -120,7 +120,7 @@ export function assemble(basis: Basis): {
       sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
-      agentsPart(agents),
+      new AgentsPart({ ...common, agents, signer: tokens.keys }),
       tokens,
       trust,
       timelinePart(timeline, waiting),
