@@ -22,6 +22,7 @@ interface Parts {
 type Shown = Evaluation['subject']
 
 const nobody: Shown = { did: null, handle: null, identity_id: null, email: null, proven: false }
+const none = { positive: 0, negative: 0, disputed: 0 }
 const names = ['token', 'did', 'handle', 'identity_id', 'email'] as const
 const unproven = 'Nothing proves that it is they who speak: for that, ask them for an identity token and evaluate it.'
 
@@ -49,20 +50,19 @@ export class Evaluations {
     if (!verdict.valid) return { subject: nobody, finding: refused(`The token proves nothing. ${verdict.message}`) }
     const { claims, identityId } = verdict
     if (identityId !== null) return this.#known(caller, await subjects.proven(identityId), true)
-    const did = textOf(claims['sub'])
-    if (did === null) return { subject: nobody, finding: refused('The token does not say of whom it is.') }
-    const subject = { ...nobody, did, handle: textOf(claims['handle']), email: textOf(claims['email']), proven: true }
-    const said = await reports.about(did)
+    const [sub, box] = [String(claims['sub']), String(claims['iss'])]
+    const did = sub.startsWith('did:') ? sub : null
+    const said = did === null ? none : await reports.about(did)
     const claimed = claimOf(claims['reputation'])
-    const box = textOf(claims['iss']) ?? 'Another box'
     const reasons = [
-      `The token is good: ${box} vouches for the agent.`,
+      `The token is good: ${box} vouches that it is ${sub} who speaks, and for nothing else it says.`,
       claimed === null
         ? `${box} says nothing of its reputation.`
-        : `${box} gives it ${claimed}; what a box says of its own counts little where it is good, and fully where it is bad.`,
+        : `${box} gives it ${claimed}: what a box says of its own counts little where it is good, and fully where it is bad.`,
       ...reportReasons(said),
     ]
-    return { subject, finding: { score: foreignScore(claimed, said), best: 'allow', reasons } }
+    // address and handle are the word of the other box alone
+    return { subject: { ...nobody, did, proven: true }, finding: { score: foreignScore(claimed, said), best: 'allow', reasons } }
   }
 
   async #named(caller: Caller, question: Question): Promise<Answer> {
@@ -151,10 +151,6 @@ function shownAs(caller: Caller, subject: LocalSubject, proven: boolean): Shown 
     email: isOwn(caller, subject) || agent !== null ? email : null,
     proven,
   }
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' && value.length <= 512 ? value : null
 }
 
 /** A score that a box claims, bare or in an object; null for anything else. */
