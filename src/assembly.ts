@@ -1,8 +1,10 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
-import { AgentsPart } from './agents/part.ts'
+import { Agents } from './agents/agents.ts'
+import { agentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
+import { iso } from './core/clock.ts'
 import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
 import type { Log } from './core/log.ts'
@@ -87,12 +89,16 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
+  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
-  const tokens = new TokensPart({ ...common, log: logOf('tokens') })
-  const agents = new AgentsPart({ ...common, identities, signer: tokens.keys, transliterate: localPartOf })
+  const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
+  // stands in until trust is there
+  tokens.equip({
+    of: async (id) => ({ subject: id, score: 0.5, tier: 'bronze', components: [], counters: {}, updated_at: iso(clock.now()) }),
+  })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -106,7 +112,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
-      agents,
+      agentsPart({ ...common, agents, signer: tokens.keys }),
       tokens,
       timelinePart(timeline, waiting),
       webhooks,

@@ -1,12 +1,9 @@
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
-import type { EventLog } from '../events/log.ts'
-import type { AnyRoute } from '../http/route.ts'
-import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
 import type { Signer } from '../tokens/model.ts'
-import { Agents } from './agents.ts'
+import type { Agents } from './agents.ts'
 import { documentRoutes } from './document-routes.ts'
 import { Documents } from './documents.ts'
 import { erc8004Routes } from './erc8004-routes.ts'
@@ -16,29 +13,21 @@ import { routes } from './routes.ts'
 
 interface Needs {
   database: Database
-  events: EventLog
   clock: Clock
   cursors: Cursors
-  identities: Identities
+  agents: Agents
   signer: Pick<Signer, 'published'>
   publicUrl: () => string
   version: string
-  transliterate: (name: string) => string
 }
 
 /** Agents: the public faces of identities, and what strangers may read of them. */
-export class AgentsPart implements Part {
-  readonly name = 'agents'
-  readonly events = [agentCreated, agentUpdated, agentDeleted]
-  readonly routes: AnyRoute[]
-  /** Where other capabilities find agents. */
-  readonly directory: Agents
-
-  constructor(needs: Needs) {
-    const agents = new Agents(needs)
-    const links = new Erc8004Links({ ...needs, agents })
-    this.directory = agents
-    const documents = new Documents({ ...needs, agents, links })
-    this.routes = [...routes(agents), ...erc8004Routes(links), ...documentRoutes(documents)]
+export function agentsPart(needs: Needs): Part {
+  const { agents } = needs
+  const links = new Erc8004Links(needs)
+  return {
+    name: 'agents',
+    routes: [...routes(agents), ...erc8004Routes(links), ...documentRoutes(new Documents({ ...needs, links }))],
+    events: [agentCreated, agentUpdated, agentDeleted],
   }
 }

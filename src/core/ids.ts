@@ -15,6 +15,7 @@ export const idPrefixes = [
   'key',
   'dom',
   'agent',
+  'tok',
   'link',
   'txn',
   'sup',
