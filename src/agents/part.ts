@@ -1,5 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
+import type { EventLog } from '../events/log.ts'
+import type { AnyRoute } from '../http/route.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
 import type { Signer } from '../tokens/model.ts'
@@ -13,6 +15,7 @@ import { routes } from './routes.ts'
 
 interface Needs {
   database: Database
+  events: EventLog
   clock: Clock
   cursors: Cursors
   agents: Agents
@@ -22,12 +25,14 @@ interface Needs {
 }
 
 /** Agents: the public faces of identities, and what strangers may read of them. */
-export function agentsPart(needs: Needs): Part {
-  const { agents } = needs
-  const links = new Erc8004Links(needs)
-  return {
-    name: 'agents',
-    routes: [...routes(agents), ...erc8004Routes(links), ...documentRoutes(new Documents({ ...needs, links }))],
-    events: [agentCreated, agentUpdated, agentDeleted],
+export class AgentsPart implements Part {
+  readonly name = 'agents'
+  readonly events = [agentCreated, agentUpdated, agentDeleted]
+  readonly routes: AnyRoute[]
+
+  constructor(needs: Needs) {
+    const links = new Erc8004Links(needs)
+    const documents = new Documents({ ...needs, links })
+    this.routes = [...routes(needs.agents), ...erc8004Routes(links), ...documentRoutes(documents)]
   }
 }

@@ -20,6 +20,7 @@ export const idPrefixes = [
   'txn',
   'sup',
   'acct',
+  'rep',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]
