@@ -33,7 +33,7 @@ export class Documents {
     const at = `${this.#url}/v1/agents/${agentId}`
     const subject = {
       did: agentDid(this.#url, agentId),
-      alsoKnownAs: [`acct:${handle}@${new URL(this.#url).host}`, `mailto:${email}`],
+      alsoKnownAs: [`acct:${handle}@${new URL(this.#url).hostname}`, `mailto:${email}`],
       services: [
         { name: 'mail', type: 'EmailService', endpoint: `mailto:${email}` },
         { name: 'api', type: 'PillarboxApi', endpoint: `${this.#url}/v1` },

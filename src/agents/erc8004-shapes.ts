@@ -30,7 +30,7 @@ const TokenId = z
     ],
     { error: 'must be the id of a token, in decimal: "22"' },
   )
-  .refine((text) => BigInt(text) <= biggest, { error: 'must fit into 256 bits' })
+  .refine((text) => /^\d+$/.test(text) && BigInt(text) <= biggest, { error: 'must fit into 256 bits' })
   .meta({ override: { type: ['string', 'integer'] }, description: 'the agentId of the registry, in decimal' })
 
 /** What says that an agent is this token of an ERC-8004 identity registry. */

@@ -91,6 +91,9 @@ export class Issuers {
       if (status === 404 || status === 410) throw new Disbelief('unknown_subject', `${host} knows no ${did}.`)
       if (status === 429 || status >= 500) throw new Disbelief('issuer_unreachable', `${host} answered ${status}.`, true)
       if (status !== 200) throw new Disbelief('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
+      const [encoding = 'identity'] = [headers['content-encoding']].flat()
+      // unpacked by us it could be a thousand times as large
+      if (encoding.toLowerCase() !== 'identity') throw new Disbelief('issuer_invalid', `${host} sent ${did} packed, unasked.`)
       return { age: ageOf([headers['cache-control']].flat().join(',')), document: read(body, did) }
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error

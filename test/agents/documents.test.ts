@@ -53,7 +53,7 @@ test('the DID document lists every published key twice, and what reaches the age
       'https://w3id.org/security/multikey/v1',
     ],
     id: did,
-    alsoKnownAs: [`acct:ada@${url.host}`, `mailto:${ada.email}`],
+    alsoKnownAs: [`acct:ada@${url.hostname}`, `mailto:${ada.email}`],
     verificationMethod: methods,
     authentication: document.verificationMethod.map(({ id }: Any) => id),
     assertionMethod: document.verificationMethod.map(({ id }: Any) => id),
@@ -226,3 +226,21 @@ test('documents have a rate of their own', async () => {
   expect(statuses).toEqual([200, 200, 200, 429])
   expect((await box.call('GET', `/v1/agents/${agent.id}`)).status).toBe(200)
 })
+
+test('each Multikey is the same key as the JsonWebKey2020 beside it', async () => {
+  const box = await appliance()
+  const { body } = await box.call<Any>('GET', '/.well-known/did.json', undefined, { key: null })
+  const multikeys = body.verificationMethod.filter(({ type }: Any) => type === 'Multikey')
+  const webKeys = body.verificationMethod.filter(({ type }: Any) => type === 'JsonWebKey2020')
+  expect(multikeys.length).toBeGreaterThan(0)
+  expect(multikeys.map(({ publicKeyMultibase }: Any) => octetsOf(publicKeyMultibase as string))).toEqual(
+    webKeys.map(({ publicKeyJwk }: Any) => `ed01${Buffer.from(publicKeyJwk.x as string, 'base64url').toString('hex')}`),
+  )
+})
+
+/** Base58btc (multibase `z`), as hexadecimal. */
+function octetsOf(multibase: string): string {
+  const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+  const number = Array.from(multibase.slice(1)).reduce((sum, letter) => sum * 58n + BigInt(alphabet.indexOf(letter)), 0n)
+  return number.toString(16)
+}

@@ -1,3 +1,4 @@
+import { createPublicKey, verify } from 'node:crypto'
 import { globalAgent } from 'node:https'
 import { Resolver } from 'did-resolver'
 import { expect, onTestFinished, test } from 'vitest'
@@ -54,3 +55,28 @@ test('and the box by its own', async () => {
   const { didDocument, didResolutionMetadata } = await resolver.resolve(did)
   expect([didDocument?.id, didResolutionMetadata.error]).toEqual([did, undefined])
 })
+
+test('a token verifies by the key its kid names in what its subject resolves to, which vouches no more once suspended', async () => {
+  const { box, resolver } = await scene()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: agent } = await box.call('POST', '/v1/agents', { identity_id: ada.id })
+  const { body: issued } = await box.call('POST', `/v1/identities/${ada.id}/token`, { audience: 'https://shop.example' })
+  const [header, payload, signature] = String(issued['token']).split('.') as [string, string, string]
+  const { kid } = decoded(header) as { kid: string }
+  const { sub } = decoded(payload) as { sub: string }
+  expect(sub).toBe(agent.did)
+
+  const { didDocument } = await resolver.resolve(sub)
+  expect(didDocument!.assertionMethod).toContain(`${sub}#${kid}`)
+  const method = didDocument!.verificationMethod!.find(({ id }) => id === `${sub}#${kid}`)!
+  const key = createPublicKey({ key: method.publicKeyJwk as never, format: 'jwk' })
+  expect(verify(null, Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url'))).toBe(true)
+
+  await box.call('PATCH', `/v1/identities/${ada.id}`, { status: 'suspended' })
+  const later = await resolver.resolve(sub)
+  expect(later.didDocument!.assertionMethod).toEqual([])
+})
+
+function decoded(part: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>
+}

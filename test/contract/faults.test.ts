@@ -104,10 +104,9 @@ test('with no room left, what stores is refused and what reads or deletes works;
   await box.restart()
   const asking = new Asking(world)
   const order = ['POST', 'PATCH', 'GET', 'DELETE']
-  // of what is deleted, first what is below
-  const depth = ({ method, path }: Spelling): number => (method === 'DELETE' ? -path.split('/').length : 0)
   const inOrder = asking.spellings.toSorted(
-    (one, other) => order.indexOf(one.method) - order.indexOf(other.method) || depth(one) - depth(other),
+    // of what is deleted, first what is below
+    (one, other) => order.indexOf(one.method) - order.indexOf(other.method) || depth(other) - depth(one),
   )
   for (const spelling of inOrder) {
     const { path, question } = await asking.good(spelling, own)
@@ -143,4 +142,8 @@ function damage(box: Appliance, statement: string): void {
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
   database.exec(statement)
   database.close()
+}
+
+function depth({ method, path }: Spelling): number {
+  return method === 'DELETE' ? path.split('/').length : 0
 }

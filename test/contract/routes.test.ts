@@ -16,6 +16,14 @@ const guarded = all.filter(([, { route }]) => route.scope !== 'public')
 const withIds = all.filter(([, { path }]) => path.includes(':'))
 const writing = all.filter(([, { method }]) => method === 'POST' || method === 'PATCH')
 
+test('what everybody may read from any page needs no key, and changes nothing', () => {
+  const documents = asking.spellings.filter(({ route }) => route.document)
+  expect(documents.length).toBeGreaterThan(5)
+  for (const { method, path, route } of documents) {
+    expect([path, method, route.scope, route.rate]).toEqual([path, 'GET', 'public', 'document'])
+  }
+})
+
 test('there are routes to ask', () => {
   expect(all.length).toBeGreaterThan(20)
 })
