@@ -1,5 +1,7 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { Agents } from './agents/agents.ts'
+import { AgentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -14,6 +16,7 @@ import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
+import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
@@ -29,7 +32,10 @@ import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { TokensPart } from './tokens/part.ts'
 import { totpPart } from './totp/part.ts'
+import { TrustPart } from './trust/part.ts'
+import { Reputations } from './trust/reputations.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What every box stands on, before it can do anything. */
@@ -51,7 +57,14 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart } {
+export function assemble(basis: Basis): {
+  parts: Part[]
+  keys: Keys
+  queue: Queue
+  mail: MailPart
+  tokens: TokensPart
+  trust: TrustPart
+} {
   const { config, log, clock, seal, database, metrics, types, account } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
@@ -88,6 +101,12 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
+  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
+  const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
+  const reputations = new Reputations({ ...common, identities, agents })
+  tokens.equip(reputations)
+  const { keys: signer, judge } = tokens
+  const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -101,6 +120,9 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
+      new AgentsPart({ ...common, agents, signer: tokens.keys }),
+      tokens,
+      trust,
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
@@ -108,5 +130,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     keys,
     queue,
     mail,
+    tokens,
+    trust,
   }
 }

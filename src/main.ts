@@ -7,6 +7,7 @@ import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { exits, refuse } from './commands/refuse.ts'
+import { addReputationCommand } from './commands/reputation.ts'
 import { addServeCommand } from './commands/serve.ts'
 
 const program = new Command('pillarbox')
@@ -17,6 +18,7 @@ const program = new Command('pillarbox')
 addServeCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
+addReputationCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
 await program.parseAsync().catch(refuse)
