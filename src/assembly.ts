@@ -1,5 +1,4 @@
-import { Keys } from './account/keys.ts'
-import { accountPart } from './account/part.ts'
+import { AccountPart } from './account/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -26,9 +25,11 @@ import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
 import type { Database } from './store/database.ts'
 import type { Space } from './store/space.ts'
+import type { StateFile } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { codeAt } from './totp/codes.ts'
 import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
@@ -44,6 +45,7 @@ export interface Basis {
   types: EventTypes
   /** The account of the operator. */
   account: string
+  state: StateFile
   publicUrl: () => string
   version: string
   /** How tests reach other servers. */
@@ -51,14 +53,15 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart } {
+export function assemble(basis: Basis): { parts: Part[]; people: AccountPart; queue: Queue; mail: MailPart } {
   const { config, log, clock, seal, database, metrics, types, account } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
   const common = { ...basis, events, cursors }
   const queue = new Queue({ ...common, log: logOf('delivery') })
-  const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
+  const people = new AccountPart({ ...common, codeAt, log: logOf('account') })
+  const { keys, holders } = people
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
@@ -86,14 +89,14 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
-  const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
+  const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
-  const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  const realtime = new RealtimePart({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   return {
     parts: [
-      accountPart(keys),
+      people,
       identitiesPart(identities),
       ours,
       mail,
@@ -105,7 +108,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       webhooks,
       realtime,
     ],
-    keys,
+    people,
     queue,
     mail,
   }

@@ -2,6 +2,7 @@
 import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
+import { addAccountCommand } from './commands/account.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addKeyCommand } from './commands/key.ts'
@@ -14,5 +15,6 @@ const program = new Command('pillarbox')
 addServeCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
+addAccountCommand(program)
 addDocsCommand(program)
 await program.parseAsync().catch(refuse)

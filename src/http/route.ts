@@ -18,6 +18,12 @@ export interface Download {
   headers?: Record<string, string>
 }
 
+/** The proof that a browser keeps of its session, for so many seconds; an empty one is forgotten. */
+export interface SessionCookie {
+  value: string
+  seconds: number
+}
+
 /** A request as it came: for callers whose signatures cover its octets. */
 export interface RawRequest {
   bytes: Buffer
@@ -64,8 +70,10 @@ export interface Route<
   scope: Scope | Scope[] | 'public'
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
-  /** What a public call counts as: `address` (few) unless it is a `document` (many). */
-  rate?: 'address' | 'document'
+  /** What a public call counts as: `address` (few) unless it is a `document` (many), or somebody who signs in (fewest). */
+  rate?: 'address' | 'document' | 'sign-in'
+  /** What the browser is to keep of the handler's result, or to forget, as proof of its session. */
+  cookie?: (result: never) => SessionCookie
   tag: string
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string
