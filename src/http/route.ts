@@ -151,9 +151,9 @@ export function isIdempotent({ idempotent, method, scope, download }: AnyRoute):
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
 }
 
-/** DELETE makes room, so it is let through for as long as the disk can take it. */
-export function stores(method: AnyRoute['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
+/** DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
+export function stores({ method, rate }: AnyRoute): boolean {
+  return (method === 'POST' && rate !== 'sign-in') || method === 'PATCH'
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */
