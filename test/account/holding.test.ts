@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
@@ -47,7 +48,8 @@ test('a call that waits learns that its session has ended, and what it waited fo
   const other = await signIn(box)
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const waiting = page.call('GET', `/v1/identities/${ada['id']}/wait?timeout=3`)
-  for (;;) if ((await box.app.metrics.text()).includes('pillarbox_waiting_calls 1')) break
+  const begun = async (): Promise<boolean> => (await box.app.metrics.text()).includes('pillarbox_waiting_calls 1')
+  while (!(await begun())) await sleep(10)
   await other.call('DELETE', '/v1/account/sessions')
   const told = await waiting
   expect([told.status, told.body.error['code']]).toEqual([401, 'session_ended'])
