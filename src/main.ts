@@ -2,6 +2,7 @@
 import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
+import { addAccountCommand } from './commands/account.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
@@ -19,6 +20,7 @@ addServeCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
 addReputationCommand(program)
+addAccountCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
 await program.parseAsync().catch(refuse)
