@@ -126,6 +126,7 @@ export class App {
       metrics: this.metrics,
       types: this.#types,
       account: this.#account,
+      limitsOf: (id) => state.data.accounts.find((one) => one.id === id)?.limits,
       testing,
       publicUrl: () => this.publicUrl,
     })
@@ -221,8 +222,9 @@ export class App {
     return this.#keyring.rotate(this.sealed, told)
   }
 
-  /** Takes over what can change while running; answers the settings that need a restart. */
+  /** Takes over what can change while running, of state.json too; answers the settings that need a restart. */
   async reload(config: Config): Promise<{ restart: string[] }> {
+    await this.#state.reread()
     const { reloadable } = changed(this.#config, config)
     const { restart } = changed(this.#begun, config)
     this.#config = config

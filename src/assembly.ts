@@ -1,11 +1,13 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { Plan } from './account/plan.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
 import type { Log } from './core/log.ts'
 import type { Metrics } from './core/metrics.ts'
+import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
@@ -24,6 +26,7 @@ import { RealtimePart } from './realtime/part.ts'
 import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
+import { sql } from './store/database.ts'
 import type { Database } from './store/database.ts'
 import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
@@ -44,6 +47,8 @@ export interface Basis {
   types: EventTypes
   /** The account of the operator. */
   account: string
+  /** What state.json says of one account's limits. */
+  limitsOf: (accountId: string) => PlanLimits | undefined
   publicUrl: () => string
   version: string
   /** How tests reach other servers. */
@@ -56,7 +61,9 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
-  const common = { ...basis, events, cursors }
+  const plan = new Plan({ ...basis, limits: config.limits })
+  plan.counts('agents', () => sql`SELECT 0 AS n`)
+  const common = { ...basis, events, cursors, plan }
   const queue = new Queue({ ...common, log: logOf('delivery') })
   const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
@@ -93,7 +100,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   return {
     parts: [
-      accountPart(keys),
+      accountPart({ ...common, keys }),
       identitiesPart(identities),
       ours,
       mail,
