@@ -31,6 +31,7 @@ import { Probe } from './store/probe.ts'
 import { Space } from './store/space.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
+import type { TokensPart } from './tokens/part.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -57,6 +58,7 @@ export class App {
   readonly #parts: Part[]
   readonly #queue: Queue
   readonly #mail: MailPart
+  readonly #tokens: TokensPart
   readonly #http: HttpServer
   readonly #account: string
   readonly #state: StateFile
@@ -115,7 +117,7 @@ export class App {
     this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { keys, queue, mail, parts } = assemble({
+    const { keys, queue, mail, tokens, parts } = assemble({
       config,
       log,
       clock,
@@ -133,6 +135,7 @@ export class App {
     this.#keys = keys
     this.#queue = queue
     this.#mail = mail
+    this.#tokens = tokens
     this.#parts = parts
     for (const part of this.#parts) {
       this.#types.add(part.events ?? [])
@@ -220,6 +223,11 @@ export class App {
   /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */
   rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
     return this.#keyring.rotate(this.sealed, told)
+  }
+
+  /** Of a box that is open: another key signs, or, `now`, none that there was is good for anything. Answers its name. */
+  rotateSigningKey({ now }: { now: boolean }): Promise<string> {
+    return now ? this.#tokens.keys.replaceAll() : this.#tokens.keys.rotate()
   }
 
   /** Takes over what can change while running, of state.json too; answers the settings that need a restart. */

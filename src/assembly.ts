@@ -1,6 +1,8 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { Plan } from './account/plan.ts'
+import { Agents } from './agents/agents.ts'
+import { agentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -16,6 +18,7 @@ import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
+import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
@@ -26,12 +29,12 @@ import { RealtimePart } from './realtime/part.ts'
 import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
-import { sql } from './store/database.ts'
 import type { Database } from './store/database.ts'
 import type { Space } from './store/space.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { TokensPart } from './tokens/part.ts'
 import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
@@ -56,13 +59,12 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart } {
+export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart; tokens: TokensPart } {
   const { config, log, clock, seal, database, metrics, types, account } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
   const plan = new Plan({ ...basis, limits: config.limits })
-  plan.counts('agents', () => sql`SELECT 0 AS n`)
   const common = { ...basis, events, cursors, plan }
   const queue = new Queue({ ...common, log: logOf('delivery') })
   const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
@@ -91,10 +93,12 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
+  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
+  const tokens = new TokensPart({ ...common, log: logOf('tokens') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -108,6 +112,8 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
+      agentsPart(agents),
+      tokens,
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
@@ -115,5 +121,6 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     keys,
     queue,
     mail,
+    tokens,
   }
 }

@@ -25,6 +25,7 @@ import { limits } from './config/limits.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
+import { tokens } from './config/tokens.ts'
 import { certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
 
@@ -160,6 +161,7 @@ const Settings = Group({
   fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
+  tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
 })

@@ -15,6 +15,7 @@ export const idPrefixes = [
   'key',
   'dom',
   'agent',
+  'link',
   'txn',
   'sup',
   'acct',

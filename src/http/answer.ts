@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
 import { ranged } from './download.ts'
@@ -25,6 +26,20 @@ export function present(route: AnyRoute, result: unknown): Answer {
   const shown = route.reply ? parse(route.reply, result) : {}
   const location = route.location?.(shown as never)
   return jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
+}
+
+/** As `present`, for whoever keeps it: an empty 304 where they have it already (RFC 9110 13.1.2). */
+export function presentDocument(route: AnyRoute, result: unknown, ifNoneMatch: string | undefined): Answer {
+  const answer = present(route, result)
+  const tag = `"${createHash('sha256')
+    .update(answer.body as string | Buffer)
+    .digest('base64url')
+    .slice(0, 27)}"`
+  const headers = { ...answer.headers, ETag: tag, 'Cache-Control': 'public, max-age=300' }
+  const known = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''))
+  return known.includes(tag) || ifNoneMatch?.trim() === '*'
+    ? { ...answer, status: 304, body: '', headers }
+    : { ...answer, headers }
 }
 
 export function presentDownload(result: unknown, range: string | undefined, ifRange: string | undefined): Answer {

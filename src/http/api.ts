@@ -16,7 +16,7 @@ import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { readBody } from './body.ts'
 import { clientAddress } from './client-address.ts'
-import { corsHeaders, preflight } from './cors.ts'
+import { corsHeaders, preflight, share } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
 import { dispatcher } from './dispatch.ts'
 import type { Destination, RouterContext } from './dispatch.ts'
@@ -173,6 +173,7 @@ export class Api {
   async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
     const { state, params, req: request } = context
     state.route = path
+    if (route.document) share(context.res)
     const { caller } = await this.#admit(state, route)
     if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
@@ -204,8 +205,7 @@ export class Api {
     } catch (error) {
       this.#fail(context, error)
     }
-    const { standing } = state
-    if (standing) setHeaders(response, rateHeaders(standing))
+    if (state.standing) setHeaders(response, rateHeaders(state.standing))
     if (this.#closing) response.setHeader('Connection', 'close')
     this.#journal.note({
       request_id: state.requestId,
@@ -291,7 +291,7 @@ function send(context: Context, answer: Answer): void {
   const { res: response } = context
   context.status = answer.status
   setHeaders(response, answer.headers)
-  if (answer.status === 204) return
+  if (answer.status === 204 || answer.status === 304) return
   response.setHeader('Content-Type', answer.type)
   const { body } = answer
   // A source that fails half-way must break the connection: an answer cut short must not look whole.

@@ -74,6 +74,8 @@ export interface Route<
   body?: Body
   /** The reply schema is the presenter: a field it does not name never leaves the server. Left out for downloads. */
   reply?: Reply
+  /** JSON that anybody may read, from any page, and keep for five minutes: CORS `*`, an ETag and 304. Never of what only a key may see. */
+  document?: boolean
   /** The media type of an answer that is not JSON; `handle` then answers a Download. */
   download?: string
   /** 200 unless said. */
