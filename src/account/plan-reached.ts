@@ -10,16 +10,18 @@ interface Reached {
   month: string
 }
 
-/** What each is called, and how one gets below the limit again. */
-const words: Record<Exclude<Planned, 'storage_bytes' | 'emails_sent' | 'sms_sent'>, [noun: string, less: string]> = {
-  identities: ['identities', 'delete one'],
-  domains: ['domains', 'delete one'],
-  webhooks: ['webhooks', 'delete one'],
-  api_keys: ['API keys', 'revoke one'],
-  phone_numbers: ['phone numbers', 'give one back'],
-  cards: ['cards', 'cancel one'],
-  totp_entries: ['one-time passwords', 'delete one'],
-  agents: ['agents', 'delete one'],
+/** What one is called, and several; and how one gets below the limit again. */
+const words: Record<Exclude<Planned, 'storage_bytes'>, [one: string, many: string, less: string]> = {
+  identities: ['identity', 'identities', 'delete one'],
+  domains: ['domain', 'domains', 'delete one'],
+  webhooks: ['webhook', 'webhooks', 'delete one'],
+  api_keys: ['API key', 'API keys', 'revoke one'],
+  phone_numbers: ['phone number', 'phone numbers', 'give one back'],
+  cards: ['card', 'cards', 'cancel one'],
+  totp_entries: ['one-time password', 'one-time passwords', 'delete one'],
+  agents: ['agent', 'agents', 'delete one'],
+  emails_sent: ['e-mail', 'e-mails', 'wait for the next'],
+  sms_sent: ['text message', 'text messages', 'wait for the next'],
 }
 
 /** Fault forbidden, code `plan_limit_reached`: what the limit is, what is used of it, and what can be done. */
@@ -33,10 +35,10 @@ function sentence({ what, most, used, more, month }: Reached): string {
   if (what === 'storage_bytes') {
     return `This account may keep ${most} octets of messages, keeps ${used}, and this needs ${more} more: delete some messages`
   }
+  const [one, many, less] = words[what]
+  const allowed = `${most} ${most === 1 ? one : many}`
   if (what === 'emails_sent' || what === 'sms_sent') {
-    const noun = what === 'emails_sent' ? 'e-mails' : 'text messages'
-    return `This account may send ${most} ${noun} in a month, and ${used} are counted for ${month} (UTC): wait for the next`
+    return `This account may send ${allowed} in a month, and ${used} ${used === 1 ? 'is' : 'are'} counted for ${month} (UTC): ${less}`
   }
-  const [noun, less] = words[what]
-  return `This account may have ${most} ${noun}, and has ${used}: ${less}`
+  return `This account may have ${allowed}, and has ${used}: ${less}`
 }
