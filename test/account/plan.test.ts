@@ -8,7 +8,7 @@ import { card } from '../support/card.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { limit, limitsAsEnv, refused, subscription, usage } from './limited.ts'
 
-type Made = Answer<Record<string, unknown> & { error?: Record<string, unknown> }>
+type Made = Answer<{ id: string; send_at?: string; error?: Record<string, unknown> }>
 
 /** Ada of a box, who has a number. */
 async function home(env: Record<string, string> = {}, clock?: HeldClock): Promise<{ box: Appliance; ada: string }> {
@@ -142,11 +142,11 @@ describe('a limit', () => {
     const made = [await things.cards.make(box, ada), await things.cards.make(box, ada)]
     const mail = await things.emails_sent.make(box, ada)
     await limit(box, Object.fromEntries(planned.map((what) => [what, 0])))
-    for (const { body } of made) expect((await box.call('GET', `/v1/cards/${String(body['id'])}`)).body['status']).toBe('active')
+    for (const { body } of made) expect((await box.call('GET', `/v1/cards/${body.id}`)).body['status']).toBe('active')
     expect(refused(await things.cards.make(box, ada))).toMatch(/may have 0 cards, and has 2/)
     expect((await subscription(box)).usage).toMatchObject({ cards: 2, identities: 1, emails_sent: 1 })
     // within the same month nothing is sent that was not counted before
-    const moved = await box.call('PATCH', `/v1/identities/${ada}/emails/${String(mail.body['id'])}`, {
+    const moved = await box.call('PATCH', `/v1/identities/${ada}/emails/${mail.body.id}`, {
       send_at: '2026-11-28T00:00:00Z',
     })
     expect(moved.body['send_at']).toBe('2026-11-28T00:00:00.000Z')
@@ -240,7 +240,7 @@ describe('a month', () => {
     expect(await usage(box, 'emails_sent')).toBe(0)
     expect(refused(await send(december))).toMatch(/2026-12/)
     expect(refused(await send(november))).toBeNull()
-    const path = `/v1/identities/${ada}/emails/${String(later.body['id'])}`
+    const path = `/v1/identities/${ada}/emails/${later.body.id}`
     expect(refused(await box.call('PATCH', path, { send_at: november }))).toMatch(/2026-11/)
     expect((await box.call('GET', path)).body['send_at']).toBe('2026-12-05T00:00:00.000Z')
     await limit(box, { emails_sent: 2 })

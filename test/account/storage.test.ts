@@ -116,10 +116,11 @@ describe('mail that is sent', () => {
   })
 })
 
+const picture = (octets: number) => ({ content_type: 'image/png', content: Buffer.alloc(octets, 1).toString('base64') })
+
 test('pictures of text messages count, and the text is kept where they find no room', async () => {
   const box = await appliance(room(5000))
   const ada = await named(box, 'Ada', { provision_phone: true })
-  const picture = (octets: number) => ({ content_type: 'image/png', content: Buffer.alloc(octets, 1).toString('base64') })
   const come = async (...sizes: number[]) => {
     const text = { from: '+15550100199', to: ada.phone_number, body: 'Look', media: sizes.map(picture) }
     return (await box.call('POST', '/v1/sms/loopback/inject', text)).body
