@@ -32,6 +32,7 @@ import { Space } from './store/space.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
 import type { TokensPart } from './tokens/part.ts'
+import type { TrustPart } from './trust/part.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -59,6 +60,7 @@ export class App {
   readonly #queue: Queue
   readonly #mail: MailPart
   readonly #tokens: TokensPart
+  readonly #trust: TrustPart
   readonly #http: HttpServer
   readonly #account: string
   readonly #state: StateFile
@@ -117,7 +119,7 @@ export class App {
     this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { keys, queue, mail, tokens, parts } = assemble({
+    const { keys, queue, mail, tokens, trust, parts } = assemble({
       config,
       log,
       clock,
@@ -136,6 +138,7 @@ export class App {
     this.#queue = queue
     this.#mail = mail
     this.#tokens = tokens
+    this.#trust = trust
     this.#parts = parts
     for (const part of this.#parts) {
       this.#types.add(part.events ?? [])
@@ -228,6 +231,11 @@ export class App {
   /** Of a box that is open: another key signs, or, `now`, none that there was is good for anything. Answers its name. */
   rotateSigningKey({ now }: { now: boolean }): Promise<string> {
     return now ? this.#tokens.keys.replaceAll() : this.#tokens.keys.rotate()
+  }
+
+  /** Of a box that is open and never started: counts reputations anew from the log; it must be stopped then. */
+  recountReputations(): ReturnType<TrustPart['counting']['recount']> {
+    return this.#trust.counting.recount()
   }
 
   /** Takes over what can change while running, of state.json too; answers the settings that need a restart. */

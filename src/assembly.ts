@@ -2,7 +2,7 @@ import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { Plan } from './account/plan.ts'
 import { Agents } from './agents/agents.ts'
-import { agentsPart } from './agents/part.ts'
+import { AgentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -36,6 +36,8 @@ import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
 import { TokensPart } from './tokens/part.ts'
 import { totpPart } from './totp/part.ts'
+import { TrustPart } from './trust/part.ts'
+import { Reputations } from './trust/reputations.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What every box stands on, before it can do anything. */
@@ -59,7 +61,14 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart; tokens: TokensPart } {
+export function assemble(basis: Basis): {
+  parts: Part[]
+  keys: Keys
+  queue: Queue
+  mail: MailPart
+  tokens: TokensPart
+  trust: TrustPart
+} {
   const { config, log, clock, seal, database, metrics, types, account } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
@@ -93,12 +102,16 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
-  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
-  const tokens = new TokensPart({ ...common, log: logOf('tokens') })
+  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
+  const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
+  const reputations = new Reputations({ ...common, identities, agents })
+  tokens.equip(reputations)
+  const { keys: signer, judge } = tokens
+  const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -112,8 +125,9 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       sms,
       totpPart({ ...common, identities, admitted }),
       cardsPart({ ...common, identities }),
-      agentsPart(agents),
+      new AgentsPart({ ...common, agents, signer: tokens.keys }),
       tokens,
+      trust,
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
@@ -122,5 +136,6 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     queue,
     mail,
     tokens,
+    trust,
   }
 }

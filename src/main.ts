@@ -6,6 +6,7 @@ import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { refuse } from './commands/refuse.ts'
+import { addReputationCommand } from './commands/reputation.ts'
 import { addServeCommand } from './commands/serve.ts'
 
 const program = new Command('pillarbox')
@@ -14,5 +15,6 @@ const program = new Command('pillarbox')
 addServeCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
+addReputationCommand(program)
 addDocsCommand(program)
 await program.parseAsync().catch(refuse)

@@ -1,11 +1,5 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Command } from 'commander'
-import { App } from '../app.ts'
-import { loadConfig } from '../config.ts'
-import { createLog } from '../core/log.ts'
-
-const settingsFile = 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)'
+import { opened, settingsFile } from './stopped-box.ts'
 
 /** `pillarbox key …`. Throws a sentence when there is no box or it is running, or its key cannot be changed. */
 export function addKeyCommand(program: Command): void {
@@ -37,17 +31,4 @@ async function rotateSigning({ config: file, now = false }: { config?: string; n
     ? 'All keys were replaced: what they signed verifies no more, elsewhere within five minutes of the next start.'
     : 'What the key before has signed verifies until it expires.'
   process.stdout.write(`The key ${kid} signs from now on. ${rest}\n`)
-}
-
-async function opened<T>(file: string | undefined, work: (app: App) => Promise<T>): Promise<T> {
-  process.umask(0o077)
-  const config = await loadConfig({ file, env: process.env, cwd: process.cwd() })
-  // opening makes what is not there: a mistaken path must not begin a second box
-  if (!existsSync(join(config.data_dir, 'state.json'))) throw new Error(`There is no box in ${config.data_dir}.`)
-  const app = await App.open(config, createLog('warn'))
-  try {
-    return await work(app)
-  } finally {
-    await app.stop()
-  }
 }

@@ -15,10 +15,12 @@ export const idPrefixes = [
   'key',
   'dom',
   'agent',
+  'tok',
   'link',
   'txn',
   'sup',
   'acct',
+  'rep',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]

@@ -17,6 +17,7 @@ import type { Examiner } from './examiner.ts'
 import type { CheckResults, Desk, Hosted, Mailroom } from './mailroom.ts'
 import type { Authentication, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
+import { isAnswer } from './outsiders.ts'
 import { Refusal } from './refusal.ts'
 import type { Screening } from './screening.ts'
 import { addToThread, threadOf } from './threads.ts'
@@ -197,6 +198,7 @@ export class Inbox implements Mailroom {
       account_id: owner.account_id,
       identity_id: owner.id,
       data: email,
+      remark: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
     })
   }

@@ -15,6 +15,7 @@ import { selectWithBody, whole } from './email-rows.ts'
 import type { EmailDetail, StoredEmail, WithBody } from './email-rows.ts'
 import type { Examination } from './examiner.ts'
 import type { Address, Delivery, Email } from './model.ts'
+import { isOutside } from './outsiders.ts'
 import { addToThread, threadNamed, threadOf } from './threads.ts'
 
 /** A composed message of an identity, read by the examiner. */
@@ -157,12 +158,18 @@ export class Outgoing {
     return deliveryOf(row)
   }
 
+  /** Whether this copy goes to somebody outside of the account that sends it. */
+  goesOutside(reader: Reader, { account_id, recipient }: Parcel): Promise<boolean> {
+    return isOutside(reader, account_id, recipient.address)
+  }
+
   /** Tells the log of a message, with what else its event carries. */
   async tell<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
     emailId: string,
     more: Omit<Data, keyof Email>,
+    remark: string | null = null,
   ): Promise<void> {
     const row = await tx.get<WithBody & { account_id: string }>(
       sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes, identities.account_id FROM emails
@@ -170,7 +177,12 @@ export class Outgoing {
     )
     if (!row) return
     const deliveries = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
-    await this.#append(tx, type, { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries } }, more)
+    await this.#append(
+      tx,
+      type,
+      { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, remark },
+      more,
+    )
   }
 
   /** A message as callers see it; throws nothing: the caller knows that it is there. */
@@ -183,7 +195,7 @@ export class Outgoing {
   async #append<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
-    { account_id, body_id, email }: { account_id: string; body_id: number; email: Email },
+    { account_id, body_id, email, remark = null }: { account_id: string; body_id: number; email: Email; remark?: string | null },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
     const bodies = cut(email)
@@ -192,6 +204,7 @@ export class Outgoing {
       account_id,
       identity_id: email.identity_id,
       data: { ...email, ...bodies, ...more } as Data,
+      remark,
       ...(bodies.body_truncated ? {} : { blob }),
     })
   }

@@ -99,15 +99,17 @@ export class Bounces implements Desk {
     return this.#delivered(tx, parcel, told(arrived, report))
   }
 
-  async #bounced(tx: Transaction, { recipient, account_id }: Parcel, said: Said, hard: boolean): Promise<Outcome> {
+  async #bounced(tx: Transaction, parcel: Parcel, said: Said, hard: boolean): Promise<Outcome> {
     const { outgoing, suppressions, clock, queue } = this.#parts
+    const { recipient, account_id } = parcel
     const { seq, email_id, address: email, delivery_id } = recipient
     if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
     const change = { ...said, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
     const delivery = await outgoing.note(tx, seq, change)
     if (delivery_id !== null) await queue.abandon(tx, delivery_id)
     if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
-    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery })
+    const remark = hard && (await outgoing.goesOutside(tx, parcel)) ? 'nobody' : null
+    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, remark)
     return 'bounced'
   }
 
@@ -124,14 +126,16 @@ export class Bounces implements Desk {
     return outcome
   }
 
-  async #complained(tx: Transaction, { recipient, account_id }: Parcel, report: FeedbackReport): Promise<Outcome> {
+  async #complained(tx: Transaction, parcel: Parcel, report: FeedbackReport): Promise<Outcome> {
     const { outgoing, suppressions, clock } = this.#parts
+    const { recipient, account_id } = parcel
     if (!isComplaint(report) || recipient.complained_at !== null) return 'idle'
     const delivery = await outgoing.note(tx, recipient.seq, { complained_at: iso(clock.now()) })
     const { email_id, address: email } = recipient
     const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
     await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
-    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery })
+    const remark = (await outgoing.goesOutside(tx, parcel)) ? 'outside' : null
+    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, remark)
     return 'complained'
   }
 

@@ -50,7 +50,7 @@ export class Outcomes {
     })
     // after a bounce there is nothing more to tell
     if (!delivery || parcel.recipient.status === 'bounced') return
-    await this.#tell(tx, parcel, status, delivery)
+    await this.#tell(tx, parcel, status, delivery, said.hard === true)
     if (status === 'bounced' && said.hard) {
       const { email, recipient, account_id } = parcel
       const reason = said.response
@@ -58,11 +58,17 @@ export class Outcomes {
     }
   }
 
-  async #tell(tx: Transaction, { email, recipient }: Parcel, status: RecipientRow['status'], delivery: Delivery): Promise<void> {
+  async #tell(tx: Transaction, parcel: Parcel, status: RecipientRow['status'], delivery: Delivery, hard: boolean): Promise<void> {
     const { outgoing } = this.#parts
+    const { email, recipient } = parcel
     if (status === 'deferred') {
       if (await this.#isNews(tx, recipient)) await outgoing.tell(tx, emailDeferred, email.id, { delivery })
-    } else if (status in events) await outgoing.tell(tx, events[status as keyof typeof events], email.id, { delivery })
+    } else if (status in events) {
+      const told = status === 'bounced' ? hard : status !== 'failed'
+      const outside = told && (await outgoing.goesOutside(tx, parcel))
+      const remark = outside ? (status === 'bounced' ? 'nobody' : 'outside') : null
+      await outgoing.tell(tx, events[status as keyof typeof events], email.id, { delivery }, remark)
+    }
   }
 
   /** Whether a deferral is the first one, or the first after four hours. */

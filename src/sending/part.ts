@@ -17,6 +17,7 @@ import type { EventType, Happening } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import { identityDeleted } from '../identities/model.ts'
 import type { Identities } from '../identities/identities.ts'
+import { emailReceived } from '../mail/model.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Part } from '../part.ts'
 import type { Database, Transaction } from '../store/database.ts'
@@ -149,7 +150,10 @@ export class SendingPart implements Part {
 
   async start(): Promise<void> {
     const { events, log } = this.#needs
-    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log)
+    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log, {
+      types: [emailReceived.name, identityDeleted.name],
+      concerns: (batch) => this.#operatorMail.concerns(batch),
+    })
   }
 
   async stop(): Promise<void> {

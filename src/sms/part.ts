@@ -81,13 +81,14 @@ export class SmsPart implements Part {
     this.#unfollow = events.follow(
       'sms',
       async (tx, batch) => {
-        for (const { type, identity_id } of batch) {
-          if (type !== identityDeleted.name || identity_id === null) continue
+        for (const { identity_id } of batch) {
+          if (identity_id === null) continue
           await this.messages.cancel(tx, identity_id)
           await this.numbers.abandon(tx, identity_id)
         }
       },
       log,
+      { types: [identityDeleted.name] },
     )
     await this.#provider?.start?.()
     this.#introduce()

@@ -1,12 +1,56 @@
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
-import { JwkSet } from './model.ts'
+import type { Issuing } from './issuing.ts'
+import { IdentityToken, JwkSet, TokenQuestion, TokensRevoked, TokenWish, Verified } from './model.ts'
 import type { Signer } from './model.ts'
+import type { Verifying } from './verifying.ts'
 
 const tag = 'Identity tokens'
 
-export function routes(signer: Signer): AnyRoute[] {
+export function routes({ signer, issuing, verifying }: { signer: Signer; issuing: Issuing; verifying: Verifying }): AnyRoute[] {
   return [
+    route({
+      method: 'POST',
+      path: '/identities/:id/token',
+      scope: 'identities:write',
+      tag,
+      summary: 'Issue an identity token',
+      description:
+        'A short-lived JWT (EdDSA) that proves to one audience who this identity is: anybody can check it with the public keys of this box. ' +
+        'Its subject is the DID of the agent, or the id of an identity that has none. A suspended identity gets none.',
+      body: TokenWish,
+      reply: IdentityToken,
+      secret: true,
+      example: { body: { audience: 'https://shop.example.com', expires_in: 120 } },
+      handle: ({ caller, params, body }) => issuing.issue(caller, params.id, body),
+    }),
+    route({
+      method: 'POST',
+      path: '/identities/:id/token/revoke',
+      scope: 'identities:write',
+      tag,
+      summary: 'Revoke identity tokens',
+      description:
+        'All that this identity has been given so far stop verifying here at once. Whoever checks them without asking this box believes them ' +
+        'until they expire.',
+      reply: TokensRevoked,
+      handle: ({ caller, params }) => issuing.revoke(caller, params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/verify/token',
+      scope: 'identities:read',
+      tag,
+      summary: 'Verify an identity token',
+      description:
+        'Of this box, or of another whose did:web document has the key (it is fetched, and kept for at most five minutes). A token that is not ' +
+        'to be believed is an answer like any other: valid is false, and reason says why.',
+      body: TokenQuestion,
+      reply: Verified,
+      idempotent: false,
+      example: { body: { token: 'eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl', audience: 'https://shop.example.com' } },
+      handle: ({ caller, body, signal }) => verifying.verify(caller, body, signal),
+    }),
     route({
       method: 'GET',
       path: '/.well-known/jwks.json',

@@ -6,6 +6,7 @@ import { openapi } from '../../src/http/openapi.ts'
 import { spellings } from '../../src/http/route.ts'
 import type { AnyRoute, Spelling } from '../../src/http/route.ts'
 import { fetchAs } from '../support/host.ts'
+import { freshToken } from './inhabited.ts'
 import type { Estate, Inhabited } from './inhabited.ts'
 
 export interface Question {
@@ -152,9 +153,14 @@ export class Asking {
   }
 }
 
-/** A message is put into a number that the estate has. */
+/** A message is put into a number that the estate has, an agent is of an identity without one, and a link is to a token that is free. */
 function withOwn(body: unknown, { path }: Spelling, estate: Estate): unknown {
-  return path === '/v1/sms/loopback/inject' ? { ...(body as object), to: estate.objects['number'] } : body
+  const own: Record<string, () => object> = {
+    '/v1/sms/loopback/inject': () => ({ to: estate.objects['number'] }),
+    '/v1/agents': () => ({ identity_id: estate.objects['agentless'] }),
+    '/v1/agents/:id/erc8004': () => ({ token_id: freshToken() }),
+  }
+  return { ...(body as object), ...own[path]?.() }
 }
 
 /** An id of the same kind that nobody has. */

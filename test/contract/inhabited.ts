@@ -117,6 +117,10 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: active } = await store('active')
   const { body: frozen } = await store('frozen')
   await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
+  const { body: agent } = await box.call('POST', '/v1/agents', { identity_id: identity.id }, as)
+  const link = { chain_id: 1, registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', token_id: freshToken() }
+  const { body: linked } = await box.call('POST', `/v1/agents/${agent.id}/erc8004`, link, as)
+  const { body: agentless } = await box.call('POST', '/v1/identities', { name: `${name} without an agent` }, as)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -138,11 +142,22 @@ async function settle(box: Appliance, key: string, account: string, name: string
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
       ...(domain ? { 'domains/:id': domain.id } : {}),
+      'agents/:id': agent.id,
+      ':link_id': linked.id,
+      agentless: agentless.id,
       ':totp_id': totp.id,
       'cards/:id': active.id,
       'cards/:id/unfreeze': frozen.id,
     },
   }
+}
+
+let tokens = 1000
+
+/** The id of a token that nothing is linked to yet. */
+export function freshToken(): string {
+  tokens += 1
+  return String(tokens)
 }
 
 /** A message with everything a reply can show: an attachment, a code, a link, both bodies. */

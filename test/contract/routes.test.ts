@@ -16,6 +16,14 @@ const guarded = all.filter(([, { route }]) => route.scope !== 'public')
 const withIds = all.filter(([, { path }]) => path.includes(':'))
 const writing = all.filter(([, { method }]) => method === 'POST' || method === 'PATCH')
 
+test('what everybody may read from any page needs no key, and changes nothing', () => {
+  const documents = asking.spellings.filter(({ route }) => route.document)
+  expect(documents.length).toBeGreaterThan(5)
+  for (const { method, path, route } of documents) {
+    expect([path, method, route.scope, route.rate]).toEqual([path, 'GET', 'public', 'document'])
+  }
+})
+
 test('there are routes to ask', () => {
   expect(all.length).toBeGreaterThan(20)
 })
@@ -57,25 +65,29 @@ describe('who may call', async () => {
 describe('whose things they are', async () => {
   const bound = await plantKey({ account: own.account, identity: sibling.objects['identities/:id']! })
 
-  test.each(withIds)('%s tells another’s objects from absent ones by nothing', async (_, spelling) => {
-    expect.hasAssertions()
-    const { question } = await asking.good(spelling, own)
-    for (const other of [foreign, sibling]) {
-      const ids = parameters(spelling).filter((name) => objectOf(spelling, own, name) !== objectOf(spelling, other, name))
-      // in one's own account another identity is no secret, only what is not its own is
-      if (other === sibling && ids.length === 1 && spelling.route.scope !== 'public') continue
-      for (const name of ids) {
-        const theirs = objectOf(spelling, other, name)
-        const one = await asking.ask(spelling, asking.path(spelling, own, { [name]: theirs }), question)
-        const none = await asking.ask(spelling, asking.path(spelling, own, { [name]: absent(theirs) }), question)
-        if (other === sibling && name === 'id') expect(one.status).toBe(404)
-        else expectAlike(one, none, spelling)
+  // a public document is everybody's
+  test.each(withIds.filter(([, { route }]) => !route.document))(
+    '%s tells another’s objects from absent ones by nothing',
+    async (_, spelling) => {
+      expect.hasAssertions()
+      const { question } = await asking.good(spelling, own)
+      for (const other of [foreign, sibling]) {
+        const ids = parameters(spelling).filter((name) => objectOf(spelling, own, name) !== objectOf(spelling, other, name))
+        // in one's own account another identity is no secret, only what is not its own is
+        if (other === sibling && ids.length === 1 && spelling.route.scope !== 'public') continue
+        for (const name of ids) {
+          const theirs = objectOf(spelling, other, name)
+          const one = await asking.ask(spelling, asking.path(spelling, own, { [name]: theirs }), question)
+          const none = await asking.ask(spelling, asking.path(spelling, own, { [name]: absent(theirs) }), question)
+          if (other === sibling && name === 'id') expect(one.status).toBe(404)
+          else expectAlike(one, none, spelling)
+        }
       }
-    }
-    const allTheirs = await asking.ask(spelling, asking.path(spelling, foreign), question)
-    const noneAtAll = await asking.ask(spelling, asking.path(spelling, foreign, nowhere(spelling)), question)
-    expectAlike(allTheirs, noneAtAll, spelling)
-  })
+      const allTheirs = await asking.ask(spelling, asking.path(spelling, foreign), question)
+      const noneAtAll = await asking.ask(spelling, asking.path(spelling, foreign, nowhere(spelling)), question)
+      expectAlike(allTheirs, noneAtAll, spelling)
+    },
+  )
 
   test.each(withIds.filter(([, { route }]) => route.scope !== 'public'))(
     '%s is 404 for a key bound to another identity',
