@@ -56,7 +56,16 @@ export async function openStore(directory: string): Promise<Store> {
     plan,
   })
   const account_id = state.data.accounts[0]!.id
-  const caller = { account_id, key_id: null, scopes: new Set(scopes), identity_id: null, rate_limit: 0, ip: '', user_agent: '' }
+  const caller = {
+    account_id,
+    key_id: null,
+    session_id: null,
+    scopes: new Set(scopes),
+    identity_id: null,
+    rate_limit: 0,
+    ip: '',
+    user_agent: '',
+  }
   return { database, events, identities, plan, caller, close: () => database.close() }
 }
 

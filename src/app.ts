@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Keys } from './account/keys.ts'
+import type { Accounts } from './account/accounts.ts'
+import type { AccountPart } from './account/part.ts'
 import { assemble } from './assembly.ts'
 import type { Config } from './config.ts'
 import { changed } from './config.ts'
@@ -55,7 +56,7 @@ export class App {
   readonly #space: Space
   readonly #probe: Probe
   readonly #schedule: Schedule
-  readonly #keys: Keys
+  readonly #people: AccountPart
   readonly #parts: Part[]
   readonly #queue: Queue
   readonly #mail: MailPart
@@ -85,11 +86,7 @@ export class App {
       const key = new MasterKey(config.keys_dir, config.master_key_file)
       key.read(state.data.database_created)
       prepare(file, state.data.database_created)
-      if (!state.data.database_created) {
-        await state.update((document) => {
-          document.database_created = true
-        })
-      }
+      if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
       database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
       const keyring = await Keyring.open(database, key)
       return new App({ config, log, clock, testing }, lock, keyring, state, database, new Space(config.data_dir, config.min_free))
@@ -119,7 +116,7 @@ export class App {
     this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { keys, queue, mail, tokens, trust, parts } = assemble({
+    const { people, queue, mail, tokens, trust, parts } = assemble({
       config,
       log,
       clock,
@@ -130,11 +127,11 @@ export class App {
       metrics: this.metrics,
       types: this.#types,
       account: this.#account,
-      limitsOf: (id) => state.data.accounts.find((one) => one.id === id)?.limits,
+      state,
       testing,
       publicUrl: () => this.publicUrl,
     })
-    this.#keys = keys
+    this.#people = people
     this.#queue = queue
     this.#mail = mail
     this.#tokens = tokens
@@ -149,7 +146,8 @@ export class App {
       routes: this.routes,
       upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
       origin: () => this.publicUrl,
-      authenticate: (key) => this.#keys.authenticate(key),
+      authenticate: (key) => people.keys.authenticate(key),
+      session: (token) => people.sessions.authenticate(token),
       database,
       seal: keyring.seal,
       log: log.child({ part: 'http' }),
@@ -175,6 +173,11 @@ export class App {
   /** Every column that is sealed under the master key, as declared. */
   get sealed(): SealedColumn[] {
     return [sealedAnswers, ...this.#parts.flatMap((part) => part.sealed ?? [])]
+  }
+
+  /** Who may use the box, for the operator; open or running alike. */
+  get accounts(): Accounts {
+    return this.#people.accounts
   }
 
   /** Where the API is reached; a port chosen by the system is filled in once it is known. */
@@ -279,7 +282,7 @@ export class App {
 
   async #firstKey(): Promise<string | null> {
     if (this.#state.data.first_key_shown) return null
-    const key = await this.#keys.first(this.#account, this.#config.bootstrap_key)
+    const key = await this.#people.keys.first(this.#account, this.#config.bootstrap_key)
     if (key === null || this.#config.bootstrap_key !== undefined) await this.firstKeyShown()
     return key
   }

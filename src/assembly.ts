@@ -1,5 +1,4 @@
-import { Keys } from './account/keys.ts'
-import { accountPart } from './account/part.ts'
+import { AccountPart } from './account/part.ts'
 import { Plan } from './account/plan.ts'
 import { Agents } from './agents/agents.ts'
 import { AgentsPart } from './agents/part.ts'
@@ -31,10 +30,12 @@ import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
 import type { Database } from './store/database.ts'
 import type { Space } from './store/space.ts'
+import type { StateFile } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
 import { TokensPart } from './tokens/part.ts'
+import { codeAt } from './totp/codes.ts'
 import { totpPart } from './totp/part.ts'
 import { TrustPart } from './trust/part.ts'
 import { Reputations } from './trust/reputations.ts'
@@ -52,8 +53,7 @@ export interface Basis {
   types: EventTypes
   /** The account of the operator. */
   account: string
-  /** What state.json says of one account's limits. */
-  limitsOf: (accountId: string) => PlanLimits | undefined
+  state: StateFile
   publicUrl: () => string
   version: string
   /** How tests reach other servers. */
@@ -63,20 +63,22 @@ export interface Basis {
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
 export function assemble(basis: Basis): {
   parts: Part[]
-  keys: Keys
+  people: AccountPart
   queue: Queue
   mail: MailPart
   tokens: TokensPart
   trust: TrustPart
 } {
-  const { config, log, clock, seal, database, metrics, types, account } = basis
+  const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
-  const plan = new Plan({ ...basis, limits: config.limits })
+  const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
+  const plan = new Plan({ ...basis, limits: config.limits, limitsOf })
   const common = { ...basis, events, cursors, plan }
   const queue = new Queue({ ...common, log: logOf('delivery') })
-  const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
+  const people = new AccountPart({ ...common, codeAt, log: logOf('account') })
+  const { keys, holders } = people
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
@@ -104,7 +106,7 @@ export function assemble(basis: Basis): {
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
-  const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
+  const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
   const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
@@ -113,11 +115,11 @@ export function assemble(basis: Basis): {
   const { keys: signer, judge } = tokens
   const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
-  const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  const realtime = new RealtimePart({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   return {
     parts: [
-      accountPart({ ...common, keys }),
+      people,
       identitiesPart(identities),
       ours,
       mail,
@@ -132,7 +134,7 @@ export function assemble(basis: Basis): {
       webhooks,
       realtime,
     ],
-    keys,
+    people,
     queue,
     mail,
     tokens,

@@ -2,6 +2,7 @@
 import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
+import { addAccountCommand } from './commands/account.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addKeyCommand } from './commands/key.ts'
@@ -16,5 +17,6 @@ addServeCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
 addReputationCommand(program)
+addAccountCommand(program)
 addDocsCommand(program)
 await program.parseAsync().catch(refuse)

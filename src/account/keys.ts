@@ -228,11 +228,12 @@ export class Keys {
   #identified(row: KeyRow): Identified {
     const { account_id, id, identity_id } = row
     const scopes = new Set(JSON.parse(row.scopes) as Scope[])
-    return { account_id, key_id: id, scopes, identity_id, rate_limit: row.rate_limit ?? this.#defaultRate }
+    return { account_id, key_id: id, session_id: null, scopes, identity_id, rate_limit: row.rate_limit ?? this.#defaultRate }
   }
 
   /** What a key that this caller makes may have at most, and has when nothing is said. */
   async #bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
+    if (caller.session_id !== null) return { rate_limit: 0, expires_at: null, usualRate: null }
     const maker = await tx.get<Pick<KeyRow, 'rate_limit' | 'expires_at'>>(
       sql`SELECT rate_limit, expires_at FROM api_keys WHERE id = ${caller.key_id}`,
     )

@@ -21,6 +21,7 @@ export const idPrefixes = [
   'sup',
   'acct',
   'rep',
+  'sess',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]

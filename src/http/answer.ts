@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
 import { ranged } from './download.ts'
-import type { AnyRoute, Download } from './route.ts'
+import type { AnyRoute, Download, SessionCookie } from './route.ts'
 
 /** What goes out: bytes and the headers that belong to them. */
 export interface Answer {
@@ -10,6 +10,7 @@ export interface Answer {
   type: string
   body: string | Buffer | Readable
   headers: Record<string, string>
+  cookie?: SessionCookie
 }
 
 const json = 'application/json; charset=utf-8'
@@ -25,7 +26,8 @@ export function jsonAnswer(status: number, body: string, headers: Record<string,
 export function present(route: AnyRoute, result: unknown): Answer {
   const shown = route.reply ? parse(route.reply, result) : {}
   const location = route.location?.(shown as never)
-  return jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
+  const answer = jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
+  return route.cookie ? { ...answer, cookie: route.cookie(result as never) } : answer
 }
 
 /** As `present`, for whoever keeps it: an empty 304 where they have it already (RFC 9110 13.1.2). */

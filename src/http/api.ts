@@ -3,19 +3,16 @@ import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
 import type { Context } from 'koa'
-import type { Clock } from '../core/clock.ts'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import { Networks } from '../core/networks.ts'
-import type { Database } from '../store/database.ts'
 import { Admission } from './admission.ts'
-import type { Arrival, Authenticate, RateLimits, Verdict } from './admission.ts'
+import type { Arrival, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { readBody } from './body.ts'
 import { clientAddress } from './client-address.ts'
+import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, share } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
 import { dispatcher } from './dispatch.ts'
@@ -24,9 +21,7 @@ import { answerCall } from './endpoint.ts'
 import { guard } from './guard.ts'
 import { Hand, shown } from './hand.ts'
 import { Idempotency } from './idempotency.ts'
-import type { Seal } from './idempotency.ts'
 import { inspect } from './inspection.ts'
-import type { Ready } from './inspection.ts'
 import { Journal } from './journal.ts'
 import { openapiRoute } from './openapi-route.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
@@ -34,39 +29,9 @@ import { rateHeaders } from './rate.ts'
 import type { Standing } from './rate.ts'
 import { spellings, stores } from './route.ts'
 import type { AnyRoute } from './route.ts'
+import type { ApiParts, ApiSettings } from './surroundings.ts'
 import { readTarget } from './target.ts'
 import { Upgrades } from './upgrades.ts'
-import type { Upgrade } from './upgrades.ts'
-
-/** What of the settings can change while the API serves. */
-export interface ApiSettings extends RateLimits {
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
-  trusted_proxies: readonly string[]
-  /** Exact origins whose pages may read answers. */
-  cors_origins: readonly string[]
-  /** The token that opens `/metrics` on the API's own port; left out: nothing does. */
-  metrics_token: string | undefined
-  /** Set on every answer. */
-  headers: Readonly<Record<string, string>>
-}
-
-export interface ApiParts {
-  routes: readonly AnyRoute[]
-  upgrades?: readonly Upgrade[]
-  authenticate: Authenticate
-  database: Database
-  seal: Seal
-  log: Log
-  metrics: Metrics
-  ready: Ready
-  /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
-  roomy: () => boolean
-  version: string
-  public_url: string
-  /** Our own origin; its pages may open sockets. */
-  origin: () => string
-  clock: Clock
-}
 
 /** What is known of a request while it is answered. */
 interface State {
@@ -78,6 +43,7 @@ interface State {
   route: string
   search: string
   keyId: string | null
+  sessionId: string | null
   standing: Standing | undefined
   counted: boolean
 }
@@ -102,7 +68,7 @@ export class Api {
     this.#parts = parts
     this.#settings = settings
     this.#trusted = new Networks(settings.trusted_proxies)
-    this.#admission = new Admission(parts.authenticate, settings, parts.clock)
+    this.#admission = new Admission({ ...parts, origins: () => this.#origins() }, settings, parts.clock)
     this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
     this.handler = this.#handler()
@@ -110,7 +76,7 @@ export class Api {
       journal: this.#journal,
       log: parts.log,
       headers: () => this.#settings.headers,
-      origins: () => [parts.origin(), ...this.#settings.cors_origins],
+      origins: () => this.#origins(),
       address: (request) => this.#addressOf(request),
       count: (address) => this.#admission.count(address),
     })
@@ -175,11 +141,19 @@ export class Api {
     state.route = path
     if (route.document) share(context.res)
     const { caller } = await this.#admit(state, route)
-    if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
+    if (stores(route) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
     const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, read }
-    send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
+    const answer = await answerCall(route, call, this.#idempotency, this.#parts.log)
+    if (answer.cookie)
+      context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
+    send(context, answer)
+  }
+
+  /** Whose pages may act with a session, and open sockets. */
+  #origins(): string[] {
+    return [this.#parts.origin(), ...this.#settings.cors_origins]
   }
 
   /** Around everything: what every request gets, whatever becomes of it. */
@@ -214,6 +188,7 @@ export class Api {
       status: hand.cut === 'gone' ? 499 : context.status,
       began: state.began,
       key_id: state.keyId,
+      session_id: state.sessionId,
       address: state.arrival.address,
       cut: hand.cut,
     })
@@ -226,13 +201,15 @@ export class Api {
       began: performance.now(),
       hand,
       arrival: {
-        authorization: headers.authorization,
+        method: context.req.method,
+        headers,
         address: this.#addressOf(context.req),
         userAgent: headers['user-agent'] ?? '',
       },
       route: 'unknown',
       search: '',
       keyId: null,
+      sessionId: null,
       standing: undefined,
       counted: false,
     }
@@ -262,6 +239,7 @@ export class Api {
     state.counted = true
     state.standing = verdict.standing
     state.keyId = verdict.caller.key_id
+    state.sessionId = verdict.caller.session_id
     if (verdict.fault) throw verdict.fault
     return verdict
   }

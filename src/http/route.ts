@@ -18,6 +18,12 @@ export interface Download {
   headers?: Record<string, string>
 }
 
+/** The proof that a browser keeps of its session, for so many seconds; an empty one is forgotten. */
+export interface SessionCookie {
+  value: string
+  seconds: number
+}
+
 /** A request as it came: for callers whose signatures cover its octets. */
 export interface RawRequest {
   bytes: Buffer
@@ -64,8 +70,10 @@ export interface Route<
   scope: Scope | Scope[] | 'public'
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
-  /** What a public call counts as: `address` (few) unless it is a `document` (many). */
-  rate?: 'address' | 'document'
+  /** What a public call counts as: `address` (few) unless it is a `document` (many), or somebody who signs in (fewest). */
+  rate?: 'address' | 'document' | 'sign-in'
+  /** What the browser is to keep of the handler's result, or to forget, as proof of its session. */
+  cookie?: (result: never) => SessionCookie
   tag: string
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string
@@ -145,9 +153,9 @@ export function isIdempotent({ idempotent, method, scope, download }: AnyRoute):
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
 }
 
-/** DELETE makes room, so it is let through for as long as the disk can take it. */
-export function stores(method: AnyRoute['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
+/** DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
+export function stores({ method, rate }: AnyRoute): boolean {
+  return (method === 'POST' && rate !== 'sign-in') || method === 'PATCH'
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */

@@ -1,7 +1,7 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { may } from '../core/scopes.ts'
+import { may, noLongerAdmitted } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
@@ -33,7 +33,7 @@ interface Parts {
   emails: Emails
   sms: Pick<Messages, 'lives'>
   timeline: Timeline
-  /** Whether the caller's key is still good: it may be revoked while a call waits. */
+  /** Whether the caller's key or session is still good: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
@@ -66,7 +66,7 @@ export class Waiting {
   async wait(caller: Caller, identityId: string, filter: WaitFilter, signal: AbortSignal): Promise<WaitAnswer> {
     await this.#identities.row(caller, identityId)
     const types = typesFor(caller, filter)
-    const key = `${caller.key_id} ${identityId}`
+    const key = `${caller.key_id ?? caller.session_id} ${identityId}`
     const since = filter.since ?? iso(this.#clock.now() - lookBack)
     const start = await this.#timeline.start(caller, identityId, since)
     const search = new Hearing(types, filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
@@ -107,9 +107,7 @@ export class Waiting {
   }
 
   async #requireStill(caller: Caller, identityId: string, found: Event | undefined): Promise<void> {
-    if (!(await this.#admitted(caller))) {
-      throw new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })
-    }
+    if (!(await this.#admitted(caller))) throw noLongerAdmitted(caller)
     if (found?.type === 'identity.deleted') await this.#identities.row(caller, identityId)
   }
 

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
-import { Fault, invalid } from '../core/fault.ts'
+import { invalid } from '../core/fault.ts'
+import { noLongerAdmitted } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Seal } from '../core/seal.ts'
 import type { EventLog } from '../events/log.ts'
@@ -19,7 +20,7 @@ interface Parts {
   clock: Clock
   seal: Seal
   entries: Entries
-  /** Whether the caller's key is still good: it may be revoked while a call waits. */
+  /** Whether the caller's key or session is still good: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
@@ -61,8 +62,7 @@ export class Reading {
   }
 
   async #requireStill(caller: Caller): Promise<void> {
-    if (await this.#parts.admitted(caller)) return
-    throw new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })
+    if (!(await this.#parts.admitted(caller))) throw noLongerAdmitted(caller)
   }
 
   #note(caller: Caller, identityId: string, id: string): Promise<TotpRow> {

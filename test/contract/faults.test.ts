@@ -61,6 +61,8 @@ describe('with the store broken under it', async () => {
     'webhooks',
     'suppressions',
     'domains',
+    'logins',
+    'sessions',
   ]) {
     world.database.exec(`ALTER TABLE ${table} RENAME TO lost_${table}`)
   }
@@ -113,7 +115,7 @@ test('with no room left, what stores is refused and what reads or deletes works;
     // the identity goes last of all, for the rest is below it
     if (spelling.method === 'DELETE' && spelling.path === '/v1/identities/:id') continue
     const told = await asking.ask(spelling, path, question)
-    if (spelling.method === 'GET' || spelling.method === 'DELETE') {
+    if (spelling.method === 'GET' || spelling.method === 'DELETE' || spelling.route.rate === 'sign-in') {
       expect([spelling.path, told.status]).toEqual([spelling.path, 200])
     } else {
       expect([spelling.path, told.json.error]).toMatchObject([spelling.path, { status: 500, code: 'storage_full' }])

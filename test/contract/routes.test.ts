@@ -10,7 +10,7 @@ const world = await inhabit()
 const asking = new Asking(world)
 afterAll(() => world.close())
 
-const { own, sibling, foreign, plantKey } = world
+const { own, sibling, foreign, plantKey, plantSession } = world
 const all = named(asking.spellings)
 const guarded = all.filter(([, { route }]) => route.scope !== 'public')
 const withIds = all.filter(([, { path }]) => path.includes(':'))
@@ -325,13 +325,56 @@ describe('what is answered', () => {
     expect(get.headers.get('content-length')).toBe(String(Buffer.byteLength(get.text)))
   })
 
-  test.each(all.filter(([, { method }]) => method === 'DELETE'))('%s is 404 the second time', async (name, spelling) => {
+  test.each(withIds.filter(([, { method }]) => method === 'DELETE'))('%s is 404 the second time', async (name, spelling) => {
     const estate = await world.settle(`Gone by ${name}`)
     const path = asking.path(spelling, estate)
     const first = await asking.ask(spelling, path)
     expect(first.json).toEqual({ id: path.split('/').findLast((segment) => segment.includes('_')), deleted: true })
     expect((await asking.ask(spelling, path)).status).toBe(404)
   })
+})
+
+describe('with a session', async () => {
+  const theirs = await plantSession(foreign.account)
+  const once = guarded.filter(([, { alias }]) => !alias)
+
+  test.each(once)('%s is answered as with a key, but for what a followed link must not do', async (name, spelling) => {
+    const estate = await world.settle(`By cookie ${name}`)
+    const { path, question } = await asking.good(spelling, estate)
+    const cookie = question.cookie ?? (await plantSession(own.account))
+    const charges = spelling.method === 'GET' && path.endsWith('/reveal')
+    for (const method of charges ? ['GET', 'HEAD'] : [spelling.method]) {
+      const told = await asking.ask(spelling, path, { ...question, cookie, method })
+      expect(told.status).toBe(charges ? 403 : (spelling.route.status ?? 200))
+      if (method !== 'HEAD' && charges) expect(told.json.error.code).toBe('key_required')
+      const location = told.headers.get('location')
+      if (location !== null) await world.box.call('DELETE', location)
+    }
+  })
+
+  test.each(once.filter(([, { method }]) => method !== 'GET'))(
+    '%s is refused from a page that is not ours',
+    async (_, spelling) => {
+      const { path, question } = await asking.good(spelling, own)
+      const cookie = question.cookie ?? (await plantSession(own.account))
+      const headers = { Origin: 'https://elsewhere.test', 'Sec-Fetch-Site': 'cross-site' }
+      const told = await asking.ask(spelling, path, { ...question, cookie, headers })
+      expect(told.json.error).toMatchObject({ type: 'forbidden', code: 'csrf' })
+    },
+  )
+
+  test.each(withIds.filter(([, { route, alias }]) => route.scope !== 'public' && !alias))(
+    '%s tells the session of another account nothing',
+    async (_, spelling) => {
+      const { path, question } = await asking.good(spelling, own)
+      const told = await asking.ask(spelling, path, { ...question, cookie: theirs })
+      const none = await asking.ask(spelling, asking.path(spelling, own, nowhere(spelling)), { ...question, cookie: theirs })
+      const charges = spelling.method === 'GET' && path.endsWith('/reveal')
+      expect(told.status).toBe(charges ? 403 : 404)
+      expect(told.text.replaceAll(/req_\w+/g, '')).toBe(none.text.replaceAll(/req_\w+/g, ''))
+      expect(telling(told)).toEqual(telling(none))
+    },
+  )
 })
 
 test('a path or method that is not described is 404, with a key and 401 or 404 without', async () => {

@@ -27,6 +27,7 @@ const own = 'pillarbox.test'
 const operator: Caller = {
   account_id: 'acct_operator',
   key_id: null,
+  session_id: null,
   scopes: new Set(),
   identity_id: null,
   rate_limit: 0,

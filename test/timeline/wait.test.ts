@@ -153,6 +153,7 @@ async function log(disk: { slow: Promise<void> }) {
   const caller = {
     account_id: 'acct_1',
     key_id: 'key_1',
+    session_id: null,
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,

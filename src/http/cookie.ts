@@ -1,0 +1,31 @@
+import type { SessionCookie } from './route.ts'
+
+/** Whether pages of other sites may send the cookie along: never, when a link is followed, or always. */
+export type SameSite = 'strict' | 'lax' | 'none'
+
+/**
+ * The name of the session's cookie. With `__Host-` browsers take it over TLS only, and from no neighbouring host (RFC 6265bis 4.1.3.2);
+ * a box that is reached in the clear cannot have that.
+ */
+export function cookieName(origin: string): string {
+  return origin.startsWith('https:') ? '__Host-pillarbox' : 'pillarbox'
+}
+
+/** The value of `Set-Cookie`; out of reach of scripts, and for this host alone. */
+export function writeCookie({ value, seconds }: SessionCookie, origin: string, sameSite: SameSite): string {
+  const secure = origin.startsWith('https:') ? '; Secure' : ''
+  const words = { strict: 'Strict', lax: 'Lax', none: 'None' }
+  return `${cookieName(origin)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${words[sameSite]}${secure}`
+}
+
+/** What the browser kept of its session; undefined when nothing, or when the name is there twice, as then one was planted. */
+export function readCookie(header: string | undefined, origin: string): string | undefined {
+  if (header === undefined) return undefined
+  const name = `${cookieName(origin)}=`
+  const found = header
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(name))
+  const value = found.length === 1 ? found[0]!.slice(name.length) : ''
+  return /^[\w-]{1,200}$/.test(value) ? value : undefined
+}
