@@ -86,11 +86,7 @@ export class App {
       const key = new MasterKey(config.keys_dir, config.master_key_file)
       key.read(state.data.database_created)
       prepare(file, state.data.database_created)
-      if (!state.data.database_created) {
-        await state.update((document) => {
-          document.database_created = true
-        })
-      }
+      if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
       database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
       const keyring = await Keyring.open(database, key)
       return new App({ config, log, clock, testing }, lock, keyring, state, database, new Space(config.data_dir, config.min_free))
@@ -251,8 +247,9 @@ export class App {
     return this.#trust.counting.recount()
   }
 
-  /** Takes over what can change while running; answers the settings that need a restart. */
+  /** Takes over what can change while running, of state.json too; answers the settings that need a restart. */
   async reload(config: Config): Promise<{ restart: string[] }> {
+    await this.#state.reread()
     const { reloadable } = changed(this.#config, config)
     const { restart } = changed(this.#begun, config)
     this.#config = config

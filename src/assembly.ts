@@ -1,4 +1,5 @@
 import { AccountPart } from './account/part.ts'
+import { Plan } from './account/plan.ts'
 import { Agents } from './agents/agents.ts'
 import { AgentsPart } from './agents/part.ts'
 import { cardsPart } from './cards/part.ts'
@@ -7,6 +8,7 @@ import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
 import type { Log } from './core/log.ts'
 import type { Metrics } from './core/metrics.ts'
+import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
@@ -67,11 +69,13 @@ export function assemble(basis: Basis): {
   tokens: TokensPart
   trust: TrustPart
 } {
-  const { config, log, clock, seal, database, metrics, types, account } = basis
+  const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
-  const common = { ...basis, events, cursors }
+  const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
+  const plan = new Plan({ ...basis, limits: config.limits, limitsOf })
+  const common = { ...basis, events, cursors, plan }
   const queue = new Queue({ ...common, log: logOf('delivery') })
   const people = new AccountPart({ ...common, codeAt, log: logOf('account') })
   const { keys, holders } = people

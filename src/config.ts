@@ -21,6 +21,7 @@ import {
   Whole,
 } from './config/values.ts'
 import { realtime, webhooks } from './config/live.ts'
+import { limits } from './config/limits.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
@@ -158,6 +159,9 @@ const Settings = Group({
     restart: true,
   }),
   account: account.prefault({}).meta({ description: 'The account the box starts with' }),
+  limits: limits.prefault({}).meta({
+    description: 'What each account may have and use; the accounts in state.json can have limits of their own',
+  }),
   log: log.prefault({}).meta({ description: 'What the box says of itself, as JSON lines on standard output' }),
   http: http.prefault({}).meta({ description: 'The REST API' }),
   metrics: metrics

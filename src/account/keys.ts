@@ -13,6 +13,7 @@ import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import type { Bounds } from './granting.ts'
 import type { ApiKey, NewApiKey } from './model.ts'
+import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
 interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
@@ -51,15 +52,17 @@ export class Keys {
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
+  readonly #plan: Plan
   #defaultRate: number
   readonly #known = new Map<string, Known>()
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
 
-  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; rateLimit: number }) {
+  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#cursors = parts.cursors
+    this.#plan = parts.plan
     this.#defaultRate = parts.rateLimit
     parts.events.tail((event) => {
       // a key bound to an identity dies with it
@@ -119,6 +122,7 @@ export class Keys {
       const rate_limit = wish.rate_limit ?? bounds.usualRate
       const expires_at = wish.expires_at ?? bounds.expires_at
       requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
+      await this.#plan.require(tx, caller.account_id, 'api_keys')
       const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at }
       return this.#insert(tx, caller.account_id, made, key)
     })

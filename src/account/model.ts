@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { planned } from '../core/planned.ts'
+import type { Planned } from '../core/planned.ts'
 import { scopes } from '../core/scopes.ts'
 import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 
@@ -53,6 +55,24 @@ export const Rotation = z
   })
   .meta({ id: 'Rotation' })
 
+const number = z.int().min(0)
+
+/** What one account may have and use, and does. */
+export const Subscription = z
+  .object({
+    plan: z.literal('self_hosted'),
+    status: z.literal('active'),
+    limits: z.object(ofEach(number.nullable())).meta({ id: 'PlanLimits', description: 'null is no limit' }),
+    usage: z.object(ofEach(number)).meta({ id: 'PlanUsage' }),
+    current_period_start: Timestamp.meta({ description: 'the start of the month in UTC' }),
+    current_period_end: Timestamp.meta({ description: 'when emails_sent and sms_sent begin again at 0' }),
+  })
+  .meta({ id: 'Subscription' })
+export type Subscription = z.output<typeof Subscription>
+
+function ofEach<Shape extends z.ZodType>(shape: Shape): Record<Planned, Shape> {
+  return Object.fromEntries(planned.map((what) => [what, shape])) as Record<Planned, Shape>
+}
 /** The name of an account. */
 export const Name = z
   .string()
@@ -148,19 +168,3 @@ export const FactorProof = z
   .strictObject({ password: Typed.optional(), code: Typed.optional().meta({ description: 'of the app, or a recovery code' }) })
   .meta({ id: 'FactorProof', description: 'One of the two.' })
 export type FactorProof = z.output<typeof FactorProof>
-
-/** What a plan can limit: how many of each an account may have at once, or use in the current period. */
-export const planned = [
-  'identities',
-  'domains',
-  'webhooks',
-  'api_keys',
-  'phone_numbers',
-  'cards',
-  'totp_entries',
-  'agents',
-  'storage_bytes',
-  'emails_sent',
-  'sms_sent',
-] as const
-export type Planned = (typeof planned)[number]

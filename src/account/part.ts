@@ -12,10 +12,13 @@ import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
 import { Guesses } from './guesses.ts'
 import { Holders } from './holders.ts'
+import { keyCount } from './key-count.ts'
 import { Keys } from './keys.ts'
 import { Logins, sealedFactors } from './logins.ts'
 import { PasswordHashes } from './password-hash.ts'
 import { People } from './people.ts'
+import type { Plan } from './plan.ts'
+import { planRoutes } from './plan-routes.ts'
 import { routes } from './routes.ts'
 import { SecondFactor } from './second-factor.ts'
 import type { CodeAt } from './second-factor.ts'
@@ -33,6 +36,7 @@ interface Needs {
   seal: Seal
   state: StateFile
   codeAt: CodeAt
+  plan: Plan
 }
 
 /** Accounts: their API keys, and the people who sign in. */
@@ -46,9 +50,12 @@ export class AccountPart implements Part {
   readonly accounts: Accounts
   /** Keys and sessions alike. */
   readonly holders: Holders
+  readonly #plan: Plan
 
   constructor(needs: Needs) {
     const { database, clock, cursors, config, seal, state, codeAt } = needs
+    this.#plan = needs.plan
+    this.#plan.counts('api_keys', keyCount(clock))
     this.keys = new Keys({ ...needs, rateLimit: config.http.rate_limit })
     const exists = (id: string): boolean => state.data.accounts.some((account) => account.id === id)
     this.sessions = new Sessions({ database, clock, cursors, settings: config.http, exists })
@@ -65,6 +72,7 @@ export class AccountPart implements Part {
     this.routes = [
       ...routes(this.keys),
       ...sessionRoutes({ accounts: this.accounts, sessions: this.sessions, signIn }),
+      ...planRoutes(this.#plan),
       ...accountRoutes(this.accounts, new People(parts)),
     ]
   }
@@ -72,6 +80,7 @@ export class AccountPart implements Part {
   reload(config: Config): void {
     this.keys.reload(config.http.rate_limit)
     this.sessions.reload(config.http)
+    this.#plan.reload(config.limits)
   }
 
   stop(): Promise<void> {

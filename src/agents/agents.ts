@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -23,6 +24,7 @@ interface Parts {
   clock: Clock
   cursors: Cursors
   identities: Identities
+  plan: Plan
   publicUrl: () => string
   /** A name as lower-case ASCII; empty when nothing of it is left. */
   transliterate: (name: string) => string
@@ -34,6 +36,7 @@ export class Agents implements AgentDirectory {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.plan.counts('agents', (accountId) => sql`SELECT count(*) AS n FROM agents WHERE account_id = ${accountId}`)
     parts.identities.onRemove(async (tx, identityId) => {
       const row = await first(tx, sql`identity_id = ${identityId}`)
       if (row) await this.#remove(tx, row)
@@ -41,11 +44,12 @@ export class Agents implements AgentDirectory {
   }
 
   async create(caller: Caller, wish: NewAgent): Promise<Agent> {
-    const { database, events, clock, identities, transliterate } = this.#parts
+    const { database, events, clock, identities, plan, transliterate } = this.#parts
     return database.transaction(async (tx) => {
       const identity = await identities.row(caller, wish.identity_id, tx)
       const before = await first(tx, sql`identity_id = ${identity.id}`)
       if (before) throw conflict(`This identity has the agent ${before.handle} already.`, { param: 'identity_id' })
+      await plan.require(tx, identity.account_id, 'agents')
       const id = newId('agent')
       const handle = wish.handle ?? (await claimLike(tx, id, transliterate(identity.name)))
       if (wish.handle !== undefined) await claim(tx, id, wish.handle)

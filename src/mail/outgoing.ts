@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -54,11 +55,13 @@ export class Outgoing {
   readonly #database: Database
   readonly #events: EventLog
   readonly #clock: Clock
+  readonly #plan: Plan
 
-  constructor(parts: { database: Database; events: EventLog; clock: Clock }) {
+  constructor(parts: { database: Database; events: EventLog; clock: Clock; plan: Plan }) {
     this.#database = parts.database
     this.#events = parts.events
     this.#clock = parts.clock
+    this.#plan = parts.plan
   }
 
   /** Keeps a message with a row for each recipient, queued or scheduled; answers it, those rows, and what tells the log of it as it is now. */
@@ -87,6 +90,7 @@ export class Outgoing {
     const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: owner.email })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
+    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
     await insertSearchable(tx, seq, email, parsed)
     await addToThread(tx, thread, {
       ...threaded,

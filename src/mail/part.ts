@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Plan } from '../account/plan.ts'
 import type { Config, Endpoint } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -41,6 +42,7 @@ interface Needs {
   cursors: Cursors
   identities: Identities
   space: Space
+  plan: Plan
   hosted: Hosted
   config: Config
   log: Log

@@ -1,4 +1,5 @@
 import type { Keys } from '../account/keys.ts'
+import type { Plan } from '../account/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -62,6 +63,7 @@ interface Needs {
   domains: Domains
   queue: Queue
   space: Space
+  plan: Plan
   mail: MailPart
   config: Config
   log: Log

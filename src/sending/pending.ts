@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import { iso } from '../core/clock.ts'
 import { conflict, notFound } from '../core/fault.ts'
@@ -28,6 +29,7 @@ interface Parts {
   outbox: Outbox
   drafts: Drafts
   limits: Limits
+  plan: Plan
 }
 
 /** What was taken for sending and has not left: it can be taken back, and what is scheduled can be put to another time. */
@@ -71,7 +73,7 @@ export class Pending implements Dispatcher {
   }
 
   async reschedule(tx: Transaction, email: StoredEmail, wish: string): Promise<void> {
-    const { queue, clock, outgoing, outbox, limits } = this.#parts
+    const { queue, clock, outgoing, outbox, limits, plan } = this.#parts
     const rows = await this.#recipients(tx, email.id)
     const [first] = rows
     const at = this.#parts.drafts.sendAt(wish) ?? iso(clock.now())
@@ -79,6 +81,7 @@ export class Pending implements Dispatcher {
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
     const owner = { id: email.identity_id, email: email.from_address }
     const addresses = rows.map(({ address }) => address)
+    await plan.move(tx, await this.#accountOf(tx, email), 'emails_sent', countedAt(email), Date.parse(at))
     await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
     await limits.count(tx, outbox.load(owner, addresses, Date.parse(at)))
     // unsigned until it leaves, so that the date is all there is before the octets
@@ -88,7 +91,7 @@ export class Pending implements Dispatcher {
 
   /** Answers how many recipients will have no copy. */
   async #takeBack(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
-    const { queue, outgoing, outbox, limits } = this.#parts
+    const { queue, outgoing, outbox, limits, plan } = this.#parts
     const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
     const cancelled = new Map<string, boolean>()
     const taken: RecipientRow[] = []
@@ -104,8 +107,14 @@ export class Pending implements Dispatcher {
     const owner = { id: email.identity_id, email: email.from_address }
     const addresses = taken.map(({ address }) => address)
     await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
+    if (taken.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
     await outgoing.tell(tx, emailCancelled, email.id, {})
     return taken.length
+  }
+
+  async #accountOf(tx: Transaction, { identity_id }: StoredEmail): Promise<string> {
+    const row = await tx.get<{ account_id: string }>(sql`SELECT account_id FROM identities WHERE id = ${identity_id}`)
+    return row!.account_id
   }
 
   #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -10,6 +11,7 @@ import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { mediaKind } from './media.ts'
 import type { MediaLoad } from './media.ts'
+import { takeRoom } from './media-room.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
 import type { NumberRow } from './number-rows.ts'
 import type { Numbers } from './numbers.ts'
@@ -25,6 +27,7 @@ interface Parts {
   clock: Clock
   log: Log
   queue: Queue
+  plan: Plan
   numbers: Numbers
   /** The one-time codes of a text, best first. */
   codesIn: (subject: string, text: string) => string[]
@@ -113,7 +116,8 @@ export class Inbound {
     await tell(tx, events, smsReceived, row!)
   }
 
-  async #keepMedia(tx: Transaction, { id, provider, recipient }: SmsRow, media: IncomingSms['media']): Promise<void> {
+  async #keepMedia(tx: Transaction, row: SmsRow, media: IncomingSms['media']): Promise<void> {
+    const { id, provider, recipient } = row
     for (const [position, one] of media.entries()) {
       if ('source' in one) {
         await tx.run(
@@ -124,6 +128,12 @@ export class Inbound {
         await this.#parts.queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, load })
       } else {
         const { bytes } = one
+        if (!(await takeRoom(tx, this.#parts.plan, row, bytes.length))) {
+          await tx.run(
+            sql`INSERT INTO sms_media (sms_id, position, content_type, status) VALUES (${id}, ${position}, ${one.content_type}, 'failed')`,
+          )
+          continue
+        }
         const hash = createHash('sha256').update(bytes).digest()
         const blob = await keepBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
         await tx.run(

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
@@ -22,6 +23,7 @@ interface Parts {
   clock: Clock
   log: Log
   queue: Queue
+  plan: Plan
   identities: Identities
   /** Undefined when no provider is configured. */
   provider: SmsProvider | undefined
@@ -40,6 +42,11 @@ export class Numbers {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.plan.counts(
+      'phone_numbers',
+      (accountId) =>
+        sql`SELECT count(*) AS n FROM phone_numbers WHERE account_id = ${accountId} AND status IN ('wanted', 'active')`,
+    )
   }
 
   /** Gives an identity a number. */
@@ -177,6 +184,7 @@ export class Numbers {
           ? undefined
           : await tx.get(sql`SELECT 1 FROM phone_numbers WHERE identity_id = ${identity} AND status IN ('wanted', 'active')`)
       if (other) throw conflict('A number is being provisioned for this identity.', { code: 'phone_number_exists' })
+      await this.#parts.plan.require(tx, account, 'phone_numbers')
       await tx.run(
         sql`INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)
           VALUES (${id}, ${account}, ${identity}, ${provider.name}, ${country}, 'wanted', ${this.#now()})`,

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Job } from '../core/cron.ts'
@@ -34,6 +35,7 @@ interface Needs {
   clock: Clock
   cursors: Cursors
   queue: Queue
+  plan: Plan
   identities: Identities
   config: Config
   log: Log

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -24,6 +25,7 @@ interface Parts {
   cursors: Cursors
   identities: Identities
   seal: Seal
+  plan: Plan
 }
 
 /** The one-time passwords of every identity, their secrets sealed. */
@@ -36,16 +38,18 @@ export class Entries {
     parts.identities.onRemove(async (tx, identityId) => {
       await tx.run(sql`DELETE FROM totp_entries WHERE identity_id = ${identityId}`)
     })
+    parts.plan.counts('totp_entries', (accountId) => sql`SELECT count(*) AS n FROM totp_entries WHERE account_id = ${accountId}`)
   }
 
   async create(caller: Caller, identityId: string, wish: NewTotpEntry): Promise<TotpEntry> {
-    const { database, events, clock, identities, seal } = this.#parts
+    const { database, events, clock, identities, seal, plan } = this.#parts
     const { secret, ...setup } = readSetup(wish)
     const id = newId('totp')
     const sealed = seal.seal(secret, secretOf(id, identityId))
     const entry = { id, identity_id: identityId, ...setup, created_at: iso(clock.now()) }
     await database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
+      await plan.require(tx, account_id, 'totp_entries')
       await tx.run(
         sql`INSERT INTO totp_entries (id, account_id, identity_id, service_name, account_name, algorithm, digits, period, secret, created_at)
           VALUES (${id}, ${account_id}, ${identityId}, ${entry.service_name}, ${entry.account_name}, ${entry.algorithm},

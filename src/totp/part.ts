@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -19,6 +20,7 @@ interface Needs {
   cursors: Cursors
   identities: Identities
   seal: Seal
+  plan: Plan
   admitted: (caller: Caller) => Promise<boolean>
 }
 

@@ -277,3 +277,62 @@ test('pictures are fetched with credentials for the API alone, and no larger tha
   const opens = await fetch((one['url'] as string).replace(origin, opened.url))
   expect(Buffer.from(await opens.arrayBuffer())).toEqual(stub.media.get('ME1'))
 })
+
+test('a picture that finds no room in the account is not fetched before there is some, and not kept where it is too large', async () => {
+  const { stub, clock, opened, ada, told } = await box({ PILLARBOX_LIMITS__STORAGE_BYTES: '100 kB' })
+  for (const [id, octets] of [
+    ['ME1', 60_000],
+    ['ME2', 60_000],
+    ['ME3', 40_000],
+    ['ME4', 9],
+  ] as const) {
+    stub.media.set(id, Buffer.alloc(octets, 1))
+  }
+  const came = async (id: string) => {
+    const url = `${stub.url}/2010-04-01/Accounts/${account}/Messages/${id}/Media/${id}`
+    const picture = { NumMedia: '1', MediaUrl0: url, MediaContentType0: 'image/png' }
+    await told(announced(ada['phone_number'], id, { ...picture, MessageSid: `MM${id.slice(2).padStart(32, '0')}` }))
+  }
+  const states = async () =>
+    Object.fromEntries(
+      (await inbox(opened, ada.id)).map(({ body, media }: { body: string; media: { status: string }[] }) => [
+        body,
+        media[0]!.status,
+      ]),
+    )
+  const fetched = () => stub.asked.filter(({ path }) => path.endsWith('ME4')).length
+  await came('ME1')
+  await expect.poll(states).toEqual({ ME1: 'kept' })
+  await came('ME2')
+  await expect.poll(states).toEqual({ ME1: 'kept', ME2: 'failed' })
+  await came('ME3')
+  await expect.poll(states).toEqual({ ME1: 'kept', ME2: 'failed', ME3: 'kept' })
+  await came('ME4')
+  await opened.restart()
+  expect([await states(), fetched()]).toEqual([{ ME1: 'kept', ME2: 'failed', ME3: 'kept', ME4: 'pending' }, 0])
+  const first = (await inbox(opened, ada.id)).find(({ body }: { body: string }) => body === 'ME1')
+  await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${first.id}`)
+  clock.ahead += 2 * 3_600_000
+  await opened.restart()
+  await expect.poll(states).toEqual({ ME2: 'failed', ME3: 'kept', ME4: 'kept' })
+  expect(fetched()).toBeGreaterThan(0)
+  expect((await opened.call('GET', '/v1/billing/subscription')).body['usage'].storage_bytes).toBe(40_009)
+})
+
+test('what is deleted before any attempt to send it does not count for the month', async () => {
+  const { stub, opened, ada, send } = await box()
+  const used = async () => (await opened.call('GET', '/v1/billing/subscription')).body['usage'].sms_sent
+  // one that gets no answer keeps those behind it waiting
+  let unanswered: { destroy: () => unknown } | undefined
+  stub.next('POST', (_, response) => {
+    unanswered = response
+    return true
+  })
+  const first = await send('+14155550123')
+  await expect.poll(() => stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
+  const second = await send('+14155550123')
+  expect(await used()).toBe(2)
+  for (const { id } of [second, first]) await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${id}`)
+  expect(await used()).toBe(1)
+  unanswered?.destroy()
+})

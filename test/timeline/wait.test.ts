@@ -18,6 +18,7 @@ import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { Timeline } from '../../src/timeline/timeline.ts'
 import { Waiting } from '../../src/timeline/wait.ts'
+import { limitless } from '../support/limitless.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 
@@ -138,7 +139,8 @@ async function log(disk: { slow: Promise<void> }) {
     rmSync(directory, { recursive: true, force: true })
   })
   const events = new EventLog(database, systemClock)
-  const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)) }
+  const plan = limitless(database, systemClock)
+  const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)), plan }
   const identities = new Identities({
     ...parts,
     domains: { mayUse: () => false, stillUsable: async () => true },

@@ -10,6 +10,7 @@ import { Identities } from '../../src/identities/identities.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { limitless } from '../support/limitless.ts'
 import { Counting } from '../../src/trust/counting.ts'
 import { factOf } from '../../src/trust/facts.ts'
 import { Reputations, countersOf } from '../../src/trust/reputations.ts'
@@ -206,7 +207,8 @@ class Desk {
     const clock = { now: () => Date.UTC(2026, 10, 20, 10) }
     this.events = new EventLog(this.database, clock)
     const domains = { mayUse: () => true, stillUsable: async () => true }
-    const common = { database: this.database, events: this.events, clock, cursors: new Cursors(Buffer.alloc(32)) }
+    const plan = limitless(this.database, clock)
+    const common = { database: this.database, events: this.events, clock, cursors: new Cursors(Buffer.alloc(32)), plan }
     const identities = new Identities({ ...common, domains, domain: 'box.test' })
     const agents = new Agents({ ...common, identities, publicUrl: () => 'https://box.test', transliterate: (name) => name })
     const reputations = new Reputations({ ...common, identities, agents })
