@@ -47,7 +47,6 @@ export function routes({ signer, issuing, verifying }: { signer: Signer; issuing
         'to be believed is an answer like any other: valid is false, and reason says why.',
       body: TokenQuestion,
       reply: Verified,
-      idempotent: false,
       example: { body: { token: 'eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl', audience: 'https://shop.example.com' } },
       handle: ({ caller, body, signal }) => verifying.verify(caller, body, signal),
     }),

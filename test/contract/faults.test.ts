@@ -41,10 +41,11 @@ describe('with the store broken under it', async () => {
   const world = await inhabit()
   afterAll(() => world.close())
   const asking = new Asking(world)
-  // a token for sockets is signed, not stored; the policy of our domains, and what the box says of itself, is in memory
+  // a token for sockets is signed, not stored; the example of one to verify is none; the policy of our domains and the card of the box are in memory
   const remembered = [
     '/v1/realtime/token',
-    ...['mta-sts.txt', 'did.json', 'jwks.json', 'agent-card.json'].map((name) => `/.well-known/${name}`),
+    '/v1/verify/token',
+    ...['mta-sts.txt', 'agent-card.json'].map((name) => `/.well-known/${name}`),
   ]
   const storing = asking.spellings.filter(({ path }) => !remembered.includes(path))
   const questions = await Promise.all(
@@ -61,6 +62,7 @@ describe('with the store broken under it', async () => {
     'webhooks',
     'suppressions',
     'domains',
+    'signing_keys',
   ]) {
     world.database.exec(`ALTER TABLE ${table} RENAME TO lost_${table}`)
   }
