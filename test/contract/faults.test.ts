@@ -41,9 +41,11 @@ describe('with the store broken under it', async () => {
   const world = await inhabit()
   afterAll(() => world.close())
   const asking = new Asking(world)
-  // a token for sockets is signed, not stored; the policy of our domains, and what the box says of itself, is in memory
+  // a token for sockets is signed, not stored; the policy of our domains, and what the box says of itself, is in memory; and the token
+  // of the example is none, which is seen without asking
   const remembered = [
     '/v1/realtime/token',
+    '/v1/verify/token',
     ...['mta-sts.txt', 'did.json', 'jwks.json', 'agent-card.json'].map((name) => `/.well-known/${name}`),
   ]
   const storing = asking.spellings.filter(({ path }) => !remembered.includes(path))
