@@ -35,11 +35,14 @@ afterAll(() => close())
 
 describe('a decision', () => {
   test('allows from the score that is asked for, and has somebody look up to 0.2 below', () => {
-    const of = (score: number, min: number, best: 'allow' | 'review' | 'deny' = 'allow'): string =>
-      decided({ score, best, reasons: [] }, min).decision
-    expect([of(0.7, 0.7), of(0.6999, 0.7), of(0.5, 0.7), of(0.4999, 0.7)]).toEqual(['allow', 'review', 'review', 'deny'])
-    expect([of(0.1, 0.1), of(0.1, 0.3), of(0.3, 0.5), of(0, 0)]).toEqual(['allow', 'review', 'review', 'allow'])
-    expect([of(1, 0.1, 'review'), of(1, 0.1, 'deny'), of(0, 0.9, 'review')]).toEqual(['review', 'deny', 'deny'])
+    expect([decide(0.7, 0.7), decide(0.6999, 0.7), decide(0.5, 0.7), decide(0.4999, 0.7)]).toEqual([
+      'allow',
+      'review',
+      'review',
+      'deny',
+    ])
+    expect([decide(0.1, 0.1), decide(0.1, 0.3), decide(0.3, 0.5), decide(0, 0)]).toEqual(['allow', 'review', 'review', 'allow'])
+    expect([decide(1, 0.1, 'review'), decide(1, 0.1, 'deny'), decide(0, 0.9, 'review')]).toEqual(['review', 'deny', 'deny'])
   })
 
   test('asks what docs/trust.md says', () => {
@@ -239,6 +242,10 @@ test.each([
   const { status, body } = await evaluate(wish)
   expect([status, body]).toMatchObject([400, { error: { param } }])
 })
+
+function decide(score: number, min: number, best: 'allow' | 'review' | 'deny' = 'allow'): string {
+  return decided({ score, best, reasons: [] }, min).decision
+}
 
 function evaluate(wish: object, options: { key?: string } = {}) {
   return box.call<Evaluation>('POST', '/v1/trust/evaluate', wish, options)
