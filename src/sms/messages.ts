@@ -149,9 +149,13 @@ export class Messages {
 
   /** What an identity that is gone had not sent yet is not sent. */
   async cancel(tx: Transaction, identityId: string): Promise<void> {
-    const rows = await tx.all<SmsRow>(sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued'`)
+    const { queue } = this.#parts
+    // what is under way ends by itself
+    const rows = await tx.all<SmsRow>(
+      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued' AND attempting = 0`,
+    )
     for (const { id, delivery_id } of rows) {
-      if (delivery_id === null || !(await this.#parts.queue.cancel(tx, delivery_id))) continue
+      if (delivery_id !== null && !(await queue.cancel(tx, delivery_id))) await queue.abandon(tx, delivery_id)
       await tx.run(sql`UPDATE sms SET status = 'failed' WHERE id = ${id}`)
     }
   }

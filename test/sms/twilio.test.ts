@@ -1,35 +1,9 @@
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
-import { movable } from '../support/held-clock.ts'
-import { account, announced, callback, library, refuses, token, TwilioStub, twilioSettings } from '../support/twilio-stub.ts'
-
-const origin = 'https://box.example.com'
-
-async function box(env: Record<string, string> = {}) {
-  const stub = await TwilioStub.start()
-  const clock = movable()
-  const opened = await appliance({ ...twilioSettings(stub), PILLARBOX_PUBLIC_URL: origin, ...env }, clock)
-  // the public name of the box is not where the test reaches it
-  const near = () => (opened.url = `http://127.0.0.1:${opened.app.httpAddresses.plain!.port}`)
-  near()
-  const restart = opened.restart.bind(opened)
-  opened.restart = () => restart().then(() => void near())
-  const { body: ada } = await opened.call('POST', '/v1/identities', { name: 'Ada', provision_phone: true, phone_country: 'US' })
-  const send = async (to: string, body = 'Hello') =>
-    (await opened.call('POST', `/v1/identities/${ada.id}/sms`, { to, body })).body
-  const get = async (id: string) => (await opened.call('GET', `/v1/identities/${ada.id}/sms/${id}`)).body
-  const becomes = async (id: string, status: string) => await expect.poll(async () => (await get(id))['status']).toBe(status)
-  const told = async (form: Record<string, string>, path = '/sms/twilio/inbound', more: { signature?: string | null } = {}) =>
-    callback(opened.url, path, form, { signedUrl: `${origin}${path}`, ...more })
-  return { stub, clock, opened, ada, send, get, becomes, told }
-}
+import { account, announced, library, refuses, token } from '../support/twilio-stub.ts'
+import { inbox, origin, twilioBox as box } from './twilio-box.ts'
 
 const signed = (one: Record<string, string>, key = token, url = `${origin}/sms/twilio/inbound`) =>
   library.getExpectedTwilioSignature(key, url, one)
-
-const inbox = async (opened: Appliance, id: string) =>
-  (await opened.call('GET', `/v1/identities/${id}/sms?direction=inbound`)).body.data
 
 test('a number is bought under the name of its intent, with our callback; it goes back when the identity goes', async () => {
   const { stub, opened, ada } = await box()
