@@ -17,6 +17,7 @@ import { Identities } from './identities/identities.ts'
 import { identitiesPart } from './identities/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
+import { linksIn } from './mail/links.ts'
 import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
 import type { Part } from './part.ts'
@@ -87,7 +88,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
-  const waiting = new Waiting({ ...readers, timeline, admitted })
+  const waiting = new Waiting({ ...readers, timeline, admitted, linksIn })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))

@@ -55,7 +55,7 @@ export class SmsPart implements Part {
   readonly #provider: SmsProvider | undefined
   readonly #outside: Outside
   #settings: Config['sms']
-  #reconciling: Promise<void> | undefined
+  #beginning: Promise<unknown> | undefined
   #unfollow: (() => Promise<void>) | undefined
 
   constructor(needs: Needs) {
@@ -71,7 +71,10 @@ export class SmsPart implements Part {
     const media = new MediaShelf({ ...common, messages: this.messages })
     this.routes = [...routes({ ...common, messages: this.messages, media }), ...callbacks({ ...common, inbound })]
     this.couriers = [new SmsCourier(common), new ReleaseCourier(common), new MediaCourier(common)]
-    this.jobs = [{ name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() }]
+    this.jobs = [
+      { name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() },
+      { name: 'subscribe-to-sms', schedule: '11 * * * *', run: () => this.#subscribe() },
+    ]
   }
 
   async start(): Promise<void> {
@@ -90,12 +93,12 @@ export class SmsPart implements Part {
     await this.#provider?.start?.()
     this.#introduce()
     // what the provider says may take long, and must not keep mail waiting
-    this.#reconciling = this.#reconcile()
+    this.#beginning = Promise.all([this.#reconcile(), this.#subscribe()])
   }
 
   async stop(): Promise<void> {
     await this.#unfollow?.()
-    await this.#reconciling
+    await this.#beginning
     await this.#provider?.stop?.()
     await this.#outside.close()
   }
@@ -114,6 +117,14 @@ export class SmsPart implements Part {
         { err: error },
         'the numbers of the provider could not be compared with ours; tried again within the hour',
       )
+    }
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#provider?.subscribe?.()
+    } catch (error) {
+      this.#needs.log.warn({ err: error }, 'the SMS provider could not be told where to report; tried again within the hour')
     }
   }
 

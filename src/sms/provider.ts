@@ -69,7 +69,6 @@ export interface SmsProvider {
   capabilities: Capabilities
   /** Whether the same message handed over twice goes out once. */
   idempotent: boolean
-  /** Messages under way at once from one number. */
   send(message: OutgoingSms, signal: AbortSignal): Promise<Taken>
   /** The numbers of the settings, where none can be bought. */
   pool?: readonly string[]
@@ -83,6 +82,8 @@ export interface SmsProvider {
   read?(kind: string, request: RawRequest): Promise<News>
   /** The octets of one picture or file. */
   fetch?(source: string, signal: AbortSignal): Promise<Buffer>
+  /** Tells the far side where to report. Called at every start and hourly: it may be off, or forget. */
+  subscribe?(): Promise<void>
   start?(): Promise<void>
   stop?(): Promise<void>
 }

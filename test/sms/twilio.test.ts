@@ -47,7 +47,7 @@ test('when Twilio sells nothing, nothing is half made', async () => {
   expect(refused.body).toMatchObject({ error: { status: 500, type: 'internal_error', code: 'sms_provider_error' } })
   expect(refused.body.error['message']).toContain('not available')
   const nowhere = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true, phone_country: 'AQ' })
-  expect(nowhere.body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'country' } })
+  expect(nowhere.body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'phone_country' } })
   expect((await opened.call('GET', '/v1/identities')).body.data).toHaveLength(1)
   expect((await opened.call('POST', '/v1/identities', { name: 'ada', provision_phone: true })).body).toMatchObject({
     error: { status: 409 },

@@ -147,7 +147,15 @@ async function log(disk: { slow: Promise<void> }) {
   const emails = new Emails({ ...parts, identities, hostname: 'box.test' })
   const none = { heads: async () => [], chronological: async () => [], lives: async () => false }
   const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails, sms: none })
-  const waiting = new Waiting({ ...parts, identities, emails, sms: none, timeline, admitted: async () => true })
+  const waiting = new Waiting({
+    ...parts,
+    identities,
+    emails,
+    sms: none,
+    timeline,
+    linksIn: () => [],
+    admitted: async () => true,
+  })
   const caller = {
     account_id: 'acct_1',
     key_id: 'key_1',

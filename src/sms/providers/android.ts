@@ -76,7 +76,11 @@ export function android({ settings, clock, log, country, publicUrl }: Parts): Sm
       const { event, payload } = readJson(Event, request.bytes)
       if (event !== 'sms:received') return outcome(event, payload)
       const { messageId = '', message = '', phoneNumber = '', simNumber, receivedAt = '' } = payload
-      const to = numbers[(simNumber ?? 1) - 1] ?? numbers[0]!
+      const to = numbers[(simNumber ?? 1) - 1]
+      if (to === undefined) {
+        log.warn({ slot: simNumber }, 'a message came to a SIM card that sms.android.numbers does not name; it is not kept')
+        return null
+      }
       // its id of a message follows from the text alone, so that a code sent twice would be a repeat
       const provider_id = createHash('sha256')
         .update(JSON.stringify([messageId, phoneNumber, message, receivedAt, to]))
@@ -84,15 +88,10 @@ export function android({ settings, clock, log, country, publicUrl }: Parts): Sm
       return { sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] } } satisfies News
     },
 
-    async start() {
-      // the phone may be off while the box starts
-      void register().catch((error: unknown) =>
-        log.warn({ err: error }, 'the phone could not be told where to report; tried at the next start'),
-      )
-    },
+    subscribe: register,
   }
 
-  /** One webhook for each event, under an id of its own, so that to register twice changes nothing. */
+  /** One webhook for each event, under an id of its own: to register again changes nothing. */
   async function register(): Promise<void> {
     for (const event of wanted) {
       const hook = { id: `pillarbox-${event.replace(':', '-')}`, url: `${publicUrl()}/sms/android/events`, event }
