@@ -33,12 +33,19 @@ export interface Verdict {
   standing: Standing | undefined
 }
 
+/**
+ * Calls a minute of one provider: all it has to say of all messages comes from few addresses, and what is refused may not come again.
+ * Strangers there learn nothing by trying; the limit bounds what it costs to refuse them.
+ */
+const callbackRate = 6000
+
 /** Decides who a call is from, whether they may make it, and whether they make too many. */
 export class Admission {
   readonly #authenticate: Authenticate
   readonly #keys: Buckets
   readonly #addresses: Buckets
   readonly #documents: Buckets
+  readonly #callbacks: Buckets
   #limits: RateLimits
 
   constructor(authenticate: Authenticate, limits: RateLimits, clock: Clock) {
@@ -47,6 +54,7 @@ export class Admission {
     this.#keys = new Buckets('key', clock)
     this.#addresses = new Buckets('address', clock)
     this.#documents = new Buckets('document', clock)
+    this.#callbacks = new Buckets('callback', clock)
   }
 
   reload(limits: RateLimits): void {
@@ -76,14 +84,17 @@ export class Admission {
     return this.#addresses.take(neighbourhood(address), this.#limits.public_rate_limit)
   }
 
-  #stranger(arrival: Arrival, refused: Fault | undefined, rate: 'address' | 'document' = 'address'): Verdict {
+  #stranger(arrival: Arrival, refused: Fault | undefined, rate: AnyRoute['rate'] = 'address'): Verdict {
     const caller = nobody(arrival)
-    const standing =
-      rate === 'document'
-        ? this.#documents.take(neighbourhood(arrival.address), this.#limits.document_rate_limit)
-        : this.count(arrival.address)
+    const standing = this.#countAs(rate, arrival.address)
     const fault = standing && standing.retryAfter > 0 ? tooMany(standing) : refused
     return fault ? { caller, fault, standing } : { caller, standing }
+  }
+
+  #countAs(rate: NonNullable<AnyRoute['rate']>, address: string): Standing | undefined {
+    if (rate === 'document') return this.#documents.take(neighbourhood(address), this.#limits.document_rate_limit)
+    if (rate === 'callback') return this.#callbacks.take(neighbourhood(address), callbackRate)
+    return this.count(address)
   }
 }
 

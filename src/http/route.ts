@@ -64,8 +64,8 @@ export interface Route<
   scope: Scope | Scope[] | 'public'
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
-  /** What a public call counts as: `address` (few) unless it is a `document` (many). */
-  rate?: 'address' | 'document'
+  /** What a public call counts as: `address` (few) unless it is a `document` (many), or a `callback` of a provider (very many). */
+  rate?: 'address' | 'document' | 'callback'
   tag: string
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string

@@ -129,8 +129,8 @@ export class Asking {
   #check(spelling: Spelling, method: string, told: Told): void {
     const requestId = told.headers.get('x-request-id') ?? ''
     assert.match(requestId, /^req_[0-9a-z]{26}$/)
-    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|address|document)";q=\d+;w=60$/)
-    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|address|document)";r=\d+;t=\d+$/)
+    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|address|document|callback)";q=\d+;w=60$/)
+    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|address|document|callback)";r=\d+;t=\d+$/)
     assert.match(told.headers.get('cache-control') ?? '', /no-store/)
     assert.equal(told.headers.get('x-content-type-options'), 'nosniff')
     if (method === 'HEAD') return
