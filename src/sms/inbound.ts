@@ -7,7 +7,7 @@ import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import { keepBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import { mediaKind } from './media.ts'
 import type { MediaLoad } from './media.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
@@ -37,6 +37,9 @@ const next: Record<StatusUpdate['status'], readonly SmsRow['status'][]> = {
   failed: ['queued', 'sent', 'unknown'],
 }
 
+/** How long it is known what was handed in, in milliseconds: Twilio, whose calls bear no time, keeps messages for 13 months. */
+const remembered = 400 * 24 * 60 * 60 * 1000
+
 /** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
 export class Inbound {
   readonly #parts: Parts
@@ -47,20 +50,38 @@ export class Inbound {
 
   /** Keeps a message, once. Answers whether it is kept now, was before, or is for nobody here. */
   async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
-    const { database, numbers, log } = this.#parts
+    const { database, numbers, log, clock } = this.#parts
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
         log.warn({ provider, to: sms.to }, 'a text message came for a number that nobody has')
         return 'nobody'
       }
-      if (!(await this.#first(tx, provider, sms.provider_id))) {
+      if (await this.has(provider, sms.provider_id, tx)) {
         log.info({ provider, provider_id: sms.provider_id }, 'a text message was handed in once more, with no effect')
         return 'repeat'
       }
+      await tx.run(
+        sql`INSERT INTO sms_seen (provider, provider_id, seen_at) VALUES (${provider}, ${sms.provider_id}, ${iso(clock.now())})`,
+      )
       await this.#keep(tx, holder, provider, sms)
       return 'kept'
     })
+  }
+
+  /** Whether a message is kept, or was before it was deleted. */
+  async has(provider: ProviderName, id: string, reader: Reader = this.#parts.database): Promise<boolean> {
+    const known = await reader.get(
+      sql`SELECT 1 FROM sms_seen WHERE provider = ${provider} AND provider_id = ${id}
+        UNION ALL SELECT 1 FROM sms WHERE provider = ${provider} AND provider_id = ${id} AND direction = 'inbound'`,
+    )
+    return known !== undefined
+  }
+
+  /** Forgets what was handed in so long ago that no provider has it any more. What is still here stays known. */
+  async forget(): Promise<void> {
+    const { database, clock } = this.#parts
+    await database.transaction((tx) => tx.run(sql`DELETE FROM sms_seen WHERE seen_at < ${iso(clock.now() - remembered)}`))
   }
 
   /** Writes down what became of a message; answers whether that was news. */
@@ -87,13 +108,6 @@ export class Inbound {
       if (update.error?.code === '21610') await noteWish(tx, 'stop', row.sender, row.recipient, now)
       return true
     })
-  }
-
-  async #first(tx: Transaction, provider: string, id: string): Promise<boolean> {
-    const { changes } = await tx.run(
-      sql`INSERT INTO sms_seen (provider, provider_id, seen_at) VALUES (${provider}, ${id}, ${iso(this.#parts.clock.now())}) ON CONFLICT DO NOTHING`,
-    )
-    return changes === 1
   }
 
   async #keep(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {

@@ -137,6 +137,10 @@ export class Numbers {
     for (const [name, held] of bought) {
       if (this.#buying.has(name)) continue
       const known = await database.transaction((tx) => this.#settle(tx, name, held))
+      if (held.astray && (await this.holder(held.number))) {
+        await provider.redirect?.(held)
+        log.warn({ number: held.number }, 'messages of a number were handed in at another address, and come here from now on')
+      }
       if (!known) log.warn({ number: held.number, name }, 'the provider holds a number under a name that this box does not know')
     }
     // an intent of an earlier life that bought nothing

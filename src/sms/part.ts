@@ -16,6 +16,7 @@ import type { SignedUrls } from '../mail/signed-urls.ts'
 import type { Part } from '../part.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
+import { Arrears } from './arrears.ts'
 import { callbacks } from './callbacks.ts'
 import { SmsCourier } from './courier.ts'
 import { Inbound } from './inbound.ts'
@@ -54,6 +55,7 @@ export class SmsPart implements Part {
   readonly #needs: Needs
   readonly #provider: SmsProvider | undefined
   readonly #outside: Outside
+  readonly #arrears: Arrears
   #settings: Config['sms']
   #beginning: Promise<unknown> | undefined
   #unfollow: (() => Promise<void>) | undefined
@@ -68,11 +70,14 @@ export class SmsPart implements Part {
     const common = { ...needs, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
     const inbound = new Inbound(common)
+    this.#arrears = new Arrears({ ...common, inbound })
     const media = new MediaShelf({ ...common, messages: this.messages })
     this.routes = [...routes({ ...common, messages: this.messages, media }), ...callbacks({ ...common, inbound })]
     this.couriers = [new SmsCourier(common), new ReleaseCourier(common), new MediaCourier(common)]
     this.jobs = [
       { name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() },
+      { name: 'fetch-missed-sms', schedule: '26 * * * *', run: () => this.#collect() },
+      { name: 'forget-sms', schedule: '53 3 * * *', run: () => inbound.forget() },
       { name: 'subscribe-to-sms', schedule: '11 * * * *', run: () => this.#subscribe() },
     ]
   }
@@ -93,7 +98,7 @@ export class SmsPart implements Part {
     await this.#provider?.start?.()
     this.#introduce()
     // what the provider says may take long, and must not keep mail waiting
-    this.#beginning = Promise.all([this.#reconcile(), this.#subscribe()])
+    this.#beginning = Promise.all([this.#reconcile().then(() => this.#collect()), this.#subscribe()])
   }
 
   async stop(): Promise<void> {
@@ -117,6 +122,14 @@ export class SmsPart implements Part {
         { err: error },
         'the numbers of the provider could not be compared with ours; tried again within the hour',
       )
+    }
+  }
+
+  async #collect(): Promise<void> {
+    try {
+      await this.#arrears.collect()
+    } catch (error) {
+      this.#needs.log.warn({ err: error }, 'it could not be seen whether text messages were missed; tried again within the hour')
     }
   }
 

@@ -35,6 +35,17 @@ export interface Held {
   /** Null where the provider knows a number by nothing else. */
   provider_id: string | null
   number: string
+  /** The provider hands its messages in at another address than ours. */
+  astray?: boolean
+}
+
+/** A message that the provider has taken for one of its numbers, whether it was handed in or not. */
+export interface Arrived {
+  provider_id: string
+  to: string
+  /** When it came, in milliseconds since 1970. */
+  sent: number
+  whole: () => Promise<IncomingSms>
 }
 
 /** One picture or file: where to fetch it, or its octets. */
@@ -76,6 +87,10 @@ export interface SmsProvider {
   provision?(country: string, name: string): Promise<Held>
   /** Gives a number back; resolves too when it is ours no more. */
   release?(held: Held): Promise<void>
+  /** Has the messages of a number that is astray handed in here. */
+  redirect?(held: Held): Promise<void>
+  /** What came since that time (milliseconds since 1970), also what could not be handed in. */
+  missed?(since: number): Promise<Arrived[]>
   /** The numbers bought under names of ours, by name. */
   bought?(): Promise<Map<string, Held>>
   /** Reads what the provider calls us with. Throws Fault forbidden for what it did not sign. */

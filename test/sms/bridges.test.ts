@@ -82,6 +82,21 @@ test('a bridge gets signed messages, each under its id, until it has taken them;
     .toMatchObject({ code: 'http_422', message: expect.stringContaining('no such') })
 })
 
+test('what a phone or bridge says never tells its secrets', async () => {
+  const basic = Buffer.from('sms:of-the-phone').toString('base64')
+  for (const [kind, hidden] of [
+    ['http', secret],
+    ['android', 'of-the-phone'],
+    ['android', basic],
+  ] as const) {
+    const { far, opened, get, send } = await box(kind)
+    far.behaviour = says(422, {}, `not with ${hidden} here`)
+    const sms = await send('x')
+    await expect.poll(async () => (await get(sms.id))['error']?.message).toContain('not with … here')
+    expect(opened.logged.join('')).not.toContain(hidden)
+  }
+})
+
 test('a bridge hands messages in, once; what it did not sign, or signed long ago, has no effect', async () => {
   const { opened, inbox, post, ada } = await box('http')
   const picture = { content_type: 'image/png', content: Buffer.from('picture').toString('base64') }

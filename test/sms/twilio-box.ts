@@ -24,7 +24,8 @@ export async function twilioBox(env: Record<string, string> = {}) {
   const becomes = async (id: string, status: string) => await expect.poll(async () => (await get(id))['status']).toBe(status)
   const told = async (form: Record<string, string>, path = '/sms/twilio/inbound', more: { signature?: string | null } = {}) =>
     callback(opened.url, path, form, { signedUrl: `${origin}${path}`, ...more })
-  return { stub, clock, opened, ada, send, get, becomes, told }
+  const job = async (wanted: string) => await opened.app.jobs.find(({ name }) => name === wanted)!.run()
+  return { stub, clock, opened, ada, send, get, becomes, told, job }
 }
 
 /** The messages that came to an identity, newest first. */

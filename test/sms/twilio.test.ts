@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { account, announced, library, refuses, token } from '../support/twilio-stub.ts'
+import { account, announced, library, listed, refuses, token } from '../support/twilio-stub.ts'
 import { inbox, origin, twilioBox as box } from './twilio-box.ts'
 
 const signed = (one: Record<string, string>, key = token, url = `${origin}/sms/twilio/inbound`) =>
@@ -163,6 +163,129 @@ test('an answer that cannot be read is a lost one', async () => {
   clock.ahead += 24 * 3_600_000
   await opened.restart()
   expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json'))).toHaveLength(1)
+})
+
+test('a connection that Twilio has grown tired of loses no message', async () => {
+  const { stub, send, becomes } = await box()
+  stub.tired = true
+  for (const to of ['+14155550123', '+14155550124', '+14155550125']) await becomes((await send(to)).id, 'sent')
+  expect(stub.messages).toHaveLength(3)
+})
+
+test('what Twilio says never tells our token to callers or the log', async () => {
+  const { stub, opened, send, get, becomes } = await box()
+  const basic = Buffer.from(`${account}:${token}`).toString('base64')
+  const chatty = `Authenticate: ${account}:${token} (Basic ${basic}) will not do`
+  stub.next('POST', refuses(401, 20003, chatty))
+  const sms = await send('+14155550123')
+  await becomes(sms.id, 'failed')
+  expect((await get(sms.id))['error']['message']).toBe(`Authenticate: ${account}:… (Basic …) will not do`)
+  stub.next('POST /2010-04-01/Accounts', refuses(401, 20003, chatty))
+  const bob = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+  expect(bob.body.error['message']).toContain('will not do')
+  expect(JSON.stringify(bob.body)).not.toContain(token)
+  const logged = opened.logged.join('')
+  expect([logged.includes('will not do'), logged.includes(token), logged.includes(basic)]).toEqual([true, false, false])
+})
+
+test('Twilio may call as often as it has something to say', async () => {
+  const { opened, ada, told } = await box({ PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '2', PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '2' })
+  for (let turn = 0; turn < 5; turn += 1) expect((await told(announced(ada['phone_number'], `number ${turn}`))).status).toBe(200)
+  expect(await inbox(opened, ada.id)).toHaveLength(5)
+})
+
+test('a message that Twilio could not hand in is fetched within the hour, once', async () => {
+  const { stub, clock, opened, ada, told, job } = await box()
+  const now = () => Date.now() + clock.ahead
+  const form = announced(ada['phone_number'], 'Your code is 493817')
+  stub.media.set('ME1', Buffer.alloc(900, 1))
+  const own = { direction: 'outbound-api', status: 'delivered' }
+  const stranger = announced('+14155550777', 'for another box of the account')
+  stub.arrived.push(listed(form, now(), { num_media: '1' }), listed(announced(ada['phone_number'], 'ours'), now(), own))
+  stub.arrived.push(listed(stranger, now()), listed(announced(ada['phone_number'], 'of a former owner'), now() - 3_600_000))
+  const waiting = opened.call('GET', `/v1/identities/${ada.id}/wait?channel=sms&timeout=20`)
+  await job('fetch-missed-sms')
+  expect((await waiting).body).toMatchObject({ codes: ['493817'] })
+  await job('fetch-missed-sms')
+  expect((await told(form)).status).toBe(200)
+  const [sms, ...more] = await inbox(opened, ada.id)
+  expect(more).toEqual([])
+  expect(sms).toMatchObject({ provider_id: form['MessageSid'], from: form['From'] })
+  await expect.poll(async () => (await inbox(opened, ada.id))[0].media).toMatchObject([{ status: 'kept', size: 900 }])
+  const asked = stub.asked.find(({ method, path }) => method === 'GET' && path.includes('/Messages.json'))!
+  expect(new URL(asked.path, stub.url).searchParams.get('DateSent>')).toBeTruthy()
+  expect(opened.logged.join('')).toContain('was not handed in')
+  await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${sms.id}`)
+  await opened.restart()
+  await expect
+    .poll(() => stub.asked.filter(({ method, path }) => method === 'GET' && path.includes('/Messages.json')).length)
+    .toBe(4)
+  expect(await inbox(opened, ada.id)).toEqual([])
+})
+
+test('numbers are told the box’s new public address', async () => {
+  const { stub, opened, job } = await box()
+  const [number] = [...stub.numbers.values()]
+  const foreign = {
+    sid: 'PNffffffffffffffffffffffffffffffff',
+    phone_number: '+14155550888',
+    friendly_name: 'phone_of_another_box',
+  }
+  stub.numbers.set(foreign.sid, { ...foreign, sms_url: 'https://other.example.com/sms/twilio/inbound' })
+  await job('reconcile-numbers')
+  const asked = () =>
+    stub.asked.filter(({ method, path }) => method === 'POST' && path.includes('/IncomingPhoneNumbers/PN')).length
+  expect(asked()).toBe(0)
+  number!.sms_url = 'https://old.example.com/sms/twilio/inbound'
+  await job('reconcile-numbers')
+  expect([number!.sms_url, asked()]).toEqual([`${origin}/sms/twilio/inbound`, 1])
+  expect(stub.numbers.get(foreign.sid)!.sms_url).toBe('https://other.example.com/sms/twilio/inbound')
+  expect(opened.logged.join('')).toContain('handed in at another address')
+})
+
+test('the hourly look leaves a purchase alone that is under way, and gives back what one lost', async () => {
+  const { stub, opened, job } = await box()
+  const { promise: held, resolve: go } = Promise.withResolvers<void>()
+  const { promise: bought, resolve: did } = Promise.withResolvers<void>()
+  stub.holds('POST /2010-04-01/Accounts', held, did)
+  const buying = opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+  await bought
+  expect(stub.numbers.size).toBe(2)
+  await job('reconcile-numbers')
+  go()
+  const { status, body } = await buying
+  expect([status, [...stub.numbers.values()].map(({ phone_number }) => phone_number)]).toEqual([
+    201,
+    expect.arrayContaining([body['phone_number']]),
+  ])
+  await job('reconcile-numbers')
+  expect(stub.numbers.size).toBe(2)
+  stub.losesAnswer('POST /2010-04-01/Accounts')
+  await opened.call('POST', '/v1/identities', { name: 'Cy', provision_phone: true })
+  expect(stub.numbers.size).toBe(3)
+  await job('reconcile-numbers')
+  await expect.poll(() => stub.numbers.size).toBe(2)
+})
+
+test('what was handed in is remembered for as long as Twilio keeps it, and longer while it is here', async () => {
+  const { clock, opened, ada, told, job } = await box()
+  const kept = announced(ada['phone_number'], 'kept')
+  const gone = announced(ada['phone_number'], 'gone')
+  for (const form of [kept, gone]) await told(form)
+  const [{ id }] = (await inbox(opened, ada.id)).filter(({ body }: { body: string }) => body === 'gone')
+  await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${id}`)
+  const bodies = async () => (await inbox(opened, ada.id)).map(({ body }: { body: string }) => body)
+  clock.ahead += 399 * 86_400_000
+  await job('forget-sms')
+  for (const form of [kept, gone]) await told(form)
+  expect(await bodies()).toEqual(['kept'])
+  clock.ahead += 2 * 86_400_000
+  await job('forget-sms')
+  await told(kept)
+  expect(await bodies()).toEqual(['kept'])
+  // nothing else shows that the memory is bounded
+  await told(gone)
+  expect(await bodies()).toEqual(['gone', 'kept'])
 })
 
 test('who asks for a number many times at once gets one', async () => {

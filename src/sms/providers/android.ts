@@ -45,8 +45,9 @@ const Event = z.object({
 /** A phone with SMS Gateway for Android (capcom6): a real SIM card, which receives the one-time codes that others withhold. */
 export function android({ settings, clock, log, country, publicUrl }: Parts): SmsProvider {
   const { url, user, password, signing_key, numbers } = settings
-  const authorization = { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` }
-  const who = { who: 'The phone', clock }
+  const basic = Buffer.from(`${user}:${password}`).toString('base64')
+  const authorization = { Authorization: `Basic ${basic}` }
+  const who = { who: 'The phone', clock, secrets: [password, basic, signing_key] }
   return {
     name: 'android',
     capabilities: { send: true, receive: true, provision: false, receives_otp: true },

@@ -63,7 +63,11 @@ export function httpBridge({ settings, clock, country }: Parts): SmsProvider {
         'webhook-timestamp': timestamp,
         'webhook-signature': `v1,${sign(message.id, timestamp, body).toString('base64')}`,
       }
-      const said = await ask(settings.url, { method: 'POST', headers, body, signal }, { who: 'The bridge', clock })
+      const said = await ask(
+        settings.url,
+        { method: 'POST', headers, body, signal },
+        { who: 'The bridge', clock, secrets: [settings.secret] },
+      )
       const failure = Failure.safeParse(said['error'])
       if (said['status'] === 'failed') {
         const { code, message: reason } = failure.data ?? { code: 'failed', message: 'The bridge could not send it.' }

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import { retryAfter } from '../../delivery/backoff.ts'
 import { callInside, Unreachable } from '../../delivery/outside.ts'
 import { Busy, Lost } from '../provider.ts'
+import { conceal } from './conceal.ts'
 
 /** One request of the library's. */
 interface Asked {
@@ -45,7 +46,8 @@ export class TwilioTransport {
     const form = new URLSearchParams(formOf(data)).toString()
     const credentials = Buffer.from(`${username}:${password}`).toString('base64')
     const answer = await this.#ask(url, method, headers, credentials, form)
-    const { status, headers: heads, text } = answer
+    const { status, headers: heads } = answer
+    const text = conceal(answer.text, [password, credentials])
     if (status === 429 || status === 503) {
       throw new Busy(`Twilio answered ${status}`, retryAfter([heads['retry-after']].flat()[0], this.#clock.now()))
     }
@@ -68,6 +70,7 @@ export class TwilioTransport {
         body: method === 'post' ? Buffer.from(form) : null,
         signal: AbortSignal.timeout(this.#timeout),
         limit: largest,
+        alone: true,
       })
     } catch (error) {
       const message = error instanceof Error ? error.message : 'it failed'

@@ -1,10 +1,11 @@
 import type { Twilio } from 'twilio'
+import type { MessageInstance } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { Clock } from '../../core/clock.ts'
 import { Unreachable } from '../../delivery/outside.ts'
 import type { Outside } from '../../delivery/outside.ts'
 import { noSuchCountry } from '../numbers.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
-import type { Held, SmsProvider } from '../provider.ts'
+import type { Arrived, Held, IncomingMedia, SmsProvider } from '../provider.ts'
 import { explained, inboundOf, signedForm, statusOf } from './twilio-callbacks.ts'
 import { TwilioTransport } from './twilio-transport.ts'
 
@@ -75,9 +76,26 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
     async bought() {
       const { client } = await load()
       const numbers = await heard(client.incomingPhoneNumbers.list({ pageSize: 1000 }))
+      const ours = callback('inbound')
       return new Map(
-        numbers.filter(({ friendlyName }) => friendlyName.startsWith('phone_')).map((one) => [one.friendlyName, held(one)]),
+        numbers
+          .filter(({ friendlyName }) => friendlyName.startsWith('phone_'))
+          // what follows the mark is how Twilio is to call, not whom
+          .map((one) => [one.friendlyName, { ...held(one), astray: one.smsUrl.split('#')[0] !== ours }]),
       )
+    },
+
+    async redirect({ provider_id }) {
+      const { client } = await load()
+      await heard(client.incomingPhoneNumbers(provider_id!).update({ smsUrl: callback('inbound'), smsMethod: 'POST' }))
+    },
+
+    async missed(since) {
+      const { client } = await load()
+      const messages = await heard(client.messages.list({ dateSentAfter: new Date(since), pageSize: 1000 }))
+      return messages
+        .filter(({ direction, status }) => direction === 'inbound' && status !== 'receiving')
+        .map((one) => arrived(one, async () => (await heard(client.messages(one.sid).media.list())).map(sourceIn(base_url))))
     },
 
     async read(kind, request) {
@@ -151,6 +169,24 @@ function absent(error: unknown): { phoneNumber: string }[] {
 
 function held({ sid, phoneNumber }: { sid: string; phoneNumber: string }): Held {
   return { provider_id: sid, number: phoneNumber }
+}
+
+/** One of the account's list, which has no more of pictures than their number. */
+function arrived(
+  { sid, from, to, body, dateSent, dateCreated, numMedia, errorCode, errorMessage }: MessageInstance,
+  pictures: () => Promise<IncomingMedia[]>,
+): Arrived {
+  const error = errorCode ? { error: { code: String(errorCode), message: explained(String(errorCode), errorMessage) } } : {}
+  return {
+    provider_id: sid,
+    to,
+    sent: (dateSent ?? dateCreated).getTime(),
+    whole: async () => ({ provider_id: sid, from, to, body, media: Number(numMedia) > 0 ? await pictures() : [], ...error }),
+  }
+}
+
+function sourceIn(base: string): (media: { uri: string; contentType: string }) => IncomingMedia {
+  return ({ uri, contentType }) => ({ source: `${base}${uri.replace(/\.json$/, '')}`, content_type: contentType })
 }
 
 /** What the library throws for an answer of 4xx; the rest is the transport's. */
