@@ -86,7 +86,7 @@ export class Inbound {
 
   /** Writes down what became of a message; answers whether that was news. */
   async update(provider: ProviderName, update: StatusUpdate): Promise<boolean> {
-    const { database, events, clock, log } = this.#parts
+    const { database, log } = this.#parts
     return database.transaction(async (tx) => {
       const row = await tx.get<SmsRow>(
         update.sms_id === undefined
@@ -97,17 +97,24 @@ export class Inbound {
         log.debug({ provider, ...update }, 'a status that changes nothing')
         return false
       }
-      const now = iso(clock.now())
-      const after = await tx.get<SmsRow>(
-        sql`UPDATE sms SET status = ${update.status}, error = ${update.error ? JSON.stringify(update.error) : null},
-          provider_id = coalesce(provider_id, ${update.provider_id ?? null}), sent_at = coalesce(sent_at, ${update.status === 'failed' ? null : now}),
-          delivered_at = ${update.status === 'delivered' ? now : null} WHERE id = ${row.id} RETURNING *`,
-      )
-      const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
-      await tell(tx, events, type, after!)
-      if (update.error?.code === '21610') await noteWish(tx, 'stop', row.sender, row.recipient, now)
+      // no status is skipped for those who follow
+      if (update.status === 'delivered' && row.sent_at === null) await this.#advance(tx, row, { ...update, status: 'sent' })
+      await this.#advance(tx, row, update)
       return true
     })
+  }
+
+  async #advance(tx: Transaction, row: SmsRow, update: StatusUpdate): Promise<void> {
+    const { events, clock } = this.#parts
+    const now = iso(clock.now())
+    const after = await tx.get<SmsRow>(
+      sql`UPDATE sms SET status = ${update.status}, error = ${update.error ? JSON.stringify(update.error) : null},
+          provider_id = coalesce(provider_id, ${update.provider_id ?? null}), sent_at = coalesce(sent_at, ${update.status === 'failed' ? null : now}),
+          delivered_at = ${update.status === 'delivered' ? now : null} WHERE id = ${row.id} RETURNING *`,
+    )
+    const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
+    await tell(tx, events, type, after!)
+    if (update.error?.code === '21610') await noteWish(tx, 'stop', row.sender, row.recipient, now)
   }
 
   async #keep(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {

@@ -134,7 +134,7 @@ test('429 waits as long as it asks, and sends once', async () => {
 })
 
 test('a lost answer leaves the message unknown, never sent again by itself; a callback may still tell', async () => {
-  const { stub, clock, opened, send, get, becomes, told } = await box()
+  const { stub, clock, opened, ada, send, get, becomes, told } = await box()
   stub.losesAnswer('POST')
   const sms = await send('+14155550123')
   await becomes(sms.id, 'unknown')
@@ -150,6 +150,13 @@ test('a lost answer leaves the message unknown, never sent again by itself; a ca
   const sid = stub.messages[0]!['sid']!
   await told({ MessageSid: sid, AccountSid: account, MessageStatus: 'delivered' }, path)
   expect(await get(sms.id)).toMatchObject({ status: 'delivered', provider_id: sid, error: null })
+  // who follows sms.sent alone hears of it, too
+  const { body } = await opened.call('GET', `/v1/identities/${ada.id}/events?since=2020-01-01T00:00:00Z`)
+  const heard = body.data.filter(({ data }) => data.id === sms.id).map(({ type, data }) => [type, data.status])
+  expect(heard).toEqual([
+    ['sms.sent', 'sent'],
+    ['sms.delivered', 'delivered'],
+  ])
 })
 
 test('an answer that cannot be read is a lost one', async () => {
