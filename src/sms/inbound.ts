@@ -26,6 +26,8 @@ interface Parts {
   log: Log
   queue: Queue
   numbers: Numbers
+  /** Octets of the largest picture or file. */
+  mediaLimit: () => number
   /** The one-time codes of a text, best first. */
   codesIn: (subject: string, text: string) => string[]
 }
@@ -135,6 +137,7 @@ export class Inbound {
   }
 
   async #keepMedia(tx: Transaction, { id, provider, recipient }: SmsRow, media: IncomingSms['media']): Promise<void> {
+    const { queue, mediaLimit } = this.#parts
     for (const [position, one] of media.entries()) {
       if ('source' in one) {
         await tx.run(
@@ -142,7 +145,11 @@ export class Inbound {
             VALUES (${id}, ${position}, ${one.content_type}, 'pending', ${one.source})`,
         )
         const load: MediaLoad = { sms_id: id, position }
-        await this.#parts.queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, load })
+        await queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, load })
+      } else if (one.bytes.length > mediaLimit()) {
+        await tx.run(
+          sql`INSERT INTO sms_media (sms_id, position, content_type, status) VALUES (${id}, ${position}, ${one.content_type}, 'failed')`,
+        )
       } else {
         const { bytes } = one
         const hash = createHash('sha256').update(bytes).digest()

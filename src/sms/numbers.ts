@@ -143,6 +143,10 @@ export class Numbers {
       }
       if (!known) log.warn({ number: held.number, name }, 'the provider holds a number under a name that this box does not know')
     }
+    // what another provider may have sold nobody waits for any more; should it come back, it is asked for its number
+    await database.transaction((tx) =>
+      tx.run(sql`UPDATE phone_numbers SET identity_id = NULL WHERE status = 'wanted' AND provider <> ${provider.name}`),
+    )
     // an intent of an earlier life that bought nothing
     const open = await database.all<NumberRow>(
       sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`,

@@ -69,7 +69,7 @@ export class SmsPart implements Part {
     this.numbers = new Numbers({ ...needs, provider, country: () => this.#settings.country })
     const common = { ...needs, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
-    const inbound = new Inbound(common)
+    const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
     this.#arrears = new Arrears({ ...common, inbound })
     const media = new MediaShelf({ ...common, messages: this.messages })
     this.routes = [...routes({ ...common, messages: this.messages, media }), ...callbacks({ ...common, inbound })]

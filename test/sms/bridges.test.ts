@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
@@ -11,7 +13,7 @@ const secret = `whsec_${Buffer.from('a secret of the bridge').toString('base64')
 const origin = 'https://box.example.com'
 const signingKey = 'key-of-the-app'
 
-async function box(kind: 'http' | 'android') {
+async function box(kind: 'http' | 'android', more: Record<string, string> = {}) {
   const far = await WebhookSink.start()
   const clock = movable()
   const settings: Record<string, string> =
@@ -22,7 +24,7 @@ async function box(kind: 'http' | 'android') {
     Object.entries(settings).map(([name, value]) => [`PILLARBOX_SMS__${kind.toUpperCase()}__${name}`, value]),
   )
   const opened = await appliance(
-    { PILLARBOX_SMS__PROVIDER: kind, PILLARBOX_SMS__COUNTRY: 'DE', PILLARBOX_PUBLIC_URL: origin, ...env },
+    { PILLARBOX_SMS__PROVIDER: kind, PILLARBOX_SMS__COUNTRY: 'DE', PILLARBOX_PUBLIC_URL: origin, ...env, ...more },
     clock,
   )
   // the public name of the box is not where the test reaches it
@@ -151,6 +153,40 @@ test('the numbers of the settings are given to one identity each, and again once
   expect(await give('Cy')).toMatchObject({ error: { status: 409, code: 'no_free_number' } })
   await opened.call('DELETE', `/v1/identities/${ada.id}`)
   await expect.poll(async () => (await give('Dee'))['phone_number']).toBe(number)
+})
+
+const file = (size: number) => ({ content_type: 'image/png', content: Buffer.alloc(size).toString('base64') })
+
+test('what is handed in with a message is no larger than it may be', async () => {
+  const { clock, opened, inbox, post } = await box('http', { PILLARBOX_SMS__MEDIA_LIMIT: '1 kB' })
+  const text = JSON.stringify({ id: 'm', from: '+4917012345678', to: number, body: 'look', media: [file(1000), file(1001)] })
+  await post('/sms/http/inbound', text, standard('m', text, Date.now() + clock.ahead))
+  const [sms] = await inbox()
+  expect(sms.media).toMatchObject([
+    { status: 'kept', size: 1000 },
+    { status: 'failed', size: null },
+  ])
+  const { body } = await opened.call('GET', `/v1/identities/${sms.identity_id}/sms/${sms.id}/media/1`)
+  expect((await fetch(body['url'].replace(origin, opened.url))).status).toBe(404)
+})
+
+test('who waits for a number of a provider that was given up gets one of the new one', async () => {
+  const { opened } = await box('http')
+  const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' })
+  await opened.app.stop()
+  // as a box leaves it that died while it bought a number
+  const database = new DatabaseSync(join(opened.directory, 'data', 'pillarbox.db'))
+  database
+    .prepare(
+      `INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)
+        SELECT 'phone_x', account_id, id, 'twilio', 'US', 'wanted', created_at FROM identities WHERE id = ?`,
+    )
+    .run(bob.id)
+  database.close()
+  await opened.restart()
+  await expect
+    .poll(async () => (await opened.call('POST', `/v1/identities/${bob.id}/phone`, {})).body)
+    .toMatchObject({ phone_number: second })
 })
 
 test('a number of the settings is of the country that was asked for, or none is given', async () => {

@@ -33,9 +33,25 @@ test.each([
 })
 
 test('a wish is the word alone', () => {
-  for (const word of ['STOP', 'stop', ' Stop ', '"STOP"', 'STOP!', 'StopAll', 'ARRÊT', 'arre\u0302t', '停止'])
+  for (const word of [
+    'STOP',
+    'stop',
+    ' Stop ',
+    '"STOP"',
+    'STOP!',
+    'StopAll',
+    'ARRÊT',
+    'arre\u0302t',
+    '停止',
+    'Opt out',
+    'OPT-OUT',
+    'stop  all',
+    'ＳＴＯＰ',
+    'stop?',
+    'Stop,',
+  ])
     expect(wishOf(word)).toBe('stop')
-  for (const word of ['START', 'unstop.', '開始']) expect(wishOf(word)).toBe('start')
+  for (const word of ['START', 'unstop.', '開始', 'opt in']) expect(wishOf(word)).toBe('start')
   for (const text of ['', 'stop it', 'do not stop', 'yes', 'stopping', 'STOP 2', 'x'.repeat(5000)])
     expect(wishOf(text)).toBe(null)
 })

@@ -172,6 +172,20 @@ test('an answer that cannot be read is a lost one', async () => {
   expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json'))).toHaveLength(1)
 })
 
+test('a box that stops waits for no answer: the message is unknown, and Twilio has it once', async () => {
+  const { stub, opened, send, becomes } = await box()
+  const { promise: held, resolve: go } = Promise.withResolvers<void>()
+  const { promise: came, resolve: did } = Promise.withResolvers<void>()
+  stub.holds('Messages.json', held, did)
+  const sms = await send('+14155550123')
+  await came
+  await opened.restart()
+  await becomes(sms.id, 'unknown')
+  expect(stub.messages).toHaveLength(1)
+  go()
+  // the answer would come no sooner than its time is up
+}, 12_000)
+
 test('a connection that Twilio has grown tired of loses no message', async () => {
   const { stub, send, becomes } = await box()
   stub.tired = true

@@ -31,12 +31,13 @@ const largest = 4 * 1024 * 1024
 export class TwilioTransport {
   readonly #base: string
   readonly #clock: Clock
-  readonly #timeout: number
+  readonly #signal: AbortSignal | undefined
 
-  constructor(base: string, clock: Clock, timeout = patience) {
+  /** What is under way when the signal aborts is lost. */
+  constructor(base: string, clock: Clock, signal?: AbortSignal) {
     this.#base = base
     this.#clock = clock
-    this.#timeout = timeout
+    this.#signal = signal
   }
 
   /** Throws Busy for what Twilio cannot have heard, Lost for what it may have. */
@@ -68,7 +69,7 @@ export class TwilioTransport {
         method: method.toUpperCase() as 'GET' | 'POST' | 'DELETE',
         headers: [...Object.entries(headers), ['Authorization', `Basic ${credentials}`]].flat(),
         body: method === 'post' ? Buffer.from(form) : null,
-        signal: AbortSignal.timeout(this.#timeout),
+        signal: AbortSignal.any([AbortSignal.timeout(patience), ...(this.#signal ? [this.#signal] : [])]),
         limit: largest,
         alone: true,
       })

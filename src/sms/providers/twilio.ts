@@ -46,8 +46,9 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
     capabilities: { send: true, receive: true, provision: true, receives_otp: false },
     idempotent: false,
 
-    async send({ id, from, to, body }) {
-      const { client } = await load()
+    async send({ id, from, to, body }, signal) {
+      const { library } = await load()
+      const client = clientOf(library, settings, clock, signal)
       const statusCallback = `${callback('status')}?sms_id=${id}`
       const message = await heard(client.messages.create({ from, to, body, statusCallback }))
       if (!message.sid) throw new Lost('Twilio’s answer names no message')
@@ -150,15 +151,20 @@ async function mobile(client: Twilio, country: string): Promise<{ phoneNumber: s
   return heard(client.availablePhoneNumbers(country).mobile.list({ smsEnabled: true, limit: 5 })).catch(absent)
 }
 
-async function open(
+async function open(settings: TwilioSettings, clock: Clock): Promise<{ library: Library; client: Twilio }> {
+  const { default: library } = await import('twilio')
+  return { library, client: clientOf(library, settings, clock) }
+}
+
+function clientOf(
+  library: Library,
   { account_sid, auth_token, base_url }: TwilioSettings,
   clock: Clock,
-): Promise<{ library: Library; client: Twilio }> {
-  const { default: library } = await import('twilio')
-  const httpClient = new TwilioTransport(base_url, clock)
+  signal?: AbortSignal,
+): Twilio {
+  const httpClient = new TwilioTransport(base_url, clock, signal)
   // of its own HTTP the library uses one method
-  const client = library(account_sid, auth_token, { autoRetry: false, httpClient: httpClient as never })
-  return { library, client }
+  return library(account_sid, auth_token, { autoRetry: false, httpClient: httpClient as never })
 }
 
 /** A country or kind that Twilio has no numbers of is a 404. */
