@@ -8,6 +8,7 @@ import { changed } from './config.ts'
 import { systemClock } from './core/clock.ts'
 import type { Clock } from './core/clock.ts'
 import { Schedule } from './core/cron.ts'
+import type { Job } from './core/cron.ts'
 import type { Log } from './core/log.ts'
 import { MasterKey } from './core/master-key.ts'
 import type { Step } from './core/master-key.ts'
@@ -169,6 +170,11 @@ export class App {
   /** Every event type, as declared. */
   get eventTypes(): EventType[] {
     return this.#types.all()
+  }
+
+  /** What the parts do at times, as declared. */
+  get jobs(): Job[] {
+    return this.#parts.flatMap((part) => part.jobs ?? [])
   }
 
   /** Every column that is sealed under the master key, as declared. */

@@ -21,6 +21,7 @@ import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
+import { linksIn } from './mail/links.ts'
 import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
 import type { Part } from './part.ts'
@@ -107,7 +108,7 @@ export function assemble(basis: Basis): {
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
-  const waiting = new Waiting({ ...readers, timeline, admitted })
+  const waiting = new Waiting({ ...readers, timeline, admitted, linksIn })
   const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
   const reputations = new Reputations({ ...common, identities, agents })

@@ -236,14 +236,22 @@ const unsaid =
 
 /**
  * Calls a server that the operator named in the settings, wherever it is: no guard. Throws Unreachable when the server cannot have heard
- * of it, anything else when it may have, also when it answers more than `limit` octets.
+ * of it, anything else when it may have, also when it answers more than `limit` octets. `alone` has a connection of its own: one that was
+ * kept may be closed at the moment it is used again, and then nobody knows whether the server has heard.
  */
 export async function callInside(
   url: URL,
-  wish: { method: 'GET' | 'POST' | 'DELETE'; headers: string[]; body: Uint8Array | null; signal: AbortSignal; limit: number },
+  wish: {
+    method: 'GET' | 'POST' | 'DELETE'
+    headers: string[]
+    body: Uint8Array | null
+    signal: AbortSignal
+    limit: number
+    alone?: boolean
+  },
 ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
-  const { limit, ...asked } = wish
-  const answer = await request(url, asked).catch((error: unknown) => {
+  const { limit, alone = false, ...asked } = wish
+  const answer = await request(url, { ...asked, reset: alone }).catch((error: unknown) => {
     throw unsaid.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
   })
   return { status: answer.statusCode, headers: answer.headers, text: (await whole(answer.body, limit)).toString('utf8') }

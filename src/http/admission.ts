@@ -55,6 +55,11 @@ interface Doors {
   /** The account whose callers may make the calls that are the operator's. */
   operator: string
 }
+/**
+ * Calls a minute of one provider: all it has to say of all messages comes from few addresses, and what is refused may not come again.
+ * Strangers there learn nothing by trying; the limit bounds what it costs to refuse them.
+ */
+const callbackRate = 6000
 
 /** Decides who a call is from, whether they may make it, and whether they make too many. */
 export class Admission {
@@ -64,6 +69,7 @@ export class Admission {
   readonly #addresses: Buckets
   readonly #documents: Buckets
   readonly #signIns: Buckets
+  readonly #callbacks: Buckets
   #limits: RateLimits
 
   constructor(doors: Doors, limits: RateLimits, clock: Clock) {
@@ -74,6 +80,7 @@ export class Admission {
     this.#addresses = new Buckets('address', clock)
     this.#documents = new Buckets('document', clock)
     this.#signIns = new Buckets('sign-in', clock)
+    this.#callbacks = new Buckets('callback', clock)
   }
 
   reload(limits: RateLimits): void {
@@ -148,6 +155,7 @@ export class Admission {
     const place = neighbourhood(arrival.address)
     const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
     if (rate === 'document') return turnedAway(arrival, undefined, this.#documents.take(place, documents))
+    if (rate === 'callback') return turnedAway(arrival, undefined, this.#callbacks.take(place, callbackRate))
     // a page must not sign its visitors in as somebody it chose
     if (rate === 'sign-in') return turnedAway(arrival, this.#foreign(arrival), this.#signIns.take(place, signIns))
     return this.#stranger(arrival, undefined)

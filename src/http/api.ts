@@ -126,8 +126,7 @@ export class Api {
 
   #destinations(): Destination<State>[] {
     const { routes, version, public_url: publicUrl } = this.#parts
-    const described = openapiRoute(routes, { version, publicUrl })
-    const calls = spellings([...routes, described]).map(({ method, path, route }) => ({
+    const calls = spellings([...routes, openapiRoute(routes, { version, publicUrl })]).map(({ method, path, route }) => ({
       method,
       path,
       answer: (context: Matched) => this.#call(context, path, route),
@@ -147,6 +146,7 @@ export class Api {
   async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
     const { state, params, req: request } = context
     state.route = path
+    if (route.effects && request.method === 'HEAD') throw await this.#unknown(state)
     if (route.document) share(context.res)
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#parts.roomy()) throw storageFull()

@@ -72,8 +72,11 @@ export interface Route<
   operator?: boolean
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
-  /** What a public call counts as: `address` (few) unless it is a `document` (many), or somebody who signs in (fewest). */
-  rate?: 'address' | 'document' | 'sign-in'
+  /**
+   * What a public call counts as: `address` (few) unless it is a `document` (many), a `callback` of a provider (very many), or somebody who
+   * signs in (fewest).
+   */
+  rate?: 'address' | 'document' | 'callback' | 'sign-in'
   /** What the browser is to keep of the handler's result, or to forget, as proof of its session. */
   cookie?: (result: never) => SessionCookie
   tag: string
@@ -92,6 +95,8 @@ export interface Route<
   status?: 200 | 201
   /** The path of what was made, for the `Location` header: `/v1/…`. */
   location?: (answer: z.output<Reply>) => string
+  /** A GET that does something: it has no HEAD, which would do it and show nothing. */
+  effects?: boolean
   /** The answer carries a secret: never cached, kept sealed for idempotent replays. */
   secret?: boolean
   /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */

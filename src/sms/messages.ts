@@ -150,9 +150,15 @@ export class Messages {
 
   /** What an identity that is gone had not sent yet is not sent. */
   async cancel(tx: Transaction, identityId: string): Promise<void> {
-    const rows = await tx.all<SmsRow>(sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued'`)
+    const { queue } = this.#parts
+    // what is under way ends by itself
+    const rows = await tx.all<SmsRow>(
+      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued' AND attempting = 0`,
+    )
     for (const row of rows) {
-      if (await this.#takeBack(tx, row)) await tx.run(sql`UPDATE sms SET status = 'failed' WHERE id = ${row.id}`)
+      const { id, delivery_id } = row
+      if (!(await this.#takeBack(tx, row)) && delivery_id !== null) await queue.abandon(tx, delivery_id)
+      await tx.run(sql`UPDATE sms SET status = 'failed' WHERE id = ${id}`)
     }
   }
 

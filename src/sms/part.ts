@@ -17,6 +17,7 @@ import type { SignedUrls } from '../mail/signed-urls.ts'
 import type { Part } from '../part.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
+import { Arrears } from './arrears.ts'
 import { callbacks } from './callbacks.ts'
 import { SmsCourier } from './courier.ts'
 import { Inbound } from './inbound.ts'
@@ -56,8 +57,9 @@ export class SmsPart implements Part {
   readonly #needs: Needs
   readonly #provider: SmsProvider | undefined
   readonly #outside: Outside
+  readonly #arrears: Arrears
   #settings: Config['sms']
-  #reconciling: Promise<void> | undefined
+  #beginning: Promise<unknown> | undefined
   #unfollow: (() => Promise<void>) | undefined
 
   constructor(needs: Needs) {
@@ -69,11 +71,17 @@ export class SmsPart implements Part {
     this.numbers = new Numbers({ ...needs, provider, country: () => this.#settings.country })
     const common = { ...needs, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
-    const inbound = new Inbound(common)
+    const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
+    this.#arrears = new Arrears({ ...common, inbound })
     const media = new MediaShelf({ ...common, messages: this.messages })
     this.routes = [...routes({ ...common, messages: this.messages, media }), ...callbacks({ ...common, inbound })]
     this.couriers = [new SmsCourier(common), new ReleaseCourier(common), new MediaCourier(common)]
-    this.jobs = [{ name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() }]
+    this.jobs = [
+      { name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() },
+      { name: 'fetch-missed-sms', schedule: '26 * * * *', run: () => this.#collect() },
+      { name: 'forget-sms', schedule: '53 3 * * *', run: () => inbound.forget() },
+      { name: 'subscribe-to-sms', schedule: '11 * * * *', run: () => this.#subscribe() },
+    ]
   }
 
   async start(): Promise<void> {
@@ -93,12 +101,12 @@ export class SmsPart implements Part {
     await this.#provider?.start?.()
     this.#introduce()
     // what the provider says may take long, and must not keep mail waiting
-    this.#reconciling = this.#reconcile()
+    this.#beginning = Promise.all([this.#reconcile().then(() => this.#collect()), this.#subscribe()])
   }
 
   async stop(): Promise<void> {
     await this.#unfollow?.()
-    await this.#reconciling
+    await this.#beginning
     await this.#provider?.stop?.()
     await this.#outside.close()
   }
@@ -117,6 +125,22 @@ export class SmsPart implements Part {
         { err: error },
         'the numbers of the provider could not be compared with ours; tried again within the hour',
       )
+    }
+  }
+
+  async #collect(): Promise<void> {
+    try {
+      await this.#arrears.collect()
+    } catch (error) {
+      this.#needs.log.warn({ err: error }, 'it could not be seen whether text messages were missed; tried again within the hour')
+    }
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#provider?.subscribe?.()
+    } catch (error) {
+      this.#needs.log.warn({ err: error }, 'the SMS provider could not be told where to report; tried again within the hour')
     }
   }
 

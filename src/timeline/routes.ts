@@ -38,6 +38,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
       scope: ['messages:read', 'emails:read', 'sms:read'],
       tag,
       summary: 'Wait for a message',
+      effects: true,
       description:
         'Looks at what came since, then waits. Without since it looks back two minutes, leaving out what a wait of this key already gave.',
       query: WaitFilter,

@@ -10,7 +10,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import type { Sms } from '../sms/model.ts'
-import type { Email } from '../mail/model.ts'
+import type { Email, Link } from '../mail/model.ts'
 import { sql } from '../store/database.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
 import type { Timeline } from './timeline.ts'
@@ -33,6 +33,8 @@ interface Parts {
   emails: Emails
   sms: Pick<Messages, 'lives'>
   timeline: Timeline
+  /** The links of a text. */
+  linksIn: (text: string) => Link[]
   /** Whether the caller's key or session is still good: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
@@ -45,6 +47,7 @@ export class Waiting {
   readonly #emails: Emails
   readonly #sms: Parts['sms']
   readonly #timeline: Timeline
+  readonly #linksIn: Parts['linksIn']
   readonly #heard = new Map<string, Set<(event: Event) => void>>()
   /** What each key got by waiting, by place in the log and time, so that a wait without `since` does not give it again. */
   readonly #given = new Map<string, Map<number, number>>()
@@ -57,6 +60,7 @@ export class Waiting {
     this.#emails = parts.emails
     this.#sms = parts.sms
     this.#timeline = parts.timeline
+    this.#linksIn = parts.linksIn
     this.#admitted = parts.admitted
     parts.events.tail((event) => {
       for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
@@ -117,7 +121,7 @@ export class Waiting {
     const answered = { timed_out: false, since: event.id }
     if (event.type === 'sms.received') {
       const item = { ...(event.data as Sms), type: 'sms' as const }
-      return { ...answered, item, codes: item.codes, links: [] }
+      return { ...answered, item, codes: item.codes, links: this.#linksIn(item.body) }
     }
     const item = { ...(event.data as Email), type: 'email' as const }
     return { ...answered, item, codes: item.codes, links: item.links }

@@ -51,6 +51,7 @@ export function routes(entries: Entries, reading: Reading): AnyRoute[] {
       scope: 'identities:read',
       tag,
       summary: 'Read the code',
+      effects: true,
       description:
         'The code of now. Every answer is told by a totp.read event, with key and address, that is on disk first. A suspended identity’s ' +
         'codes can be read.',

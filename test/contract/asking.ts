@@ -156,8 +156,8 @@ export class Asking {
   #check(spelling: Spelling, method: string, told: Told): void {
     const requestId = told.headers.get('x-request-id') ?? ''
     assert.match(requestId, /^req_[0-9a-z]{26}$/)
-    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|session|sign-in|address|document)";q=\d+;w=60$/)
-    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|session|sign-in|address|document)";r=\d+;t=\d+$/)
+    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|session|sign-in|address|document|callback)";q=\d+;w=60$/)
+    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|session|sign-in|address|document|callback)";r=\d+;t=\d+$/)
     const kept = spelling.route.document === true && told.status < 400
     assert.match(told.headers.get('cache-control') ?? '', kept ? /^public, max-age=300$/ : /no-store/)
     assert.equal(told.headers.get('x-content-type-options'), 'nosniff')

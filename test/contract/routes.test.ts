@@ -309,7 +309,7 @@ describe('what is answered', () => {
     await world.box.call('DELETE', location)
   })
 
-  const getting = all.filter(([, { method }]) => method === 'GET')
+  const getting = all.filter(([, { method, route }]) => method === 'GET' && !route.effects)
   test.each(getting)('%s has a HEAD that is the same without the body', async (_, spelling) => {
     const { path, question } = await asking.good(spelling, own)
     // what counts down may lose a digit while it is asked for
@@ -323,6 +323,11 @@ describe('what is answered', () => {
     expect(head.status).toBe(200)
     expect(telling(head)).toEqual(telling(get))
     expect(get.headers.get('content-length')).toBe(String(Buffer.byteLength(get.text)))
+  })
+
+  test.each(all.filter(([, { route }]) => route.effects))('%s has no HEAD: it does something', async (_, spelling) => {
+    const { path, question } = await asking.good(spelling, own)
+    expect((await asking.ask(spelling, path, { ...question, method: 'HEAD' })).status).toBe(404)
   })
 
   test.each(withIds.filter(([, { method }]) => method === 'DELETE'))('%s is 404 the second time', async (name, spelling) => {
