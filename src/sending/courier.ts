@@ -1,4 +1,3 @@
-import { domainToASCII } from 'node:url'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
@@ -15,6 +14,7 @@ import type { Handover } from './handover.ts'
 import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
 import type { Outcomes } from './outcomes.ts'
+import { domainOf } from './recipients.ts'
 import type { ReturnPaths } from './return-path.ts'
 import { readReply, refusal } from './smtp-reply.ts'
 import type { Suppressions } from './suppressions.ts'
@@ -271,9 +271,4 @@ function isRefusal(error: unknown): error is Refusal {
 function leaves({ detail, received_at }: Parcel['email']): number {
   const { send_at } = JSON.parse(detail) as { send_at?: string }
   return Date.parse(send_at ?? received_at)
-}
-
-/** The domain of an address as A-labels in lower case. */
-function domainOf(address: string): string {
-  return domainToASCII(address.slice(address.lastIndexOf('@') + 1))
 }
