@@ -38,7 +38,7 @@ export class Pending implements Dispatcher {
     this.#parts = parts
   }
 
-  /** Takes a message back whole; throws Fault conflict once an attempt has begun, for any of its recipients. */
+  /** Takes a message back whole; throws Fault conflict once a delivery was tried, for any of its recipients. */
   async cancel(caller: Caller, identityId: string, emailId: string): Promise<Email> {
     const { database, identities, emails } = this.#parts
     await database.transaction(async (tx) => {
@@ -88,13 +88,13 @@ export class Pending implements Dispatcher {
 
   /** Answers how many recipients will have no copy. */
   async #takeBack(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
-    const { queue, outgoing, outbox, limits } = this.#parts
+    const { outgoing, outbox, limits } = this.#parts
     const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
     const cancelled = new Map<string, boolean>()
     const taken: RecipientRow[] = []
     for (const row of waiting) {
       if (row.delivery_id === null) continue
-      const known = cancelled.get(row.delivery_id) ?? (await queue.cancel(tx, row.delivery_id))
+      const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
       cancelled.set(row.delivery_id, known)
       if (!known) continue
       await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
@@ -106,6 +106,16 @@ export class Pending implements Dispatcher {
     await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
     await outgoing.tell(tx, emailCancelled, email.id, {})
     return taken.length
+  }
+
+  /** Answers whether nothing leaves any more. What is only scheduled was never delivered, however often its release was tried. */
+  async #stop(tx: Transaction, { status }: RecipientRow, deliveryId: string): Promise<boolean> {
+    const { queue } = this.#parts
+    if (await queue.cancel(tx, deliveryId)) return true
+    if (status !== 'scheduled') return false
+    // one that is under way finds it cancelled
+    await queue.abandon(tx, deliveryId)
+    return true
   }
 
   #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
