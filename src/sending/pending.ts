@@ -17,6 +17,7 @@ import type { Limits } from './limits.ts'
 import { emailCancelled } from './model.ts'
 import type { Outbox } from './outbox.ts'
 import { headerDate } from './ready-octets.ts'
+import { suspended } from './undelivered.ts'
 
 interface Parts {
   database: Database
@@ -68,6 +69,20 @@ export class Pending implements Dispatcher {
         AND status IN ('scheduled', 'queued', 'sending', 'deferred')`,
     )
     for (const { id } of rows) await this.withdraw(tx, id)
+  }
+
+  /** Tries now what waits for no other reason than that its identity was suspended. */
+  async resume(tx: Transaction, identityId: string): Promise<void> {
+    const { queue, outgoing, clock } = this.#parts
+    const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'>>(
+      sql`SELECT one.seq, one.delivery_id FROM emails JOIN email_recipients AS one ON one.email_id = emails.id
+        WHERE emails.identity_id = ${identityId} AND emails.direction = 'outbound' AND emails.status IN ('queued', 'sending', 'deferred')
+        AND one.status = 'deferred' AND one.response = ${suspended}`,
+    )
+    for (const { seq, delivery_id } of rows) {
+      const hurried = delivery_id !== null && (await queue.hurry(tx, delivery_id))
+      if (hurried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
+    }
   }
 
   async reschedule(tx: Transaction, email: StoredEmail, wish: string): Promise<void> {
