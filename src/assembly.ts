@@ -83,13 +83,14 @@ export function assemble(basis: Basis): {
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
+  const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const mail = new MailPart({
     ...common,
     identities,
     hosted: domains,
     log: logOf('smtp'),
     operatorAccount: account,
-    urlKey: seal.key('signed urls'),
+    urls,
   })
   mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
@@ -102,7 +103,6 @@ export function assemble(basis: Basis): {
     log: logOf('sending'),
     returnKey: seal.key('return paths'),
   })
-  const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }

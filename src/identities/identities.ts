@@ -17,14 +17,14 @@ import { merged } from './merging.ts'
 import type { Identity, IdentityChange, NewIdentity } from './model.ts'
 import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
 import type { Acquired, PhoneNumbers } from './phones.ts'
-import { adultDate, localPartOf, longestLocalPart, nameKey, pleasantName, reserved } from './names.ts'
+import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName, reserved } from './names.ts'
 import { reduced, shown } from './row.ts'
 import type { IdentityRow, Reduced } from './row.ts'
 
 export type { IdentityRow } from './row.ts'
 
-/** What else goes with an identity, in the transaction in which it goes. */
-type Leaving = (tx: Transaction, identityId: string) => Promise<void>
+/** What else is done in the transaction in which an identity goes, or comes back. */
+type Turning = (tx: Transaction, identityId: string) => Promise<void>
 
 /** The living identities of every account, and the addresses that are theirs for ever. */
 export class Identities {
@@ -35,7 +35,8 @@ export class Identities {
   readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   readonly #domain: string
   readonly #plan: Plan
-  readonly #leaving: Leaving[] = []
+  readonly #leaving: Turning[] = []
+  readonly #resuming: Turning[] = []
   /** Given later: who has numbers must know identities first. */
   #phones: PhoneNumbers | undefined
 
@@ -129,14 +130,21 @@ export class Identities {
         sql`UPDATE identities SET name = ${after.name}, name_key = ${nameKey(after.name)}, date_of_birth = ${after.date_of_birth},
           status = ${after.status}, metadata = ${after.metadata}, updated_at = ${after.updated_at} WHERE id = ${id}`,
       )
+      const resumed = before.status === 'suspended' && after.status === 'active'
+      for (const resume of resumed ? this.#resuming : []) await resume(tx, id)
       await this.#events.append(tx, identityUpdated, { account_id: after.account_id, identity_id: id, data: shown(after) })
       return shown(after)
     })
   }
 
   /** Before `start`: what else is done in the transaction of each deletion. */
-  onRemove(leave: Leaving): void {
+  onRemove(leave: Turning): void {
     this.#leaving.push(leave)
+  }
+
+  /** Before `start`: what else is done when one that was suspended is active again. */
+  onResume(resume: Turning): void {
+    this.#resuming.push(resume)
   }
 
   /** A soft deletion: the identity is gone for every caller, its address stays its own and refuses mail. */
@@ -270,11 +278,4 @@ export class Identities {
 /** Whether a key may name this identity at all: one bound to another answers 404. */
 export function mayName(caller: Caller, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
-}
-
-function oneName(wish: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
-  if (wish.name !== undefined && wish.display_name !== undefined && wish.name !== wish.display_name) {
-    throw invalid('display_name', 'Give name or display_name, not two different ones.')
-  }
-  return wish.name ?? wish.display_name
 }

@@ -113,9 +113,14 @@ export class Outgoing {
     return { email: kept, recipients, tell: (type) => this.#append(tx, type, { account_id, body_id: bodyId, email: kept }, {}) }
   }
 
+  /** How the delivery to one recipient stands; undefined when the message was deleted. */
+  recipient(seq: number, reader: Reader): Promise<RecipientRow | undefined> {
+    return reader.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${seq}`)
+  }
+
   /** What is needed to deliver to one recipient; undefined when the message was deleted. */
   async parcel(recipientSeq: number, reader: Reader = this.#database): Promise<Parcel | undefined> {
-    const recipient = await reader.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
+    const recipient = await this.recipient(recipientSeq, reader)
     const email =
       recipient &&
       (await reader.get<StoredEmail & Pick<Parcel, 'account_id' | 'identity_status'>>(
@@ -142,25 +147,32 @@ export class Outgoing {
 
   /**
    * Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. A bounce is the last word: what
-   * is written after it changes neither status nor answer.
+   * is written after it changes neither status nor answer. Who has read the row in this transaction may give that instead of its place.
    */
-  async note(tx: Transaction, recipientSeq: number, change: Partial<Omit<RecipientRow, 'seq'>>): Promise<Delivery | undefined> {
-    const before = await tx.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
+  async note(
+    tx: Transaction,
+    recipient: number | RecipientRow,
+    change: Partial<Omit<RecipientRow, 'seq'>>,
+  ): Promise<Delivery | undefined> {
+    const before = typeof recipient === 'number' ? await this.recipient(recipient, tx) : recipient
     if (!before) return undefined
     const row = { ...before, ...change, ...(before.status === 'bounced' ? lastWord(before) : {}) }
     await tx.run(
       sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
         response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
         delivered_at = ${row.delivered_at}, bounced_at = ${row.bounced_at}, complained_at = ${row.complained_at},
-        delivery_id = ${row.delivery_id} WHERE seq = ${recipientSeq}`,
+        delivery_id = ${row.delivery_id} WHERE seq = ${row.seq}`,
     )
     if (row.status !== before.status) await this.#noteWhole(tx, row.email_id)
     return deliveryOf(row)
   }
 
   /** Whether this copy goes to somebody outside of the account that sends it. */
-  goesOutside(reader: Reader, { account_id, recipient }: Parcel): Promise<boolean> {
-    return isOutside(reader, account_id, recipient.address)
+  async goesOutside(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
+    const sender = await reader.get<{ account_id: string }>(
+      sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}`,
+    )
+    return sender !== undefined && isOutside(reader, sender.account_id, address)
   }
 
   /** Tells the log of a message, with what else its event carries. */

@@ -32,7 +32,7 @@ import { routes } from './routes.ts'
 import { Screening } from './screening.ts'
 import type { ScreeningSettings } from './screening.ts'
 import { Search } from './search.ts'
-import { SignedUrls } from './signed-urls.ts'
+import type { SignedUrls } from './signed-urls.ts'
 import { Threads } from './threads.ts'
 
 interface Needs {
@@ -48,8 +48,7 @@ interface Needs {
   log: Log
   metrics: Metrics
   operatorAccount: string
-  urlKey: Buffer
-  publicUrl: () => string
+  urls: SignedUrls
 }
 
 /** Longest time in milliseconds from the end of DATA to our answer. */
@@ -88,12 +87,11 @@ export class MailPart implements Part {
       screening: this.#screening,
       settings: inboxSettings(config),
     })
-    const urls = new SignedUrls({ key: needs.urlKey, clock: needs.clock, publicUrl: needs.publicUrl })
     this.routes = routes({
       emails: this.emails,
       search: new Search(needs),
       threads: new Threads({ ...needs, emails: this.emails }),
-      attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls, cursors: needs.cursors }),
+      attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls: needs.urls, cursors: needs.cursors }),
     })
     this.#measure()
   }

@@ -1,4 +1,3 @@
-import { domainToASCII } from 'node:url'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -12,6 +11,7 @@ import type { DeliveryReport, FeedbackReport, ReportedRecipient } from '../mail/
 import type { Transaction } from '../store/database.ts'
 import { isHard } from './hard-bounce.ts'
 import { emailBounced, emailComplained, emailDelivered } from './model.ts'
+import { sameMailbox } from './recipients.ts'
 import { isReturnPath } from './return-path.ts'
 import type { ReturnPaths } from './return-path.ts'
 import type { Suppressions } from './suppressions.ts'
@@ -108,7 +108,7 @@ export class Bounces implements Desk {
     const delivery = await outgoing.note(tx, seq, change)
     if (delivery_id !== null) await queue.abandon(tx, delivery_id)
     if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
-    const remark = hard && (await outgoing.goesOutside(tx, parcel)) ? 'nobody' : null
+    const remark = hard && (await outgoing.goesOutside(tx, parcel.recipient)) ? 'nobody' : null
     if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, remark)
     return 'bounced'
   }
@@ -134,7 +134,7 @@ export class Bounces implements Desk {
     const { email_id, address: email } = recipient
     const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
     await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
-    const remark = (await outgoing.goesOutside(tx, parcel)) ? 'outside' : null
+    const remark = (await outgoing.goesOutside(tx, parcel.recipient)) ? 'outside' : null
     if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, remark)
     return 'complained'
   }
@@ -169,16 +169,6 @@ function concerning({ recipients }: DeliveryReport, address: string): ReportedRe
     return [original, final].some((one) => one !== null && sameMailbox(one, address))
   })
   return own.length > 0 ? own : recipients
-}
-
-function sameMailbox(one: string, other: string): boolean {
-  return comparable(one) === comparable(other)
-}
-
-function comparable(address: string): string {
-  const at = address.lastIndexOf('@')
-  const domain = address.slice(at + 1)
-  return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`.toLowerCase()
 }
 
 /** RFC 5965 3.1: a type that is not known is `other`. Some types say something else than that mail was not wanted. */

@@ -124,6 +124,7 @@ export class SendingPart implements Part {
     this.#pending = new Pending({ ...needs, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
     this.#operatorMail = new OperatorMail({ ...needs, outgoing, letters, outbox: this.outbox, ...operatorSettings(config) })
     emails.attach(this.#pending)
+    needs.identities.onResume((tx, identityId) => this.#pending.resume(tx, identityId))
     this.#submission = submissionSettings(config)
     const { authorOf } = mail
     mail.setGate(new Submission({ ...needs, suppressions, outbox: this.outbox, authorOf, settings: () => this.#submission }))

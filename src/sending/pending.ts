@@ -18,6 +18,7 @@ import type { Limits } from './limits.ts'
 import { emailCancelled } from './model.ts'
 import type { Outbox } from './outbox.ts'
 import { headerDate } from './ready-octets.ts'
+import { suspended } from './undelivered.ts'
 
 interface Parts {
   database: Database
@@ -40,7 +41,7 @@ export class Pending implements Dispatcher {
     this.#parts = parts
   }
 
-  /** Takes a message back whole; throws Fault conflict once an attempt has begun, for any of its recipients. */
+  /** Takes a message back whole; throws Fault conflict once a delivery was tried, for any of its recipients. */
   async cancel(caller: Caller, identityId: string, emailId: string): Promise<Email> {
     const { database, identities, emails } = this.#parts
     await database.transaction(async (tx) => {
@@ -72,6 +73,20 @@ export class Pending implements Dispatcher {
     for (const { id } of rows) await this.withdraw(tx, id)
   }
 
+  /** Tries now what waits for no other reason than that its identity was suspended. */
+  async resume(tx: Transaction, identityId: string): Promise<void> {
+    const { queue, outgoing, clock } = this.#parts
+    const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'>>(
+      sql`SELECT one.seq, one.delivery_id FROM emails JOIN email_recipients AS one ON one.email_id = emails.id
+        WHERE emails.identity_id = ${identityId} AND emails.direction = 'outbound' AND emails.status IN ('queued', 'sending', 'deferred')
+        AND one.status = 'deferred' AND one.response = ${suspended}`,
+    )
+    for (const { seq, delivery_id } of rows) {
+      const hurried = delivery_id !== null && (await queue.hurry(tx, delivery_id))
+      if (hurried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
+    }
+  }
+
   async reschedule(tx: Transaction, email: StoredEmail, wish: string): Promise<void> {
     const { queue, clock, outgoing, outbox, limits, plan } = this.#parts
     const rows = await this.#recipients(tx, email.id)
@@ -91,13 +106,13 @@ export class Pending implements Dispatcher {
 
   /** Answers how many recipients will have no copy. */
   async #takeBack(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
-    const { queue, outgoing, outbox, limits, plan } = this.#parts
+    const { outgoing, outbox, limits, plan } = this.#parts
     const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
     const cancelled = new Map<string, boolean>()
     const taken: RecipientRow[] = []
     for (const row of waiting) {
       if (row.delivery_id === null) continue
-      const known = cancelled.get(row.delivery_id) ?? (await queue.cancel(tx, row.delivery_id))
+      const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
       cancelled.set(row.delivery_id, known)
       if (!known) continue
       await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
@@ -115,6 +130,16 @@ export class Pending implements Dispatcher {
   async #accountOf(tx: Transaction, { identity_id }: StoredEmail): Promise<string> {
     const row = await tx.get<{ account_id: string }>(sql`SELECT account_id FROM identities WHERE id = ${identity_id}`)
     return row!.account_id
+  }
+
+  /** Answers whether nothing leaves any more. What is only scheduled was never delivered, however often its release was tried. */
+  async #stop(tx: Transaction, { status }: RecipientRow, deliveryId: string): Promise<boolean> {
+    const { queue } = this.#parts
+    if (await queue.cancel(tx, deliveryId)) return true
+    if (status !== 'scheduled') return false
+    // one that is under way finds it cancelled
+    await queue.abandon(tx, deliveryId)
+    return true
   }
 
   #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
