@@ -1,0 +1,1 @@
+-- accounts: tables follow here.

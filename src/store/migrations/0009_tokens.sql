@@ -1,0 +1,1 @@
+-- tokens: tables follow here.

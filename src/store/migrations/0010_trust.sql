@@ -1,0 +1,1 @@
+-- trust: tables follow here.
