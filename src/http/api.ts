@@ -172,6 +172,8 @@ export class Api {
 
   async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
     const { state, params, req: request } = context
+    // the router takes HEAD for GET
+    if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state)
     state.route = path
     const { caller } = await this.#admit(state, route)
     if (stores(route.method) && !this.#parts.roomy()) throw storageFull()

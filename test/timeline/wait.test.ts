@@ -36,6 +36,15 @@ test('a wait for one sender does not use up what another sent before', async () 
   expect(await given('')).toBe(null)
 })
 
+test('HEAD is no way to wait, and uses up nothing', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Once' }, 'x\n') })
+  const path = `/v1/identities/${ada.id}/wait?timeout=0`
+  expect((await box.call('HEAD', path)).status).toBe(404)
+  expect((await box.call('GET', path)).body['item']).toMatchObject({ subject: 'Once' })
+})
+
 test('what one key was given another may still have', async () => {
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })

@@ -143,6 +143,13 @@ test('who may not, or asks in vain, reads no code and leaves no trace of a readi
   expect(await events(box, ada, 'read')).toEqual([])
 })
 
+test('HEAD is no way to ask: nobody reads a code by it', async () => {
+  const { box, ada, at } = await scene()
+  const { body: entry } = await box.call('POST', at, { secret, service_name: 'X' })
+  expect((await box.call('HEAD', `${at}/${entry.id}/code`)).status).toBe(404)
+  expect(await events(box, ada, 'read')).toEqual([])
+})
+
 test('a suspended identity’s codes can be read; a deleted one’s secrets are gone', async () => {
   const { box, ada, at } = await scene()
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'X' })
