@@ -33,7 +33,7 @@ import { errorBody, problemHeaders, problemOf } from './problem.ts'
 import { rateHeaders } from './rate.ts'
 import type { Standing } from './rate.ts'
 import { spellings, stores } from './route.ts'
-import type { AnyRoute } from './route.ts'
+import type { AnyRoute, Spelling } from './route.ts'
 import { readTarget } from './target.ts'
 import { Upgrades } from './upgrades.ts'
 import type { Upgrade } from './upgrades.ts'
@@ -153,10 +153,9 @@ export class Api {
   #destinations(): Destination<State>[] {
     const { routes, version, public_url: publicUrl } = this.#parts
     const described = openapiRoute(routes, { version, publicUrl })
-    const calls = spellings([...routes, described]).map(({ method, path, route }) => ({
-      method,
-      path,
-      answer: (context: Matched) => this.#call(context, path, route),
+    const calls = spellings([...routes, described]).map((spelling) => ({
+      ...spelling,
+      answer: (context: Matched) => this.#call(context, spelling),
     }))
     const documents = docsPaths.map((path) => ({
       method: 'GET',
@@ -170,9 +169,8 @@ export class Api {
     return [...calls, ...documents]
   }
 
-  async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
+  async #call(context: Matched, { path, route }: Spelling): Promise<void> {
     const { state, params, req: request } = context
-    // the router takes HEAD for GET
     if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state)
     state.route = path
     const { caller } = await this.#admit(state, route)

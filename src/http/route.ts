@@ -82,7 +82,7 @@ export interface Route<
   location?: (answer: z.output<Reply>) => string
   /** The answer carries a secret: never cached, kept sealed for idempotent replays. */
   secret?: boolean
-  /** To GET it does something (charges, is written down, uses up): HEAD, which only looks, is then no way to ask. */
+  /** To GET it does something (charges, is written down, uses up): HEAD, which the router takes for GET, is then no way to ask. */
   effect?: true
   /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
   idempotent?: boolean

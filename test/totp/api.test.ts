@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { codeAt } from '../../src/totp/codes.ts'
 import { appliance } from '../support/appliance.ts'
 import type { Answer, Appliance } from '../support/appliance.ts'
+import { base32 } from '../support/base32.ts'
 import { databaseOf, holding, sealedValues } from '../keys/sealed.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
@@ -104,8 +106,9 @@ test('bad input names the parameter, and makes nothing', async () => {
 test('the log tells who set up, read and deleted, and never what', async () => {
   const { box, ada, at } = await scene()
   const { body: keys } = await box.call('GET', '/v1/api-keys')
+  const agent = `agent/1 ${'x'.repeat(2000)}`
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'GitHub' })
-  const { body: answer } = await box.call('GET', `${at}/${entry.id}/code`, undefined, { headers: { 'User-Agent': 'agent/1' } })
+  const { body: answer } = await box.call('GET', `${at}/${entry.id}/code`, undefined, { headers: { 'User-Agent': agent } })
   expect((await box.call('DELETE', `${at}/${entry.id}`)).body).toEqual({ id: entry.id, deleted: true })
   const told = await events(box, ada)
   expect(told.map(({ type, data }) => ({ type, data }))).toEqual([
@@ -118,7 +121,7 @@ test('the log tells who set up, read and deleted, and never what', async () => {
         service_name: 'GitHub',
         key_id: keys.data[0].id,
         ip: '127.0.0.1',
-        user_agent: 'agent/1',
+        user_agent: agent.slice(0, 500),
       },
     },
     { type: 'totp.created', data: entry },
@@ -179,6 +182,26 @@ test('what is deleted is gone from the disk, sealed as it was', async () => {
   await box.app.stop()
   const left = sealed.map((octets) => holding(box.env['PILLARBOX_DATA_DIR']!, octets))
   expect(left).toEqual([[], [], [databaseOf(box)]])
+})
+
+test('of many that come and go in any order, no deleted secret is left on the disk', async () => {
+  const { box, at } = await scene()
+  const ids: string[] = []
+  for (let turn = 0; turn < 200; turn += 1) {
+    const wish = { secret: base32(randomBytes(10 + ((turn * 7) % 500))), service_name: 'X'.repeat(1 + (turn % 100)) }
+    ids.push((await box.call('POST', at, wish)).body.id as string)
+  }
+  const former = sealedValues(box)
+  expect(former).toHaveLength(200)
+  // 77 and 200 have no divisor in common: each is met once, neighbours far apart
+  const order = ids.map((_, turn) => ids[(turn * 77) % ids.length]!)
+  for (const id of order.slice(0, 180)) expect((await box.call('DELETE', `${at}/${id}`)).status).toBe(200)
+  await box.app.stop()
+  const living = new Set(sealedValues(box).map(({ kept }) => kept.toString('hex')))
+  expect(living.size).toBe(20)
+  const gone = former.filter(({ kept }) => !living.has(kept.toString('hex')))
+  const found = gone.filter(({ kept }) => holding(box.env['PILLARBOX_DATA_DIR']!, kept.subarray(0, 24)).length > 0)
+  expect(found.map(({ place }) => place)).toEqual([])
 })
 
 test('the same key makes one entry; lists are newest first and paged', async () => {
