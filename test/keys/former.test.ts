@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
+import { appliance, deliver, message } from '../support/appliance.ts'
 import { boxProcess } from '../support/process.ts'
 import { databaseOf, fill, keysOf, sealedValues } from './sealed.ts'
 
@@ -18,6 +18,8 @@ test('who has the former key finds nothing in the file that it opens, of what is
   }
   ever.push(...sealedValues(box).map(({ kept }) => kept))
   for (const [turn, path] of made.entries()) if (turn % 7 !== 0) await box.call('DELETE', path)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Findable' }, 'words of a letter\n') })
   await box.app.stop()
   const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
   expect([await rotating.ended, rotating.errors()]).toEqual([0, ''])
@@ -25,6 +27,8 @@ test('who has the former key finds nothing in the file that it opens, of what is
   const file = readFileSync(databaseOf(box))
   expect(ever.filter((octets) => file.includes(octets) || file.includes(octets.toString('base64'))).length).toBe(0)
   await box.restart()
+  const { body: mail } = await box.call('GET', `/v1/identities/${ada.id}/emails/search?query=letter`)
+  expect(mail.data.map(({ subject }) => subject as string)).toEqual(['Findable'])
   expect((await box.call('GET', made[7]!)).body).toMatchObject({ headers: { 'X-Padding': 'x'.repeat(259) } })
 })
 
