@@ -6,9 +6,11 @@ import { expect, test } from 'vitest'
 import { spellings } from '../../src/http/route.ts'
 import { unpack } from '../../src/store/blobs.ts'
 import { newSecret } from '../../src/webhooks/secret.ts'
+import { sealedValues } from '../keys/sealed.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { base32 } from '../support/base32.ts'
+import { blob, card } from '../support/card.ts'
 import { formsOf } from './forms.ts'
 
 const canary = 'canary-that-must-not-sing'
@@ -100,18 +102,34 @@ test('after a run no secret lies in the data directory, the logs or the events, 
     settings.PILLARBOX_OUTBOUND__RELAY__PASSWORD,
     box.key,
     Buffer.from(readFileSync(join(box.directory, 'data-keys', 'master.key'), 'utf8'), 'base64'),
+    ...run.blobs.kept,
+    ...run.blobs.destroyed,
   ].map((secret) => ({ secret: secret.toString('hex'), forms: formsOf(secret) }))
-  const found = (places: [string, Buffer][]): string[] =>
-    places.flatMap(([place, octets]) =>
-      secrets.filter(({ forms }) => forms.some((form) => octets.includes(form))).map(({ secret }) => `${secret} in ${place}`),
-    )
+  // whatever is sealed, as it was before: keys for DKIM among it, which nobody is ever told
+  const sealed = sealedValues(box).map(({ plain }) => ({ secret: plain, forms: [Buffer.from(plain, 'hex'), Buffer.from(plain)] }))
+  secrets.push(...sealed.filter(({ secret }) => secret !== ''))
+  // the octets of cards, as they are, may be in their table, and in the file of the database
+  const hexes = (blobs: Buffer[]): Set<string> => new Set(blobs.map((one) => one.toString('hex')))
+  const found = (places: [string, Buffer][], cards: Set<string>): string[] =>
+    places.flatMap(([place, octets]) => {
+      const open = place === 'card_secrets' || /pillarbox\.db(?:-wal)?$/.test(place) ? cards : undefined
+      return secrets
+        .filter(({ secret, forms }) =>
+          forms.some((form) => octets.includes(form) && !(open?.has(secret) && form.toString('hex') === secret)),
+        )
+        .map(({ secret }) => `${secret} in ${place}`)
+    })
+  const nothing = new Set<string>()
+  const living = hexes(run.blobs.kept)
 
   const running = filesOf(box)
   // while it runs the newest is in the log of the database
   expect(running.map(([place]) => place)).toContain(join(box.directory, 'data', 'pillarbox.db-wal'))
-  expect(found(running)).toEqual([])
+  expect(running.some(([, octets]) => octets.includes(run.blobs.kept[0]!))).toBe(true)
+  // what was destroyed is written over with the next checkpoint, and gone from the log once the box has stopped
+  expect(found(running, hexes([...run.blobs.kept, ...run.blobs.destroyed]))).toEqual([])
   const rows = rowsOf(box)
-  expect(found(rows)).toEqual([])
+  expect(found(rows, living)).toEqual([])
   const { body: told } = await box.call('GET', `/v1/identities/${run.ada}/events?limit=200`)
   const said: [string, Buffer][] = [
     ['events', Buffer.from(JSON.stringify(told))],
@@ -120,8 +138,13 @@ test('after a run no secret lies in the data directory, the logs or the events, 
   ]
   await box.app.stop()
   said.push(['log', Buffer.from(box.logged.join(''))])
-  expect(found(said)).toEqual([])
-  expect(found(filesOf(box))).toEqual([])
+  expect(found(said, nothing)).toEqual([])
+  expect(found(filesOf(box), living)).toEqual([])
+  expect(
+    found(filesOf(box), nothing)
+      .map((one) => one.split(' in ')[0])
+      .toSorted(),
+  ).toEqual([...living].toSorted())
   for (const code of run.codes) for (const [place, octets] of said) expect([place, octets.includes(code)]).toEqual([place, false])
 
   // and it would have been seen: what is no secret is there, in a file, in a row, and in one that is deflated
@@ -129,7 +152,7 @@ test('after a run no secret lies in the data directory, the logs or the events, 
   expect(seen(rows, 'service-that-is-no-secret')).toBe(true)
   expect(seen(rows, 'body that is no secret '.repeat(20))).toBe(true)
   expect(told.data.map(({ type }) => type as string)).toEqual(
-    expect.arrayContaining(['totp.created', 'totp.read', 'totp.deleted']),
+    expect.arrayContaining(['totp.created', 'totp.read', 'totp.deleted', 'card.created', 'card.revealed', 'card.cancelled']),
   )
 })
 
@@ -153,7 +176,13 @@ test('a secret is found in every form it may take', () => {
 })
 
 /** A life in which every kind of secret is given, made, used, changed, mistaken and thrown away. */
-async function live(box: Appliance): Promise<{ ada: string; secrets: (string | Buffer)[]; errors: string[]; codes: string[] }> {
+async function live(box: Appliance): Promise<{
+  ada: string
+  secrets: (string | Buffer)[]
+  blobs: { kept: Buffer[]; destroyed: Buffer[] }
+  errors: string[]
+  codes: string[]
+}> {
   const totp = Array.from({ length: 8 }, () => randomBytes(20))
   const texts = totp.map((octets) => base32(octets))
   const [kept, byUri, deleted, ofDeleted, mistaken, refused, malformed, misplaced] = texts as [string, ...string[]]
@@ -177,6 +206,38 @@ async function live(box: Appliance): Promise<{ ada: string; secrets: (string | B
   const codes: string[] = []
   for (const { id } of [entry, second]) codes.push((await box.call('GET', `${at}/${id}/code`)).body.code as string)
   await box.call('DELETE', `${at}/${third.id}`)
+
+  const [held, frozen, cancelled, ofBob, misspelt, expired] = Array.from({ length: 6 }, () => blob()) as [string, ...string[]]
+  const cards = `/v1/identities/${ada.id}/cards`
+  const store = async (encrypted_data: string, path = cards): Promise<string> =>
+    `/v1/cards/${(await box.call('POST', path, card({ encrypted_data }), { headers: { 'Idempotency-Key': encrypted_data.slice(-8) } })).body.id}`
+  const paths = [
+    await store(held),
+    await store(frozen!),
+    await store(cancelled!),
+    await store(ofBob!, `/v1/identities/${bob.id}/cards`),
+  ]
+  for (const path of paths) {
+    for (const turn of [1, 2]) {
+      const options = { headers: { 'Idempotency-Key': 'reveal', 'User-Agent': `turn ${turn}` } }
+      expect((await box.call('POST', `${path}/reveal`, { amount_cents: 10 }, options)).body['encrypted_data']).toHaveLength(
+        held.length,
+      )
+      expect((await box.call('GET', `${path}/reveal?amount_cents=10`, undefined, options)).status).toBe(200)
+    }
+    await wrong('POST', `${path}/reveal`, { amount_cents: 5000 }, { headers: { 'Idempotency-Key': 'too much' } })
+  }
+  await box.call('POST', `${paths[1]}/freeze`)
+  await wrong('POST', `${paths[1]}/reveal`, {}, { headers: { 'Idempotency-Key': 'reveal of a frozen one' } })
+  await box.call('POST', `${paths[2]}/cancel`)
+  await wrong('GET', `${paths[2]}/reveal?amount_cents=10`, undefined, { headers: { 'Idempotency-Key': 'reveal' } })
+  await wrong('POST', cards, card({ encrypted_data: misspelt, encrypted_date: misspelt }))
+  await wrong('POST', cards, card({ encrypted_data: expired, exp_year: 2020 }), { headers: { 'Idempotency-Key': 'expired' } })
+  const octets = (...texts: (string | undefined)[]): Buffer[] => texts.map((text) => Buffer.from(text!, 'base64'))
+  const blobs = { kept: octets(held, frozen), destroyed: octets(cancelled, ofBob) }
+  secrets.push(...octets(misspelt, expired))
+  expect((await box.call('POST', '/v1/domains', { name: 'keys.example' })).status).toBe(201)
+
   await box.call('DELETE', `/v1/identities/${bob.id}`)
   await wrong('POST', at, { secret: `${mistaken}!`, service_name: 'X' })
   await wrong('POST', at, { uri: `${uri(refused!)}&period=1` }, { headers: { 'Idempotency-Key': 'wrong' } })
@@ -196,7 +257,7 @@ async function live(box: Appliance): Promise<{ ada: string; secrets: (string | B
   secrets.push(key.key as string, rotated.key as string, made.secret as string)
   const reply = await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'X' }, 'body that is no secret '.repeat(200)) })
   expect(reply).toMatch(/^250/)
-  return { ada: ada.id, secrets, errors, codes }
+  return { ada: ada.id, secrets, blobs, errors, codes }
 }
 
 function uri(secret: string): string {
