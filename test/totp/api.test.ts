@@ -143,6 +143,10 @@ test('who may not, or asks in vain, reads no code and leaves no trace of a readi
   expect((await box.call('GET', `/v1/identities/${bob.id}/totp/${entry.id}/code`)).status).toBe(404)
   expect((await box.call('GET', `${code}?min_remaining=30`)).body.error).toMatchObject({ status: 400, param: 'min_remaining' })
   expect((await box.call('GET', `${code}?min_remaining=120`)).body.error).toMatchObject({ status: 400, param: 'min_remaining' })
+  for (const wrong of ['-1', '1.5', 'x', '', '1e1', '120', '5&min_remaining=6']) {
+    const { status, body } = await box.call('GET', `${code}?min_remaining=${wrong}`)
+    expect([wrong, status, body.error.param]).toEqual([wrong, 400, 'min_remaining'])
+  }
   expect(await events(box, ada, 'read')).toEqual([])
 })
 
@@ -241,6 +245,27 @@ test('min_remaining waits for the next code when too little time is left, and on
   expect(await events(box, ada, 'read')).toHaveLength(2)
   expect((await box.call('GET', `${at}/${entry.id}/code?min_remaining=29`)).body).toEqual(next)
 })
+
+test.each([-7000, -3_600_001, 3_600_000, 86_400_000 + 11_000])(
+  'a clock that is set by %d ms while one waits: the code is that of the clock, and lasts as asked',
+  async (jump) => {
+    const { box, clock, ada, at } = await scene()
+    const { body: entry } = await box.call('POST', at, { secret, service_name: 'X' })
+    clock.advance(27_000)
+    const waiting = box.call('GET', `${at}/${entry.id}/code?min_remaining=10`)
+    await sleep(100)
+    expect(await events(box, ada, 'read')).toEqual([])
+    clock.advance(jump)
+    // where too little is left there as well, the next period comes
+    while (30_000 - (clock.now() % 30_000) < 10_000) clock.advance(1000)
+    const { body: answer } = await waiting
+    expect(answer).toMatchObject({
+      code: codeAt(key, usual, clock.now()),
+      remaining_seconds: 30 - (Math.floor(clock.now() / 1000) % 30),
+    })
+    expect(answer.remaining_seconds).toBeGreaterThanOrEqual(10)
+  },
+)
 
 test('a wait for the next code ends with the caller, the entry, the key and the box', async () => {
   const { box, clock, ada, at } = await scene()
