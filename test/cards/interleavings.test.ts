@@ -139,6 +139,20 @@ test('ten thousand calls of every kind at once do what they would do one after t
   expect(refused).toBeGreaterThan(500)
 })
 
+test('where a period ends between two looks at the clock, a reveal is told as of one of them', async () => {
+  for (let before = 1; before <= 6; before += 1) {
+    const id = await newCard({ budget: { amount: 1000, period: 'daily' } })
+    clock.time = Math.ceil(clock.time / 86_400_000) * 86_400_000 - before
+    const { body } = await ask('POST', '/reveal', id, { amount_cents: 300 })
+    const [event] = inside<{ data: string }>(
+      box,
+      `SELECT data FROM events WHERE json_extract(data, '$.id') = '${id}' AND type = 'card.revealed'`,
+    )
+    const told = JSON.parse(event!.data) as { spent_cents: number }
+    expect([before, told.spent_cents, body.card.spent_cents, body.transaction.spent_cents]).toEqual([before, 300, 300, 300])
+  }
+})
+
 /** What the log and the ledger say of a card, in the order of their times, must be one story. */
 function replay(id: string): { status: string; spent: number; budget: number; revealed: number; refused: number } {
   const events = inside<{ type: string; data: string; created_at: string }>(
