@@ -75,7 +75,7 @@ const ledgerOf = (id: string): Row[] => inside<Row>(box, `SELECT * FROM card_tra
 
 test.each([1, 2])(
   'ten thousand reveals at once of amounts at random never reserve more than there is (%d)',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async (seed) => {
     const roll = dice(seed)
     const budget = 20_000 + roll(50_000)
@@ -100,7 +100,7 @@ test.each([1, 2])(
   },
 )
 
-test('ten thousand calls of every kind at once do what they would do one after the other', { timeout: 60_000 }, async () => {
+test('ten thousand calls of every kind at once do what they would do one after the other', { timeout: 120_000 }, async () => {
   const roll = dice(101)
   const ids = await Promise.all(Array.from({ length: 10 }, () => newCard({ budget_cents: 2000 })))
   const answers = await Promise.all(
