@@ -31,6 +31,7 @@ import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
 import { Probe } from './store/probe.ts'
 import { Space } from './store/space.ts'
+import { rewrite } from './store/rewrite.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
 import type { TokensPart } from './tokens/part.ts'
@@ -239,8 +240,11 @@ export class App {
   }
 
   /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */
-  rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
-    return this.#keyring.rotate(this.sealed, told)
+  async rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
+    const rotated = await this.#keyring.rotate(this.sealed, told)
+    await this.#database.close()
+    forgetFormer(join(this.#begun.data_dir, 'pillarbox.db'))
+    return rotated
   }
 
   /** Of a box that is open: another key signs, or, `now`, none that there was is good for anything. Answers its name. */
@@ -306,5 +310,17 @@ export class App {
     if (this.#space.low()) failing.push('space')
     if (!(await this.#probe.sound())) failing.push('store')
     return failing
+  }
+}
+
+/** Rows that moved or went leave their octets in the file until it is written anew, and the former key would open them. */
+function forgetFormer(file: string): void {
+  try {
+    rewrite(file)
+  } catch (error) {
+    const message =
+      `The new master key is in use, but ${file} could not be written anew (${(error as Error).message}): octets that the former key ` +
+      'opens may still lie in it. Mend that (it takes as much room as the file has), and run this again.'
+    throw new Error(message, { cause: error })
   }
 }

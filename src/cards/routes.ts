@@ -104,11 +104,11 @@ function revealRoutes(reveals: Reveals): AnyRoute[] {
       scope: 'cards:read',
       tag,
       summary: 'Reveal a card by GET',
-      effects: true,
       description: `The same for clients that ask with GET; only with an API key in the Authorization header. ${whatRevealDoes}`,
       query: RevealQuery,
       reply: Revealed,
       secret: true,
+      effect: true,
       idempotent: true,
       example: { query: { amount_cents: '1250' } },
       handle: async ({ caller, params, query, remember }) => {

@@ -28,7 +28,7 @@ import { errorBody, problemHeaders, problemOf } from './problem.ts'
 import { rateHeaders } from './rate.ts'
 import type { Standing } from './rate.ts'
 import { spellings, stores } from './route.ts'
-import type { AnyRoute } from './route.ts'
+import type { Spelling } from './route.ts'
 import type { ApiParts, ApiSettings } from './surroundings.ts'
 import { readTarget } from './target.ts'
 import { Upgrades } from './upgrades.ts'
@@ -126,10 +126,10 @@ export class Api {
 
   #destinations(): Destination<State>[] {
     const { routes, version, public_url: publicUrl } = this.#parts
-    const calls = spellings([...routes, openapiRoute(routes, { version, publicUrl })]).map(({ method, path, route }) => ({
-      method,
-      path,
-      answer: (context: Matched) => this.#call(context, path, route),
+    const described = openapiRoute(routes, { version, publicUrl })
+    const calls = spellings([...routes, described]).map((spelling) => ({
+      ...spelling,
+      answer: (context: Matched) => this.#call(context, spelling),
     }))
     const documents = docsPaths.map((path) => ({
       method: 'GET',
@@ -143,10 +143,10 @@ export class Api {
     return [...calls, ...documents]
   }
 
-  async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
+  async #call(context: Matched, { path, route }: Spelling): Promise<void> {
     const { state, params, req: request } = context
+    if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state)
     state.route = path
-    if (route.effects && request.method === 'HEAD') throw await this.#unknown(state)
     if (route.document) share(context.res)
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#parts.roomy()) throw storageFull()

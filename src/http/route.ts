@@ -95,10 +95,10 @@ export interface Route<
   status?: 200 | 201
   /** The path of what was made, for the `Location` header: `/v1/…`. */
   location?: (answer: z.output<Reply>) => string
-  /** A GET that does something: it has no HEAD, which would do it and show nothing. */
-  effects?: boolean
   /** The answer carries a secret: never cached, kept sealed for idempotent replays. */
   secret?: boolean
+  /** To GET it does something (charges, is written down, uses up): HEAD, which the router takes for GET, is then no way to ask. */
+  effect?: true
   /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
   idempotent?: boolean
   /** Largest request body in bytes; 1 MiB unless said. */

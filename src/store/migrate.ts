@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { checkFiles } from './files.ts'
+import { dropDraft } from './rewrite.ts'
 import { syncPath } from './sync.ts'
 
 /** "PBOX": marks the file as ours. */
@@ -20,6 +21,7 @@ const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
  */
 export function prepare(file: string, expected: boolean, folder: string = ownMigrations): void {
   const migrations = readMigrations(folder)
+  dropDraft(file)
   const version = checkFiles(file, expected) ? checkContent(file, expected, migrations) : create(file)
   const database = new DatabaseSync(file, { timeout: 5000 })
   try {

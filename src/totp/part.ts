@@ -11,7 +11,7 @@ import { Entries } from './entries.ts'
 import { totpCreated, totpDeleted, totpRead } from './model.ts'
 import { Reading } from './reading.ts'
 import { routes } from './routes.ts'
-import { sealedSecrets } from './row.ts'
+import { sealedSecrets, Secrets } from './secrets.ts'
 
 interface Needs {
   database: Database
@@ -26,10 +26,11 @@ interface Needs {
 
 /** One-time passwords: secrets that go in, and codes that come out. */
 export function totpPart(needs: Needs): Part {
-  const entries = new Entries(needs)
+  const secrets = new Secrets(needs.seal)
+  const entries = new Entries({ ...needs, secrets })
   return {
     name: 'totp',
-    routes: routes(entries, new Reading({ ...needs, entries })),
+    routes: routes(entries, new Reading({ ...needs, entries, secrets })),
     events: [totpCreated, totpDeleted, totpRead],
     sealed: [sealedSecrets],
   }

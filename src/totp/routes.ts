@@ -51,12 +51,12 @@ export function routes(entries: Entries, reading: Reading): AnyRoute[] {
       scope: 'identities:read',
       tag,
       summary: 'Read the code',
-      effects: true,
       description:
         'The code of now. Every answer is told by a totp.read event, with key and address, that is on disk first. A suspended identity’s ' +
         'codes can be read.',
       query: CodeFilter,
       reply: TotpCode,
+      effect: true,
       timeout: 130_000,
       example: { query: { min_remaining: '0' } },
       handle: ({ caller, params, query, signal }) =>

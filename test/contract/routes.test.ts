@@ -309,7 +309,7 @@ describe('what is answered', () => {
     await world.box.call('DELETE', location)
   })
 
-  const getting = all.filter(([, { method, route }]) => method === 'GET' && !route.effects)
+  const getting = all.filter(([, { method, route }]) => method === 'GET' && !route.effect)
   test.each(getting)('%s has a HEAD that is the same without the body', async (_, spelling) => {
     const { path, question } = await asking.good(spelling, own)
     // what counts down may lose a digit while it is asked for
@@ -325,9 +325,15 @@ describe('what is answered', () => {
     expect(get.headers.get('content-length')).toBe(String(Buffer.byteLength(get.text)))
   })
 
-  test.each(all.filter(([, { route }]) => route.effects))('%s has no HEAD: it does something', async (_, spelling) => {
+  const doing = all.filter(([, { route }]) => route.effect)
+  test.each(doing)('%s does something: HEAD is no way to ask for it, and leaves no trace', async (_, spelling) => {
     const { path, question } = await asking.good(spelling, own)
-    expect((await asking.ask(spelling, path, { ...question, method: 'HEAD' })).status).toBe(404)
+    const events = `/v1/identities/${own.objects['identities/:id']}/events?limit=1`
+    const before = (await world.box.call('GET', events)).body
+    const told = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
+    expect([told.status, told.text]).toEqual([404, ''])
+    expect((await asking.ask(spelling, path, { ...question, method: 'HEAD', key: null })).status).toBe(404)
+    expect((await world.box.call('GET', events)).body).toEqual(before)
   })
 
   test.each(withIds.filter(([, { method }]) => method === 'DELETE'))('%s is 404 the second time', async (name, spelling) => {
