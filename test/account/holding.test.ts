@@ -14,31 +14,23 @@ test('sockets and tokens of a session end with it: signed out, signed out from e
   const clock = movable()
   const box = await appliance({ ...unlimited, PILLARBOX_HTTP__SESSION_LIFETIME: '2 h' }, clock)
   await withPassword(box)
-  const open = async (page: Browser) => {
-    const { body } = await page.call('POST', '/v1/realtime/token', { expires_in: 3600 })
-    const url = `${body['url']}?token=${body['token']}`
-    const socket = await live(url)
-    socket.say({ type: 'subscribe', channel: 'agent_events' })
-    await socket.until('subscribed')
-    return { socket, url }
-  }
   const [signedOut, elsewhere, keeper] = [await signIn(box), await signIn(box), await signIn(box)]
-  const [one, two, three] = [await open(signedOut!), await open(elsewhere!), await open(keeper!)]
-  await signedOut!.call('DELETE', '/v1/session')
-  expect((await one!.socket.closed).code).toBe(4401)
-  expect((await refusal(one!.url)).status).toBe(401)
-  await keeper!.call('DELETE', '/v1/account/sessions')
-  expect((await two!.socket.closed).code).toBe(4401)
+  const [one, two, three] = [await open(signedOut), await open(elsewhere), await open(keeper)]
+  await signedOut.call('DELETE', '/v1/session')
+  expect((await one.socket.closed).code).toBe(4401)
+  expect((await refusal(one.url)).status).toBe(401)
+  await keeper.call('DELETE', '/v1/account/sessions')
+  expect((await two.socket.closed).code).toBe(4401)
 
   const other = await open(await signIn(box))
   const changed = { current_password: person.password, password: 'a longer and quieter evening' }
-  expect((await keeper!.call('POST', '/v1/account/password', changed)).status).toBe(200)
+  expect((await keeper.call('POST', '/v1/account/password', changed)).status).toBe(200)
   expect((await other.socket.closed).code).toBe(4401)
   // the one that changed it goes on
-  await keeper!.call('POST', '/v1/identities', { name: 'Ada' })
-  await three!.socket.until('event')
+  await keeper.call('POST', '/v1/identities', { name: 'Ada' })
+  await three.socket.until('event')
   clock.ahead = 2 * 3_600_000 + 1000
-  expect((await three!.socket.closed).code).toBe(4401)
+  expect((await three.socket.closed).code).toBe(4401)
 })
 
 test('a call that waits learns that its session has ended, and what it waited for is not told', async () => {
@@ -59,10 +51,9 @@ test('a secret that one session was told is not replayed to another', async () =
   const box = await appliance(unlimited)
   await withPassword(box)
   const [one, two] = [await signIn(box), await signIn(box)]
-  const make = (page: Browser) => page.call('POST', '/v1/api-keys', { label: 'x' }, { headers: { 'Idempotency-Key': 'same' } })
-  const [first, again, others] = [await make(one!), await make(one!), await make(two!)]
-  expect(again!.body['key']).toBe(first!.body['key'])
-  expect(others!.body['key']).not.toBe(first!.body['key'])
+  const [first, again, others] = [await make(one), await make(one), await make(two)]
+  expect(again.body['key']).toBe(first.body['key'])
+  expect(others.body['key']).not.toBe(first.body['key'])
 })
 
 test('a person makes any key; no key makes one wider than itself because a person could', async () => {
@@ -92,3 +83,16 @@ test('a card is revealed to a session by POST only, and the ledger names no key'
   const { body } = await page.call('GET', `/v1/cards/${made['id']}/transactions`)
   expect(body.data[0]).toMatchObject({ key_id: null, ip: '127.0.0.1' })
 })
+
+async function open(page: Browser) {
+  const { body } = await page.call('POST', '/v1/realtime/token', { expires_in: 3600 })
+  const url = `${body['url']}?token=${body['token']}`
+  const socket = await live(url)
+  socket.say({ type: 'subscribe', channel: 'agent_events' })
+  await socket.until('subscribed')
+  return { socket, url }
+}
+
+function make(page: Browser) {
+  return page.call('POST', '/v1/api-keys', { label: 'x' }, { headers: { 'Idempotency-Key': 'same' } })
+}

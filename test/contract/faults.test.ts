@@ -116,6 +116,8 @@ test('with no room left, what stores is refused and what reads or deletes works;
     const { path, question } = await asking.good(spelling, own)
     // the identity goes last of all, for the rest is below it
     if (spelling.method === 'DELETE' && spelling.path === '/v1/identities/:id') continue
+    // there is none, as none could be begun
+    if (spelling.method === 'DELETE' && spelling.path === '/v1/account/totp') continue
     const told = await asking.ask(spelling, path, question)
     if (spelling.method === 'GET' || spelling.method === 'DELETE' || spelling.route.rate === 'sign-in') {
       expect([spelling.path, told.status]).toEqual([spelling.path, 200])
