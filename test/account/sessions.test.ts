@@ -58,20 +58,20 @@ test('each sign-in is a session of its own; sign-out everywhere leaves the one t
   const box = await appliance({ PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '0' })
   await withPassword(box)
   const [here, there, elsewhere] = [await signIn(box), await signIn(box), await signIn(box, person, { 'User-Agent': 'curl/8' })]
-  expect(new Set([here!.cookie, there!.cookie, elsewhere!.cookie]).size).toBe(3)
-  const { body } = await here!.call('GET', '/v1/account/sessions')
+  expect(new Set([here.cookie, there.cookie, elsewhere.cookie]).size).toBe(3)
+  const { body } = await here.call('GET', '/v1/account/sessions')
   expect(body.data.map(({ current }) => current)).toEqual([false, false, true])
   expect(body.data[0]).toMatchObject({ user_agent: 'curl/8', ip: '127.0.0.1' })
-  expect(JSON.stringify(body)).not.toContain(here!.cookie.split('=')[1])
+  expect(JSON.stringify(body)).not.toContain(here.cookie.split('=')[1])
 
-  const ended = await here!.call('DELETE', '/v1/account/sessions')
+  const ended = await here.call('DELETE', '/v1/account/sessions')
   expect(ended.body).toMatchObject({ deleted: true, count: 2 })
-  expect((await here!.call('GET', '/v1/session')).status).toBe(200)
-  expect((await there!.call('GET', '/v1/session')).status).toBe(401)
-  expect((await elsewhere!.call('GET', '/v1/session')).status).toBe(401)
+  expect((await here.call('GET', '/v1/session')).status).toBe(200)
+  expect((await there.call('GET', '/v1/session')).status).toBe(401)
+  expect((await elsewhere.call('GET', '/v1/session')).status).toBe(401)
   // a key has none of its own to keep
   expect((await box.call('DELETE', '/v1/account/sessions')).body).toMatchObject({ count: 1 })
-  expect((await here!.call('GET', '/v1/session')).status).toBe(401)
+  expect((await here.call('GET', '/v1/session')).status).toBe(401)
 })
 
 test('a session ends when it is not used for long, and after its time in any case; use is remembered over a restart', async () => {
