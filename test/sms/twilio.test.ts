@@ -172,6 +172,16 @@ test('an answer that cannot be read is a lost one', async () => {
   expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json'))).toHaveLength(1)
 })
 
+test('an answer that does not come is lost once its time is up', async () => {
+  const { stub, send, get } = await box()
+  const { promise: never } = Promise.withResolvers<void>()
+  stub.holds('Messages.json', never, () => undefined)
+  const sms = await send('+14155550123')
+  await expect.poll(async () => (await get(sms.id))['status'], { timeout: 25_000 }).toBe('unknown')
+  expect(await get(sms.id)).toMatchObject({ error: { code: 'answer_lost' } })
+  expect(stub.messages).toHaveLength(1)
+}, 30_000)
+
 test('a box that stops waits for no answer: the message is unknown, and Twilio has it once', async () => {
   const { stub, opened, send, becomes } = await box()
   const { promise: held, resolve: go } = Promise.withResolvers<void>()
