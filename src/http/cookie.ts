@@ -24,7 +24,8 @@ export function readCookie(header: string | undefined, origin: string): string |
   const name = `${cookieName(origin)}=`
   const found = header
     .split(';')
-    .map((pair) => pair.trim())
+    // no other white space: browsers take names that begin with any from neighbouring hosts, whatever follows (RFC 6265bis 5.7)
+    .map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ''))
     .filter((pair) => pair.startsWith(name))
   const value = found.length === 1 ? found[0]!.slice(name.length) : ''
   return /^[\w-]{1,200}$/.test(value) ? value : undefined

@@ -70,6 +70,17 @@ test('a page elsewhere cannot sign its visitors in as somebody', async () => {
   }
 })
 
+test('a page elsewhere cannot use up the attempts of its visitors', async () => {
+  const box = await appliance()
+  await withPassword(box)
+  for (let n = 0; n < 10; n += 1) {
+    const headers = { Origin: 'https://evil.test', 'Sec-Fetch-Site': 'cross-site' }
+    const told = await box.call('POST', '/v1/session', person, { key: null, headers })
+    expect([told.status, told.body.error['code']]).toEqual([403, 'csrf'])
+  }
+  expect((await attempt(box, person)).status).toBe(200)
+})
+
 test('what a form can send is not JSON, and is refused from our own pages too', async () => {
   const box = await appliance()
   await withPassword(box)
