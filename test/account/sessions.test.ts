@@ -55,6 +55,24 @@ test('over https the cookie is bound to this host and to TLS; the settings decid
   expect((await call('GET', '/v1/session', undefined, { Cookie: `${Cookie}; __Host-pillarbox=planted` })).status).toBe(401)
 })
 
+test('only on the machine itself does the cookie do without TLS', async () => {
+  const signedIn = async (origin: string): Promise<string> => {
+    const box = await appliance({ PILLARBOX_PUBLIC_URL: origin })
+    const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
+    await box.call('POST', `${url}/v1/account/password`, person)
+    const answer = await box.call('POST', `${url}/v1/session`, person, { key: null, headers: { Origin: origin } })
+    const call = { key: null, headers: { Cookie: cookieOf(answer) } }
+    expect((await box.call('GET', `${url}/v1/session`, undefined, call)).status).toBe(200)
+    return answer.headers.getSetCookie()[0]!
+  }
+  for (const near of ['http://localhost:8080', 'http://box.localhost', 'http://127.0.0.2:8080', 'http://[::1]:8080']) {
+    expect(await signedIn(near)).toMatch(/^pillarbox=.*; SameSite=Strict$/)
+  }
+  for (const far of ['http://192.0.2.7:8080', 'http://localhost.test', 'http://127.0.0.1.test']) {
+    expect(await signedIn(far)).toMatch(/^__Host-pillarbox=.*; SameSite=Strict; Secure$/)
+  }
+})
+
 test('a name that only looks like the cookie’s is not taken for it, whatever white space a neighbouring host puts before it', async () => {
   const box = await appliance({ PILLARBOX_PUBLIC_URL: 'https://box.test' })
   const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
