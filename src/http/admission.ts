@@ -5,7 +5,7 @@ import { neighbourhood } from '../core/networks.ts'
 import { may, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
-import { foreignPage, isSafe } from './own-page.ts'
+import { foreignLink, foreignPage, isSafe } from './own-page.ts'
 import { Buckets, tooMany } from './rate.ts'
 import type { Standing } from './rate.ts'
 import type { AnyRoute } from './route.ts'
@@ -24,7 +24,7 @@ export interface RateLimits {
 }
 
 /** What of a route decides who may call it. */
-export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator'>
+export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator' | 'effect'>
 
 /** What admission looks at. */
 export interface Arrival {
@@ -92,11 +92,11 @@ export class Admission {
   /** `route` is undefined when there is none: such a call counts, so that nobody maps the box for free. */
   async admit(arrival: Arrival, route: Admitting | undefined): Promise<Verdict> {
     if (arrival.operator) return this.#operator(arrival, arrival.operator.account)
-    if (route?.scope === 'public') return this.#visitor(arrival, route.rate)
+    if (route?.scope === 'public') return this.#visitor(arrival, route)
     const identified = await this.#identify(arrival)
     if (!identified) return this.#stranger(arrival, route && refusal(arrival.headers))
     // not counted as the session's: whoever made its browser ask is somebody else
-    const foreign = identified.session_id !== null && !isSafe(arrival.method) ? this.#foreign(arrival) : undefined
+    const foreign = identified.session_id === null ? undefined : this.#foreign(arrival, route)
     if (foreign) return this.#stranger(arrival, foreign)
     const caller: Caller = { ...identified, ip: arrival.address, user_agent: arrival.userAgent }
     const standing = this.#count(caller)
@@ -142,17 +142,20 @@ export class Admission {
     return this.#keys.take(key_id ?? account_id, rate_limit)
   }
 
-  #foreign({ headers }: Arrival): Fault | undefined {
-    return foreignPage(headers, this.#doors.origins())
+  /** What only reads may be asked from anywhere: no page elsewhere is given the answer. */
+  #foreign({ method, headers }: Arrival, route: Admitting | undefined): Fault | undefined {
+    if (!isSafe(method)) return foreignPage(headers, this.#doors.origins())
+    return route?.effect ? foreignLink(headers, this.#doors.origins()) : undefined
   }
 
-  #visitor(arrival: Arrival, rate: AnyRoute['rate']): Verdict {
+  #visitor(arrival: Arrival, route: Admitting): Verdict {
+    const { rate } = route
     const place = neighbourhood(arrival.address)
     const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
     if (rate === 'document') return turnedAway(arrival, undefined, this.#documents.take(place, documents))
     if (rate === 'callback') return turnedAway(arrival, undefined, this.#callbacks.take(place, callbackRate))
     // a page must not sign its visitors in as somebody it chose, nor use up the attempts they have
-    const foreign = rate === 'sign-in' ? this.#foreign(arrival) : undefined
+    const foreign = rate === 'sign-in' ? this.#foreign(arrival, route) : undefined
     if (rate === 'sign-in' && !foreign) return turnedAway(arrival, undefined, this.#signIns.take(place, signIns))
     return this.#stranger(arrival, foreign)
   }
