@@ -120,6 +120,7 @@ export class App {
       ready: () => this.#ready(),
       roomy: () => !space.low(),
       operator: this.#account,
+      exists: (id) => people.accounts.exists(id),
       version,
       clock,
     })
