@@ -68,7 +68,7 @@ export class Evaluations {
   async #named(caller: Caller, question: Question): Promise<Answer> {
     const subject = await this.#parts.subjects.asked(caller, question)
     if (subject.kind === 'unknown' || subject.kind === 'local') return this.#known(caller, subject, false)
-    const reports = await this.#parts.reports.about(subject.name)
+    const reports = await this.#parts.reports.about(subject.name, subject.kind === 'email' ? subject.account_id : null)
     if (subject.kind === 'email') return this.#stranger(caller, subject.name, reports)
     const reasons = [
       'The agent is of another box, and without a token nothing is known of it but its name.',
