@@ -102,6 +102,18 @@ export interface TokenJudge {
   judge(token: string, audience: string | undefined, signal: AbortSignal): Promise<TokenVerdict>
 }
 
+/** What came of looking a DID of another box up: `elsewhere` is not looked up, and of one that is `unreachable` another try may tell. */
+export interface Resolution {
+  state: 'there' | 'nobody' | 'unreachable' | 'elsewhere'
+  /** The same as a sentence. */
+  message: string
+}
+
+/** What looks DIDs of other boxes up. */
+export interface DidResolver {
+  resolve(did: string): Promise<Resolution>
+}
+
 const Audience = z
   .string()
   .min(1)
