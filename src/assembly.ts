@@ -67,7 +67,6 @@ export function assemble(basis: Basis): {
   people: AccountPart
   queue: Queue
   mail: MailPart
-  tokens: TokensPart
   trust: TrustPart
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
@@ -138,7 +137,6 @@ export function assemble(basis: Basis): {
     people,
     queue,
     mail,
-    tokens,
     trust,
   }
 }

@@ -187,6 +187,19 @@ export const Verified = z
   .meta({ id: 'VerifiedToken' })
 export type Verified = z.output<typeof Verified>
 
+export const KeyRotation = z
+  .strictObject({
+    now: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'others may have the keys: replace all of them at once, so that whatever they signed is void' }),
+  })
+  .meta({ id: 'KeyRotation' })
+
+export const KeyRotated = z
+  .object({ kid: z.string().meta({ description: 'the key that signs from now on' }), replaced_all: z.boolean() })
+  .meta({ id: 'KeyRotated' })
+
 const TokenIssued = z.object({ id: Id('tok'), identity_id: Id('ident'), audience: z.string(), expires_at: Timestamp })
 
 export const tokenIssued = eventType(

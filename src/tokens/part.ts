@@ -66,7 +66,7 @@ export class TokensPart implements Part {
     const parts = { ...needs, standing, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
     this.judge = new Judging(parts)
     this.routes = routes({
-      signer: this.keys,
+      keys: this.keys,
       issuing: new Issuing(parts),
       verifying: new Verifying({ ...parts, judge: this.judge }),
     })

@@ -185,7 +185,7 @@ test('a token may name its key as the whole DID URL that the document lists, and
   const wrong = [
     `${did}#`,
     '#',
-    `${did}`,
+    did,
     `did:web:victim.example#${key.kid}`,
     `${did}##${key.kid}`,
     `did:web:127.0.0.1%3A${port}#${key.kid}`,
