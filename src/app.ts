@@ -28,7 +28,6 @@ import type { CarriageTest } from './sending/carriage.ts'
 import type { Rotated } from './store/keyring.ts'
 import { Probe } from './store/probe.ts'
 import { rewrite } from './store/rewrite.ts'
-import type { TokensPart } from './tokens/part.ts'
 import type { TrustPart } from './trust/part.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -53,7 +52,6 @@ export class App {
   readonly #parts: Part[]
   readonly #queue: Queue
   readonly #mail: MailPart
-  readonly #tokens: TokensPart
   readonly #trust: TrustPart
   readonly #http: HttpServer
   readonly #account: string
@@ -81,7 +79,7 @@ export class App {
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { people, queue, mail, tokens, trust, parts } = assemble({
+    const { people, queue, mail, trust, parts } = assemble({
       config,
       log,
       clock,
@@ -99,7 +97,6 @@ export class App {
     this.#people = people
     this.#queue = queue
     this.#mail = mail
-    this.#tokens = tokens
     this.#trust = trust
     this.#parts = parts
     for (const part of this.#parts) {
@@ -209,11 +206,6 @@ export class App {
     await this.#directory.database.close()
     forgetFormer(join(this.#begun.data_dir, 'pillarbox.db'))
     return rotated
-  }
-
-  /** Of a box that is open: another key signs, or, `now`, none that there was is good for anything. Answers its name. */
-  rotateSigningKey({ now }: { now: boolean }): Promise<string> {
-    return now ? this.#tokens.keys.replaceAll() : this.#tokens.keys.rotate()
   }
 
   /** Of a box that is open and never started: counts reputations anew from the log; it must be stopped then. */
