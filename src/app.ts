@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Keys } from './account/keys.ts'
 import { assemble } from './assembly.ts'
+import type { Testing } from './assembly.ts'
 import type { Config } from './config.ts'
 import { changed } from './config.ts'
 import { systemClock } from './core/clock.ts'
@@ -22,7 +23,6 @@ import { HttpServer } from './http/server.ts'
 import { freshState } from './first-start.ts'
 import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
-import type { CarriageTest } from './sending/carriage.ts'
 import { Keyring } from './store/keyring.ts'
 import type { Rotated } from './store/keyring.ts'
 import { Lock } from './store/lock.ts'
@@ -40,7 +40,7 @@ interface Opened {
   config: Config
   log: Log
   clock: Clock
-  testing?: CarriageTest | undefined
+  testing?: Testing | undefined
 }
 
 /** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
@@ -71,7 +71,7 @@ export class App {
    * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
    * there is never written over.
    */
-  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: CarriageTest): Promise<App> {
+  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: Testing): Promise<App> {
     mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
     const lock = new Lock(config.data_dir)
     let database: SqliteDatabase | undefined
@@ -128,6 +128,7 @@ export class App {
       account: this.#account,
       testing,
       publicUrl: () => this.publicUrl,
+      httpAddresses: () => this.httpAddresses,
     })
     this.#keys = keys
     this.#queue = queue

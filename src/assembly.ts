@@ -1,3 +1,4 @@
+import type { AddressInfo } from 'node:net'
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { cardsPart } from './cards/part.ts'
@@ -9,6 +10,9 @@ import type { Metrics } from './core/metrics.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
+import type { DoctorTest } from './doctor/outer-checks.ts'
+import { presentListeners } from './doctor/listeners.ts'
+import { DoctorPart } from './doctor/part.ts'
 import { DomainsPart } from './domains/part.ts'
 import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
@@ -32,6 +36,11 @@ import { Waiting } from './timeline/wait.ts'
 import { totpPart } from './totp/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
+/** What tests put in place of other servers, and of the machine. */
+export interface Testing extends CarriageTest {
+  doctor?: DoctorTest
+}
+
 /** What every box stands on, before it can do anything. */
 export interface Basis {
   config: Config
@@ -46,8 +55,9 @@ export interface Basis {
   account: string
   publicUrl: () => string
   version: string
-  /** How tests reach other servers. */
-  testing?: CarriageTest | undefined
+  /** Where the API is served. */
+  httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
+  testing?: Testing | undefined
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
@@ -90,6 +100,18 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const waiting = new Waiting({ ...readers, timeline, admitted })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  const doctor = new DoctorPart({
+    ...common,
+    keyOf: (key) => keys.idOf(key),
+    listening: () => presentListeners(basis.httpAddresses(), mail),
+    inquire: ({ hostname, dns }) => inquire({ hostname, dns }),
+    standing: ours.standing,
+    probe: (domain, signal) => sending.probe(domain, signal),
+    isOurs: (domain) => domains.receives(domain),
+    carrier: sms.provider,
+    testing: basis.testing?.doctor,
+    log: logOf('doctor'),
+  })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   return {
     parts: [
@@ -104,6 +126,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
+      doctor,
     ],
     keys,
     queue,

@@ -20,6 +20,7 @@ import {
   Text,
   Whole,
 } from './config/values.ts'
+import { doctor } from './config/doctor.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
@@ -158,6 +159,7 @@ const Settings = Group({
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
+  doctor: doctor.prefault({}).meta({ description: 'Looking after the box (docs/doctor.md)' }),
 })
 
 /** Every setting with its default, explanation and unit; sizes come out as bytes, times as milliseconds, listeners as endpoints. */

@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { version } from './app.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
 import { addDomainCommand } from './commands/domain.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { exits, refuse } from './commands/refuse.ts'
@@ -19,4 +20,5 @@ addConfigCommand(program)
 addKeyCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
+addDoctorCommand(program)
 await program.parseAsync().catch(refuse)

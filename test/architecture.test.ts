@@ -29,6 +29,7 @@ const layers = new Set([
   'config',
   'http-settings',
   'first-start',
+  'unopened',
   'commands',
   'core',
   'store',
@@ -41,7 +42,7 @@ const layers = new Set([
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
-  commands: ['app', 'config', 'core', 'http'],
+  commands: ['app', 'unopened', 'config', 'core', 'http'],
   app: [
     'assembly',
     'part',
@@ -58,6 +59,7 @@ const reach: Record<string, string[]> = {
   assembly: ['part', 'config', 'core', 'store', 'events', 'delivery', 'capability'],
   'http-settings': ['config', 'http'],
   'first-start': ['config', 'core', 'store'],
+  unopened: ['config', 'core', 'capability'],
   part: ['config', 'core', 'events', 'delivery', 'http'],
   config: ['core'],
   http: ['core', 'store'],

@@ -53,24 +53,28 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   }
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
-  const box = (running: boolean): Box => ({
-    config,
-    running,
-    call: async <Answer>(method: string, path: string, body?: unknown) =>
-      JSON.parse((await ask(socket, options.account, method, path, body)).toString()) as Answer,
-    read: (path) => ask(socket, options.account, 'GET', path),
-  })
-  if (await answers(socket)) return work(box(true))
+  if (await answers(socket)) return work(boxAt(socket, config, options, true))
   const app = await App.open(config, createLog('warn'))
   try {
     await app.attend()
-    return await work(box(false))
+    return await work(boxAt(socket, config, options, false))
   } finally {
     await app.stop()
   }
 }
 
-async function answers(socket: string): Promise<boolean> {
+function boxAt(socket: string, config: Config, { account }: BoxOptions, running: boolean): Box {
+  return {
+    config,
+    running,
+    call: async <Answer>(method: string, path: string, body?: unknown) =>
+      JSON.parse((await ask(socket, account, method, path, body)).toString()) as Answer,
+    read: (path) => ask(socket, account, 'GET', path),
+  }
+}
+
+/** Whether a box runs and answers on this socket of its own. */
+export async function answers(socket: string): Promise<boolean> {
   try {
     await ask(socket, undefined, 'GET', '/healthz')
     return true

@@ -184,7 +184,7 @@ export class Api {
     const { state, params, req: request } = context
     state.route = path
     const { caller } = await this.#admit(state, route)
-    if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
+    if (stores(route) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
     const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, read }

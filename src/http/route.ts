@@ -86,6 +86,8 @@ export interface Route<
   secret?: boolean
   /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
   idempotent?: boolean
+  /** Whether it adds to what is stored, so that a full disk refuses it: every POST and PATCH, unless said. */
+  stores?: boolean
   /** Largest request body in bytes; 1 MiB unless said. */
   limit?: number
   /** Longest time in milliseconds the handler may take; 30 s unless said. */
@@ -145,9 +147,9 @@ export function isIdempotent({ idempotent, method, scope, download }: AnyRoute):
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
 }
 
-/** DELETE makes room, so it is let through for as long as the disk can take it. */
-export function stores(method: AnyRoute['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
+/** Whether a full disk refuses it. DELETE makes room, so it is let through for as long as the disk can take it. */
+export function stores({ method, stores: said }: Pick<AnyRoute, 'method' | 'stores'>): boolean {
+  return said ?? (method === 'POST' || method === 'PATCH')
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */

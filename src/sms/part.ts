@@ -74,6 +74,11 @@ export class SmsPart implements Part {
     this.jobs = [{ name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() }]
   }
 
+  /** Who carries text messages; undefined for nobody. */
+  get provider(): SmsProvider | undefined {
+    return this.#provider
+  }
+
   async start(): Promise<void> {
     const { events, log } = this.#needs
     this.#unfollow = events.follow(

@@ -83,6 +83,8 @@ export interface SmsProvider {
   read?(kind: string, request: RawRequest): Promise<News>
   /** The octets of one picture or file. */
   fetch?(source: string, signal: AbortSignal): Promise<Buffer>
+  /** Asks whether it is there and takes our credentials. Throws what it said; none of a provider that is inside the box. */
+  check?(signal: AbortSignal): Promise<void>
   start?(): Promise<void>
   stop?(): Promise<void>
 }

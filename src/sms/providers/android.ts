@@ -84,6 +84,10 @@ export function android({ settings, clock, log, country, publicUrl }: Parts): Sm
       return { sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] } } satisfies News
     },
 
+    async check(signal) {
+      await ask(`${url}/webhooks`, { method: 'GET', headers: authorization, signal }, who)
+    },
+
     async start() {
       // the phone may be off while the box starts
       void register().catch((error: unknown) =>
