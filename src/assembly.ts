@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { idOfKey } from './account/secret.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -102,7 +103,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   const doctor = new DoctorPart({
     ...common,
-    keyOf: (key) => keys.idOf(key),
+    keyOf: (key) => idOfKey(database, key),
     listening: () => presentListeners(basis.httpAddresses(), mail),
     inquire: ({ hostname, dns }) => inquire({ hostname, dns }),
     standing: ours.standing,

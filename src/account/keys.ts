@@ -82,14 +82,6 @@ export class Keys {
     return known.admits
   }
 
-  /** The id of this key while it is not revoked; asking does not count as using it. */
-  async idOf(key: string): Promise<string | undefined> {
-    const row = await this.#database.get<{ id: string }>(
-      sql`SELECT id FROM api_keys WHERE hash = ${keyHash(key)} AND revoked_at IS NULL`,
-    )
-    return row?.id
-  }
-
   /** What a key is good for now; undefined once it is revoked, expired, or bound to a deleted identity. */
   async holder(id: string): Promise<Holder | undefined> {
     const row = await this.#living(sql`api_keys.id = ${id}`)

@@ -90,7 +90,7 @@ class Talk {
   async whole(question?: string): Promise<string> {
     this.#text = ''
     if (question !== undefined) this.#socket.write(`${question}\r\n`)
-    const isWhole = (): boolean => /^(?:\d{3} |HTTP\/).*\n/m.test(this.#text)
+    const isWhole = (): boolean => /^(?:\d{3} |HTTP\/).*\r?\n/m.test(this.#text)
     const closed = once(this.#socket, 'close').then(() => {
       throw new Error(this.#text === '' ? 'it hangs up without a word' : `it says: ${this.#text.slice(0, 100)}`)
     })

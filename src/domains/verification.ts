@@ -115,12 +115,12 @@ export class Verification {
     }
   }
 
-  /** Looks at those that were not looked at in the last minute, as many as one run of the job. */
+  /** Looks at those that were not looked at in the last seconds, as many as one run of the job. */
   async lookAgain(): Promise<void> {
     const { database, clock } = this.#parts
     await this.#checkThese(
       await database.all<DomainRow>(
-        sql`SELECT * FROM domains WHERE last_checked_at IS NULL OR last_checked_at < ${iso(clock.now() - 60_000)}
+        sql`SELECT * FROM domains WHERE last_checked_at IS NULL OR last_checked_at < ${iso(clock.now() - 5000)}
           ORDER BY last_checked_at LIMIT 200`,
       ),
     )

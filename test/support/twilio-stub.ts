@@ -111,6 +111,7 @@ export class TwilioStub {
       this.messages.push({ ...form, sid })
       return answer(201, { sid, status: 'queued', num_segments: '1', account_sid: account, to: form['To'], from: form['From'] })
     }
+    if (method === 'GET' && at === '.json') return answer(200, { sid: account, status: 'active', type: 'Full' })
     const [, country, kind] = /^\/AvailablePhoneNumbers\/([A-Z]{2})\/(Local|Mobile)\.json$/.exec(at) ?? []
     if (country !== undefined) {
       if (country === 'AQ') return answer(404, { code: 20404, message: 'The requested resource was not found', status: 404 })

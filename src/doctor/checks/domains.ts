@@ -24,7 +24,7 @@ export interface SeenDomain {
   records: SeenRecord[]
 }
 
-/** What the DNS says of our domains; `fresh` looks now at those that were not looked at in the last minute. */
+/** What the DNS says of our domains; `fresh` looks now. */
 export type Standing = (fresh: boolean) => Promise<SeenDomain[]>
 
 /** One line for each kind of record of each domain. */
