@@ -54,7 +54,8 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
   if (await answers(socket)) return work(boxAt(socket, config, options, true))
-  const app = await App.open(config, createLog('warn'))
+  // what the command answers is alone on standard output
+  const app = await App.open(config, createLog('warn', process.stderr))
   try {
     await app.attend()
     return await work(boxAt(socket, config, options, false))

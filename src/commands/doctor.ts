@@ -48,9 +48,9 @@ async function examined(options: Options): Promise<Line[]> {
   }
 }
 
-/** `pillarbox.yaml:3:5: …` */
+/** `pillarbox.yaml:3:5 http.lisen: …`, or `PILLARBOX_HTTP__LISTEN: …` */
 function configFault(problem: string): Line {
-  const [, place = 'settings', message = problem] = /^(.+?:\d+:\d+|[^:\s]+): (.*)$/s.exec(problem) ?? []
+  const [, place = 'settings', message = problem] = /^(\S+:\d+:\d+|[\w./-]+):? (.*)$/s.exec(problem) ?? []
   return about('config', place).fail(message, 'Mend it, then: pillarbox config check; every setting: pillarbox config example')
 }
 
