@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -49,11 +50,13 @@ const limits = {
   PILLARBOX_HTTP__RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '1000000',
+  PILLARBOX_BACKUP__DIRECTORY: './backups',
 }
 
 /** Starts the box and settles it. Rate limits are on, and too high to be met. */
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
   const { box, close } = await openAppliance({ ...limits, ...env })
+  mkdirSync(join(box.directory, 'backups'))
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
   const plantKey = async (wish: PlantedKey): Promise<string> => {
     const key = plant(database, wish)
