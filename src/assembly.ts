@@ -2,6 +2,8 @@ import type { AddressInfo } from 'node:net'
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { idOfKey } from './account/secret.ts'
+import { backupPart } from './backup/part.ts'
+import { Shelf } from './backup/shelf.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -20,6 +22,8 @@ import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
 import { identitiesPart } from './identities/part.ts'
+import { Jobs } from './jobs/jobs.ts'
+import { jobsPart } from './jobs/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
 import { MailPart } from './mail/part.ts'
@@ -100,6 +104,8 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
+  const jobs = new Jobs({ ...common, log: logOf('jobs') })
+  identities.onRemove((tx, id) => jobs.leave(tx, id))
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   const doctor = new DoctorPart({
     ...common,
@@ -110,6 +116,10 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     probe: (domain, signal) => sending.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),
     carrier: sms.provider,
+    newestBackup: (settings) => {
+      const [last] = new Shelf(settings).list()
+      return last && { name: last.name, created_at: last.manifest.created_at, keys: last.manifest.keys === 'sealed' }
+    },
     testing: basis.testing?.doctor,
     log: logOf('doctor'),
   })
@@ -128,6 +138,8 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       webhooks,
       realtime,
       doctor,
+      backupPart({ ...common, jobs, log: logOf('backup') }),
+      jobsPart(jobs, metrics),
     ],
     keys,
     queue,

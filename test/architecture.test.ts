@@ -42,7 +42,7 @@ const layers = new Set([
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
-  commands: ['app', 'unopened', 'config', 'core', 'http'],
+  commands: ['app', 'unopened', 'config', 'core', 'http', 'capability'],
   app: [
     'assembly',
     'part',

@@ -21,7 +21,8 @@ interface Parts {
   metrics: Metrics
   /** The account of the operator. */
   account: string
-  checks: readonly Check[]
+  /** As the settings are now; their names differ. */
+  checks: () => readonly Check[]
 }
 
 type Row = DoctorLine & { check_name: string; place: number }
@@ -37,7 +38,7 @@ const slack = minute / 2
 /** Looks at the box, remembers what it saw, and tells the log what changed. */
 export class Doctor {
   readonly #parts: Parts
-  readonly #ran = new Map<Check, number>()
+  readonly #ran = new Map<string, number>()
   #running: Promise<DoctorReport> | undefined
 
   constructor(parts: Parts) {
@@ -64,7 +65,7 @@ export class Doctor {
 
   /** Looks at everything now; who asks while that is under way hears of the same look. */
   run(): Promise<DoctorReport> {
-    this.#running ??= this.#look(this.#parts.checks, true).finally(() => (this.#running = undefined))
+    this.#running ??= this.#look(this.#parts.checks(), true).finally(() => (this.#running = undefined))
     return this.#running
   }
 
@@ -72,7 +73,7 @@ export class Doctor {
   async runDue(): Promise<void> {
     if (this.#running) return
     const now = performance.now()
-    const due = this.#parts.checks.filter((check) => now - (this.#ran.get(check) ?? -Infinity) > paces[check.pace] - slack)
+    const due = this.#parts.checks().filter((check) => now - (this.#ran.get(check.name) ?? -Infinity) > paces[check.pace] - slack)
     if (due.length > 0) await this.#look(due, false)
   }
 
@@ -80,7 +81,7 @@ export class Doctor {
     const results = await Promise.all(checks.map((check) => examine(check, asked)))
     const now = performance.now()
     for (const { check, error } of results) {
-      this.#ran.set(check, now)
+      this.#ran.set(check.name, now)
       if (error !== undefined) this.#parts.log.error({ check: check.name, err: error }, 'a check of the doctor failed')
     }
     try {
@@ -110,13 +111,13 @@ export class Doctor {
     const now = iso(this.#parts.clock.now())
     const known = new Map((await tx.all<Row>(sql`SELECT * FROM doctor_lines`)).map((row) => [keyOf(row), row]))
     const changes: DoctorChange[] = []
-    const order = new Map(this.#parts.checks.map((check, index) => [check, index]))
+    const order = new Map(this.#parts.checks().map(({ name }, index) => [name, index]))
     for (const { check, lines, error } of results) {
       for (const [index, line] of lines.entries()) {
         const before = known.get(keyOf(line))
         known.delete(keyOf(line))
         const since = before?.status === line.status ? before.since : now
-        await this.#keep(tx, line, { check: check.name, place: order.get(check)! * 10_000 + index, since, now })
+        await this.#keep(tx, line, { check: check.name, place: order.get(check.name)! * 10_000 + index, since, now })
         if (before ? before.status !== line.status : line.status !== 'pass') {
           changes.push({ ...line, before: before?.status ?? null, since })
         }

@@ -15,6 +15,9 @@ import type { Part } from '../part.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
 import type { Check } from './check.ts'
+import { backups } from './checks/backups.ts'
+import type { Newest } from './checks/backups.ts'
+import type { Pair } from './checks/certificates.ts'
 import { domains } from './checks/domains.ts'
 import type { Standing } from './checks/domains.ts'
 import { bootstrapKey } from './checks/keys.ts'
@@ -56,6 +59,8 @@ interface Needs {
   /** The id of the key that this opens, if any. */
   keyOf: (key: string) => Promise<string | undefined>
   carrier: Carrier | undefined
+  /** Throws a sentence when the directory cannot be read. */
+  newestBackup: (settings: Config['backup']) => Newest | undefined
   testing?: DoctorTest | undefined
 }
 
@@ -68,15 +73,42 @@ export class DoctorPart implements Part {
   readonly events: EventType[] = [doctorChanged]
   readonly routes: AnyRoute[]
   readonly jobs: Job[]
+  readonly #needs: Needs
+  #checks: Check[]
   #since: number | undefined
 
   constructor(needs: Needs) {
-    const { config, clock, database, inquire, publicUrl } = needs
+    this.#needs = needs
+    this.#checks = this.#made(needs.config)
+    const doctor = new Doctor({ ...needs, checks: () => this.#checks })
+    this.routes = routes(doctor)
+    const due = async (): Promise<void> => {
+      if (this.#since !== undefined && performance.now() - this.#since > grace) await doctor.runDue()
+    }
+    // not all boxes ask the same lists in the same second
+    this.jobs = [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, run: due }]
+  }
+
+  async start(): Promise<void> {
+    this.#since = performance.now()
+  }
+
+  async stop(): Promise<void> {
+    this.#since = undefined
+  }
+
+  reload(config: Config): void {
+    this.#checks = this.#made(config)
+  }
+
+  #made(config: Config): Check[] {
+    const needs = this.#needs
+    const { clock, database, inquire, publicUrl } = needs
     const settings = doctorSettings(config)
     const outlook = new Outlook(settings, () => inquire({ hostname: config.hostname, dns: config.dns }))
     const now = (): number => clock.now()
     const running = (): boolean => this.#since !== undefined
-    const checks: Check[] = [
+    return [
       ...outerChecks(settings, {
         outlook,
         now,
@@ -92,26 +124,12 @@ export class DoctorPart implements Part {
       domains(needs.standing),
       storeWrites(needs),
       storeWhole(needs),
+      backups({ directory: config.backup.directory, newest: () => needs.newestBackup(config.backup), now }),
       queue({ database, now, running }),
       webhooks({ database, now }),
       sms(needs.carrier),
       bootstrapKey({ bootstrap: settings.bootstrap, opens: () => needs.keyOf(config.bootstrap_key ?? '') }),
     ]
-    const doctor = new Doctor({ ...needs, checks })
-    this.routes = routes(doctor)
-    const due = async (): Promise<void> => {
-      if (this.#since !== undefined && performance.now() - this.#since > grace) await doctor.runDue()
-    }
-    // not all boxes ask the same lists in the same second
-    this.jobs = [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, run: due }]
-  }
-
-  async start(): Promise<void> {
-    this.#since = performance.now()
-  }
-
-  async stop(): Promise<void> {
-    this.#since = undefined
   }
 }
 
@@ -132,10 +150,7 @@ export function doctorSettings(config: Config): DoctorSettings {
       ...spoken('submission', submission.listen),
       ...spoken('submissions', submission.listen_tls),
     ],
-    pairs: [
-      ...(http.tls ? [{ ...http.tls, setting: 'http.tls', name: nameOf(config.public_url) }] : []),
-      ...(smtp.tls ? [{ ...smtp.tls, setting: 'smtp.tls', name: hostname }] : []),
-    ],
+    pairs: [...pairOf('http.tls', http.tls, nameOf(config.public_url)), ...pairOf('smtp.tls', smtp.tls, hostname)],
     proxies: http.trusted_proxies.length,
     mode: outbound.mode,
     port: outbound.port,
@@ -145,6 +160,11 @@ export function doctorSettings(config: Config): DoctorSettings {
     ...doctor,
     time_url: doctor.time_url,
   }
+}
+
+/** Files that the settings name; there may be none where the box looks after its certificates itself. */
+function pairOf(setting: string, tls: { cert?: string | undefined; key?: string | undefined } | undefined, name: string): Pair[] {
+  return tls?.cert === undefined || tls.key === undefined ? [] : [{ setting, cert: tls.cert, key: tls.key, name }]
 }
 
 function nameOf(url: string): string {

@@ -114,7 +114,7 @@ test('checks run by themselves when it is their turn; one that breaks says so, a
   }
   const log = createLog('silent')
   const parts = { database, clock, log, metrics: new Metrics(), account: newId('acct'), events: new EventLog(database, clock) }
-  const doctor = new Doctor({ ...parts, checks: [check] })
+  const doctor = new Doctor({ ...parts, checks: () => [check] })
   await doctor.runDue()
   await doctor.runDue()
   expect(runs).toBe(1)
