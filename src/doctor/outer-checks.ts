@@ -46,6 +46,7 @@ export function outerChecks(settings: DoctorSettings, needs: Needs): Check[] {
       keysDirectory: keys_dir,
       masterKeyFile: settings.master_key_file,
       privateKeys: [...new Set(settings.pairs.map(({ key }) => key))],
+      running: () => present() !== undefined,
     }),
     disk({ directory: data_dir, minimum: settings.min_free, measure: testing.measure, history, now }),
     clock({ now, newest, elsewhere, source: settings.time_url, run: testing.run }),

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -136,4 +136,23 @@ test('where there is no box none is made', async () => {
 
 test('a wrong flag is status 2', async () => {
   expect(await doctor({}, directory(), '--colour')).toMatchObject({ code: 2, output: '' })
+})
+
+test('a stopped box of another user is not opened: no file of it may come to belong to root', async () => {
+  // only root can give files away
+  if (process.geteuid?.() !== 0) return
+  const { box } = await patient()
+  await box.app.stop()
+  const data = box.env['PILLARBOX_DATA_DIR']!
+  chownSync(data, 65_534, 65_534)
+  const before = readdirSync(data)
+  const { seen: found } = await seen(box.env, box.directory)
+  expect(found.lines.find(({ name }) => name === 'data')).toMatchObject({
+    status: 'warn',
+    fix: "sudo -u '#65534' pillarbox doctor",
+  })
+  expect(found.lines.map(({ name }) => name)).not.toContain('store')
+  expect(readdirSync(data)).toEqual(before)
+  chownSync(data, 0, 0)
+  await box.restart()
 })

@@ -373,6 +373,31 @@ describe('names the fault', () => {
     expect(await linesOf(compared, 'clock')).toMatchObject([{ status: 'fail', message: expect.stringContaining('It went back') }])
   })
 
+  test('of backups that nobody makes, or made long ago, or without the keys', async () => {
+    const { box } = await patient()
+    expect(await linesOf(box, 'backup')).toMatchObject([{ status: 'warn', fix: expect.stringContaining('backup.directory') }])
+    const directory = mkdtempSync(join(tmpdir(), 'pillarbox-shelf-'))
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    const { box: right, clock } = await patient({ PILLARBOX_BACKUP__DIRECTORY: directory })
+    expect(await linesOf(right, 'backup')).toMatchObject([{ subject: directory, status: 'fail', message: 'There is no backup.' }])
+    expect((await right.call('POST', '/v1/backups')).status).toBeLessThan(300)
+    await expect
+      .poll(() => linesOf(right, 'backup'), { timeout: 20_000 })
+      .toMatchObject([
+        {
+          status: 'warn',
+          message: expect.stringContaining('without the keys'),
+          fix: expect.stringContaining('backup.passphrase_file'),
+        },
+      ])
+    clock.ahead += 3 * day
+    expect(await linesOf(right, 'backup')).toMatchObject([{ status: 'warn', message: expect.stringMatching(/is 3 days old/) }])
+    clock.ahead += 7 * day
+    expect(await linesOf(right, 'backup')).toMatchObject([{ status: 'fail' }])
+    rmSync(directory, { recursive: true })
+    expect(await linesOf(right, 'backup')).toMatchObject([{ status: 'fail', message: expect.stringContaining('cannot be read') }])
+  })
+
   test('of a runtime with known holes, and of the key for the first steps', async () => {
     const { box } = await patient({}, { doctor: { versions: { node: '24.21.0', sqlite: '3.51.2' } } })
     expect(await linesOf(box, 'version')).toMatchObject([

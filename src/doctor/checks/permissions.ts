@@ -12,6 +12,8 @@ interface Needs {
   masterKeyFile: string | undefined
   /** Private keys of certificates that the settings name. */
   privateKeys: readonly string[]
+  /** Whether it is the box that asks, and not a command beside it. */
+  running: () => boolean
 }
 
 interface Kept {
@@ -24,7 +26,7 @@ interface Kept {
 }
 
 /** Who may read the box's files: nobody but the user it runs as. */
-export function permissions({ dataDirectory, keysDirectory, masterKeyFile, privateKeys }: Needs): Check {
+export function permissions({ dataDirectory, keysDirectory, masterKeyFile, privateKeys, running }: Needs): Check {
   const groups: [subject: string, kept: Kept[]][] = [
     [
       dataDirectory,
@@ -42,7 +44,7 @@ export function permissions({ dataDirectory, keysDirectory, masterKeyFile, priva
     pace: 'often',
     async run() {
       const lines = await Promise.all(groups.map(([subject, kept]) => look(subject, kept)))
-      return [...lines.flat(), ...asRoot()]
+      return [...lines.flat(), ...(running() ? asRoot() : [])]
     },
   }
 }

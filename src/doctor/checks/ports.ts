@@ -78,7 +78,8 @@ async function free({ host, port, speech }: Listener): Promise<Line> {
     const failed = once(server, 'error').then(([error]) => {
       throw error as Error
     })
-    server.listen({ host, port, exclusive: true })
+    // without a host Node takes every address there is, also where there is no IPv6
+    server.listen({ host: host === '::' ? undefined : host, port, exclusive: true })
     await Promise.race([once(server, 'listening'), failed])
     return line.pass('The port is free.')
   } catch (error) {
