@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Accounts } from './account/accounts.ts'
 import type { AccountPart } from './account/part.ts'
 import { assemble } from './assembly.ts'
+import type { Testing } from './assembly.ts'
 import type { Config } from './config.ts'
 import { changed } from './config.ts'
 import { systemClock } from './core/clock.ts'
@@ -24,7 +25,6 @@ import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
 import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
-import type { CarriageTest } from './sending/carriage.ts'
 import type { Rotated } from './store/keyring.ts'
 import { Probe } from './store/probe.ts'
 import { rewrite } from './store/rewrite.ts'
@@ -38,7 +38,7 @@ interface Opened {
   config: Config
   log: Log
   clock: Clock
-  testing?: CarriageTest | undefined
+  testing?: Testing | undefined
 }
 
 /** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
@@ -66,7 +66,7 @@ export class App {
    * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
    * there is never written over.
    */
-  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: CarriageTest): Promise<App> {
+  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: Testing): Promise<App> {
     return new App({ config, log, clock, testing }, await openDirectory(config, log, clock))
   }
 
@@ -93,6 +93,7 @@ export class App {
       state,
       testing,
       publicUrl: () => this.publicUrl,
+      httpAddresses: () => this.httpAddresses,
     })
     this.#people = people
     this.#queue = queue

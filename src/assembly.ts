@@ -1,7 +1,11 @@
+import type { AddressInfo } from 'node:net'
 import { AccountPart } from './account/part.ts'
 import { Plan } from './account/plan.ts'
+import { idOfKey } from './account/secret.ts'
 import { Agents } from './agents/agents.ts'
 import { AgentsPart } from './agents/part.ts'
+import { backupPart } from './backup/part.ts'
+import { Shelf } from './backup/shelf.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -12,6 +16,9 @@ import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
+import type { DoctorTest } from './doctor/outer-checks.ts'
+import { presentListeners } from './doctor/listeners.ts'
+import { DoctorPart } from './doctor/part.ts'
 import { DomainsPart } from './domains/part.ts'
 import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
@@ -19,6 +26,8 @@ import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
+import { Jobs } from './jobs/jobs.ts'
+import { jobsPart } from './jobs/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
 import { linksIn } from './mail/links.ts'
@@ -42,6 +51,11 @@ import { TrustPart } from './trust/part.ts'
 import { Reputations } from './trust/reputations.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
+/** What tests put in place of other servers, and of the machine. */
+export interface Testing extends CarriageTest {
+  doctor?: DoctorTest
+}
+
 /** What every box stands on, before it can do anything. */
 export interface Basis {
   config: Config
@@ -57,8 +71,9 @@ export interface Basis {
   state: StateFile
   publicUrl: () => string
   version: string
-  /** How tests reach other servers. */
-  testing?: CarriageTest | undefined
+  /** Where the API is served. */
+  httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
+  testing?: Testing | undefined
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
@@ -115,7 +130,25 @@ export function assemble(basis: Basis): {
   const { keys: signer, judge, resolver } = tokens
   const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, resolver, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
+  const jobs = new Jobs({ ...common, log: logOf('jobs') })
+  identities.onRemove((tx, id) => jobs.leave(tx, id))
   const realtime = new RealtimePart({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  const doctor = new DoctorPart({
+    ...common,
+    keyOf: (key) => idOfKey(database, key),
+    listening: () => presentListeners(basis.httpAddresses(), mail),
+    inquire: ({ hostname, dns }) => inquire({ hostname, dns }),
+    standing: ours.standing,
+    probe: (domain, signal) => sending.probe(domain, signal),
+    isOurs: (domain) => domains.receives(domain),
+    carrier: sms.provider,
+    newestBackup: (settings) => {
+      const [last] = new Shelf(settings).list()
+      return last && { name: last.name, created_at: last.manifest.created_at, keys: last.manifest.keys === 'sealed' }
+    },
+    testing: basis.testing?.doctor,
+    log: logOf('doctor'),
+  })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   return {
     parts: [
@@ -133,6 +166,9 @@ export function assemble(basis: Basis): {
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
+      doctor,
+      backupPart({ ...common, jobs, log: logOf('backup') }),
+      jobsPart(jobs, metrics),
     ],
     people,
     queue,

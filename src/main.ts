@@ -3,13 +3,17 @@ import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
 import { addAccountCommand } from './commands/account.ts'
+import { addBackupCommand } from './commands/backup.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
 import { addDomainCommand } from './commands/domain.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { exits, refuse } from './commands/refuse.ts'
 import { addReputationCommand } from './commands/reputation.ts'
+import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
+import { addVerifyCommand } from './commands/verify.ts'
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')
@@ -23,4 +27,8 @@ addReputationCommand(program)
 addAccountCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
+addDoctorCommand(program)
+addBackupCommand(program)
+addVerifyCommand(program)
+addRestoreCommand(program)
 await program.parseAsync().catch(refuse)

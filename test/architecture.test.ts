@@ -30,6 +30,7 @@ const layers = new Set([
   'http-settings',
   'data-directory',
   'first-start',
+  'unopened',
   'commands',
   'core',
   'store',
@@ -42,7 +43,7 @@ const layers = new Set([
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
-  commands: ['app', 'config', 'core', 'http'],
+  commands: ['app', 'unopened', 'config', 'core', 'http', 'capability'],
   app: [
     'assembly',
     'part',
@@ -61,6 +62,7 @@ const reach: Record<string, string[]> = {
   'http-settings': ['config', 'http'],
   'data-directory': ['first-start', 'config', 'core', 'store'],
   'first-start': ['config', 'core', 'store'],
+  unopened: ['config', 'core', 'capability'],
   part: ['config', 'core', 'events', 'delivery', 'http'],
   config: ['core'],
   http: ['core', 'store'],

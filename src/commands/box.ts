@@ -53,24 +53,36 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   }
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
-  const box = (running: boolean): Box => ({
-    config,
-    running,
-    call: async <Answer>(method: string, path: string, body?: unknown) =>
-      JSON.parse((await ask(socket, options.account, method, path, body)).toString()) as Answer,
-    read: (path) => ask(socket, options.account, 'GET', path),
-  })
-  if (await answers(socket)) return work(box(true))
-  const app = await App.open(config, createLog('warn'))
+  if (await answers(socket)) return work(boxAt(socket, options, config, true))
+  // what the command answers is alone on standard output
+  const app = await App.open(config, createLog('warn', process.stderr))
   try {
     await app.attend()
-    return await work(box(false))
+    return await work(boxAt(socket, options, config, false))
   } finally {
     await app.stop()
   }
 }
 
-async function answers(socket: string): Promise<boolean> {
+/** The box that these options name, if it runs; nothing is opened when it does not. */
+export async function runningBox(options: BoxOptions): Promise<Box | undefined> {
+  const config = await settingsOf(options)
+  const socket = controlSocket(config)
+  return socket !== undefined && (await answers(socket)) ? boxAt(socket, options, config, true) : undefined
+}
+
+function boxAt(socket: string, options: BoxOptions, config: Config, running: boolean): Box {
+  return {
+    config,
+    running,
+    call: async <Answer>(method: string, path: string, body?: unknown) =>
+      JSON.parse((await ask(socket, options.account, method, path, body)).toString()) as Answer,
+    read: (path) => ask(socket, options.account, 'GET', path),
+  }
+}
+
+/** Whether a box runs and answers on this socket of its own. */
+export async function answers(socket: string): Promise<boolean> {
   try {
     await ask(socket, undefined, 'GET', '/healthz')
     return true

@@ -102,6 +102,11 @@ export const AddressBlock = checked('must be an address block such as 10.0.0.0/8
   return /^\d{1,3}$/.test(length) && Number(length) <= bits ? `${address}/${Number(length)}` : undefined
 })
 
+/** An address of a machine. */
+export const Address = checked('must be an address such as 192.0.2.25 or 2001:db8::25', (text) =>
+  isIP(text) > 0 && !text.includes('%') ? text : undefined,
+)
+
 /** A name server: an address, perhaps with a port. */
 export const NameServer = checked('must be an address such as 127.0.0.1:5353 or [::1]:53', (text) => {
   if (isIP(text) && !text.includes('%')) return text

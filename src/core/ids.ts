@@ -22,6 +22,7 @@ export const idPrefixes = [
   'acct',
   'rep',
   'sess',
+  'job',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]

@@ -101,6 +101,8 @@ export interface Route<
   effect?: true
   /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
   idempotent?: boolean
+  /** Whether it adds to what is stored, so that a full disk refuses it: every POST and PATCH, unless said. */
+  stores?: boolean
   /** Largest request body in bytes; 1 MiB unless said. */
   limit?: number
   /** Longest time in milliseconds the handler may take; 30 s unless said. */
@@ -160,9 +162,9 @@ export function isIdempotent({ idempotent, method, scope, download }: AnyRoute):
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
 }
 
-/** DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
-export function stores({ method, rate }: AnyRoute): boolean {
-  return (method === 'POST' && rate !== 'sign-in') || method === 'PATCH'
+/** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
+export function stores({ method, rate, stores: said }: Pick<AnyRoute, 'method' | 'rate' | 'stores'>): boolean {
+  return said ?? ((method === 'POST' && rate !== 'sign-in') || method === 'PATCH')
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */

@@ -163,6 +163,11 @@ export class SendingPart implements Part {
     await this.#outside.close()
   }
 
+  /** Reaches the server that takes mail for a domain, and hangs up; answers who it is. Throws a sentence. */
+  probe(domain: string, signal: AbortSignal): Promise<string> {
+    return this.#carriage.probe(domain, signal)
+  }
+
   reload(config: Config): void {
     this.#carriage.reload(outboundSettings(config))
     this.#limits.reload(config.outbound)

@@ -84,6 +84,11 @@ export class SmsPart implements Part {
     ]
   }
 
+  /** Who carries text messages; undefined for nobody. */
+  get provider(): SmsProvider | undefined {
+    return this.#provider
+  }
+
   async start(): Promise<void> {
     const { events, log } = this.#needs
     this.#unfollow = events.follow(

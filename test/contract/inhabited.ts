@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -53,6 +54,7 @@ const limits = {
   PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '1000000',
+  PILLARBOX_BACKUP__DIRECTORY: './backups',
 }
 
 /** How the person of the first account signs in. */
@@ -61,6 +63,7 @@ export const person = { email: 'ada@example.com', password: 'a long and quiet ev
 /** Starts the box and settles it. Rate limits are on, and too high to be met. */
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
   const { box, close } = await openAppliance({ ...limits, ...env })
+  mkdirSync(join(box.directory, 'backups'))
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
   const plantKey = async (wish: PlantedKey): Promise<string> => {
     const key = plant(database, wish)
@@ -82,9 +85,9 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   await box.call('POST', '/v1/account/password', person)
   const { id: foreignAccount } = await box.app.accounts.add({ ...person, name: 'Foreign', email: 'grace@example.com' })
   const foreignKey = await plantKey({ account: foreignAccount })
-  const own = await settle(box, box.key, account_id, 'Own')
-  const sibling = await settle(box, box.key, account_id, 'Sibling')
-  const foreign = await settle(box, foreignKey, foreignAccount, 'Foreign')
+  const own = await settle(box, database, box.key, account_id, 'Own')
+  const sibling = await settle(box, database, box.key, account_id, 'Sibling')
+  const foreign = await settle(box, database, foreignKey, foreignAccount, 'Foreign')
   return {
     box,
     own,
@@ -92,7 +95,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     foreign,
     plantKey,
     plantSession,
-    settle: (name) => settle(box, box.key, account_id, name),
+    settle: (name) => settle(box, database, box.key, account_id, name),
     database,
     close: async () => {
       database.close()
@@ -101,7 +104,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   }
 }
 
-async function settle(box: Appliance, key: string, account: string, name: string): Promise<Estate> {
+async function settle(box: Appliance, database: DatabaseSync, key: string, account: string, name: string): Promise<Estate> {
   const as = { key }
   const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name }, provision_phone: true }, as)
   const reply = await deliver(box.smtp, { to: identity.email, raw: letter(name) })
@@ -137,6 +140,13 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const link = { chain_id: 1, registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', token_id: freshToken() }
   const { body: linked } = await box.call('POST', `/v1/agents/${agent.id}/erc8004`, link, as)
   const { body: agentless } = await box.call('POST', '/v1/identities', { name: `${name} without an agent` }, as)
+  const job = newId('job')
+  database
+    .prepare(
+      `INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, result, created_at, finished_at)
+        VALUES (?, ?, ?, 'export', 'done', '', '{}', ?, ?)`,
+    )
+    .run(job, account, identity.id, iso(Date.now()), iso(Date.now()))
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -161,6 +171,7 @@ async function settle(box: Appliance, key: string, account: string, name: string
       'agents/:id': agent.id,
       ':link_id': linked.id,
       agentless: agentless.id,
+      'jobs/:id': job,
       ':totp_id': totp.id,
       'cards/:id': active.id,
       'cards/:id/unfreeze': frozen.id,
