@@ -32,7 +32,6 @@ export function routes(doctor: Doctor): AnyRoute[] {
       reply: DoctorReport,
       // a full disk is when it is wanted most
       stores: false,
-      idempotent: false,
       timeout: 60_000,
       handle: () => doctor.run(),
     }),

@@ -315,6 +315,46 @@ describe('names the fault', () => {
     expect(await linesOf(right, 'sms')).toMatchObject([{ status: 'pass', message: expect.stringContaining('30038') }])
   })
 
+  test('of a phone that refuses our password, and of a bridge that is gone', async () => {
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(`${request.method} ${request.url}`)
+      const right = `Basic ${Buffer.from('sms:right').toString('base64')}`
+      response.statusCode = request.url === '/bridge' ? 405 : request.headers.authorization === right ? 200 : 401
+      response.end('[]')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const phone = (password: string): Record<string, string> => ({
+      PILLARBOX_SMS__PROVIDER: 'android',
+      PILLARBOX_SMS__ANDROID__URL: url,
+      PILLARBOX_SMS__ANDROID__USER: 'sms',
+      PILLARBOX_SMS__ANDROID__PASSWORD: password,
+      PILLARBOX_SMS__ANDROID__SIGNING_KEY: 'signing',
+      PILLARBOX_SMS__ANDROID__NUMBERS: '+4915112345678',
+    })
+    const { box: wrong } = await patient(phone('wrong'))
+    expect(await linesOf(wrong, 'sms')).toMatchObject([
+      { subject: 'android', status: 'fail', message: 'The phone answered 401: [].' },
+    ])
+    const { box: right } = await patient(phone('right'))
+    expect(await linesOf(right, 'sms')).toMatchObject([{ subject: 'android', status: 'pass' }])
+    const { box: bridged } = await patient({
+      PILLARBOX_SMS__PROVIDER: 'http',
+      PILLARBOX_SMS__HTTP__URL: `${url}/bridge`,
+      PILLARBOX_SMS__HTTP__SECRET: 'a secret of some length',
+      PILLARBOX_SMS__HTTP__NUMBERS: '+4915112345678',
+    })
+    expect(await linesOf(bridged, 'sms')).toMatchObject([{ subject: 'http', status: 'pass' }])
+    expect(asked).toContain('GET /bridge')
+    server.close()
+    server.closeAllConnections()
+    expect(await linesOf(bridged, 'sms')).toMatchObject([
+      { status: 'fail', message: expect.stringContaining('cannot be reached') },
+    ])
+  })
+
   test('of port 25 that is closed outwards, and connects nowhere else', async () => {
     const dialled: string[] = []
     const dial = async ({ host, port }: { host: string; port: number }): Promise<never> => {
