@@ -83,12 +83,15 @@ export class Renewal {
     return this.#pairs
   }
 
+  /** Those that are there, were tried, or will be. */
   async all(): Promise<Obtained[]> {
     const { wanted, cabinet } = this.#parts
-    return (await wanted()).map((one) => {
-      const pair = this.#pairs.get(one.name)
-      return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, standing: cabinet.standings[one.name] }
-    })
+    return (await wanted())
+      .map((one) => {
+        const pair = this.#pairs.get(one.name)
+        return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, standing: cabinet.standings[one.name] }
+      })
+      .filter(({ ready, pair, standing }) => ready || pair || standing)
   }
 
   /** Begins what is due, unless that is under way, or was looked for a moment ago. */
@@ -203,7 +206,7 @@ export class Renewal {
       const problem = outcome.message
       await cabinet.note(name, { ...standing, next_try_at, problem })
       log.warn({ names: hosts, problem, next_try_at: iso(next_try_at) }, 'a certificate could not be obtained')
-      return settled(wanted, failures === 1 || problem !== before?.problem)
+      return settled(wanted, failures === 1 || gist(problem) !== gist(before?.problem ?? ''))
     }
     const pair = outcome as Pair
     await cabinet.keep(name, pair)
@@ -220,6 +223,11 @@ export class Renewal {
     if (fault !== null) throw new AuthorityError(`The CA gave a certificate that cannot be used: ${fault}`)
     return pair
   }
+}
+
+/** A reason without what is another with every try: tokens, and the addresses of orders. */
+function gist(problem: string): string {
+  return problem.replaceAll(/[\w-]{20,}/g, '…')
 }
 
 /** When there are fewer than so many within an hour. */
