@@ -2,6 +2,7 @@
 import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
+import { addCertificateCommand } from './commands/certificate.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
@@ -19,4 +20,5 @@ addConfigCommand(program)
 addKeyCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
+addCertificateCommand(program)
 await program.parseAsync().catch(refuse)

@@ -1,5 +1,5 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 
 /** Below which path a CA looks (RFC 8555 8.3). */
 export const challengePath = '/.well-known/acme-challenge/'
@@ -25,23 +25,32 @@ export class Challenges {
     if (!/^[\w-]{1,200}$/.test(token)) throw new Error('The CA gave a token that is none')
     this.#open.set(token, text)
     const webroot = this.#webroot()
-    const file = webroot === undefined ? undefined : join(webroot, challengePath, token)
-    if (file !== undefined) await publish(file, text)
+    if (webroot !== undefined) await publish(webroot, token, text)
     return async () => {
       this.#open.delete(token)
-      if (file !== undefined) await rm(file, { force: true })
+      if (webroot !== undefined) await rm(join(webroot, challengePath, token), { force: true })
     }
   }
 }
 
-/** Readable for the web server, whatever our umask. */
-async function publish(file: string, text: string): Promise<void> {
+/** Readable for the web server, whatever our umask; the web root itself is not ours to make. */
+async function publish(webroot: string, token: string, text: string): Promise<void> {
   try {
-    const made = await mkdir(dirname(file), { recursive: true, mode: 0o755 })
-    if (made !== undefined) for (const folder of [dirname(dirname(file)), dirname(file)]) await chmod(folder, 0o755)
+    await folder(join(webroot, '.well-known'))
+    await folder(join(webroot, challengePath))
+    const file = join(webroot, challengePath, token)
     await writeFile(file, text)
     await chmod(file, 0o644)
   } catch (error) {
     throw new Error(`acme.webroot cannot be written to: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function folder(path: string): Promise<void> {
+  try {
+    await mkdir(path)
+    await chmod(path, 0o755)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }

@@ -41,10 +41,22 @@ export function routes(parts: {
       body: Renewal,
       reply: Page(Certificate),
       timeout: longest,
-      handle: async ({ body }) => {
-        await parts.renew(body.name?.toLowerCase())
+      handle: async ({ body, signal }) => {
+        await whileHeard(parts.renew(body.name?.toLowerCase()), signal)
         return all()
       },
     }),
   ]
+}
+
+/** Waits for work that goes on by itself when nobody waits any more. */
+async function whileHeard(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const cut = (): void => reject(signal.reason as Error)
+  signal.addEventListener('abort', cut)
+  try {
+    await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', cut)
+  }
 }
