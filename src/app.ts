@@ -20,6 +20,7 @@ import type { EventType } from './events/model.ts'
 import { openDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
+import type { Shown } from './http/listener.ts'
 import { sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
@@ -54,6 +55,7 @@ export class App {
   readonly #mail: MailPart
   readonly #trust: TrustPart
   readonly #http: HttpServer
+  readonly #shown: Shown
   readonly #account: string
   readonly #types = new EventTypes()
   /** The settings of the start; what of them cannot change while running stays so. */
@@ -79,7 +81,7 @@ export class App {
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { people, queue, mail, trust, parts } = assemble({
+    const { people, queue, mail, trust, certificates, parts } = assemble({
       config,
       log,
       clock,
@@ -104,8 +106,10 @@ export class App {
       this.#types.add(part.events ?? [])
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
+    this.#shown = { certificate: () => certificates.shown.api, named: certificates.shown.named }
     this.#http = new HttpServer({
-      settings: httpSettings(config),
+      settings: httpSettings(config, this.#shown),
+      challenge: certificates.challenge,
       routes: this.routes,
       upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
       origin: () => this.publicUrl,
@@ -122,6 +126,7 @@ export class App {
       version,
       clock,
     })
+    certificates.shown.follow(() => this.#http.renew())
     this.metrics.collectProcess()
   }
 
@@ -221,8 +226,7 @@ export class App {
     const { restart } = changed(this.#begun, config)
     this.#config = config
     this.#log.level = config.log.level
-    // also when no setting changed: a certificate is renewed under the same name
-    await this.#http.reload(httpSettings(config))
+    await this.#http.reload(httpSettings(config, this.#shown))
     for (const part of this.#parts) await part.reload?.(config)
     this.#log.info({ reloadable, restart }, 'settings were read again')
     return { restart }

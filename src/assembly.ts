@@ -7,6 +7,7 @@ import { AgentsPart } from './agents/part.ts'
 import { backupPart } from './backup/part.ts'
 import { Shelf } from './backup/shelf.ts'
 import { cardsPart } from './cards/part.ts'
+import { CertificatesPart } from './certificates/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
@@ -83,6 +84,7 @@ export function assemble(basis: Basis): {
   queue: Queue
   mail: MailPart
   trust: TrustPart
+  certificates: CertificatesPart
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: string): Log => log.child({ part })
@@ -98,8 +100,14 @@ export function assemble(basis: Basis): {
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
+  const certificates = new CertificatesPart({
+    ...common,
+    log: logOf('certificates'),
+    policyHosts: () => domains.policyHosts(),
+  })
   const mail = new MailPart({
     ...common,
+    certificates: certificates.shown,
     identities,
     hosted: domains,
     log: logOf('smtp'),
@@ -155,6 +163,7 @@ export function assemble(basis: Basis): {
       people,
       identitiesPart(identities),
       ours,
+      certificates,
       mail,
       sending,
       sms,
@@ -174,5 +183,6 @@ export function assemble(basis: Basis): {
     queue,
     mail,
     trust,
+    certificates,
   }
 }

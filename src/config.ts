@@ -7,6 +7,7 @@ import type { Sources } from './config/load.ts'
 import { read, sections, settingsOf } from './config/settings.ts'
 import {
   AddressBlock,
+  both,
   Choice,
   Duration,
   Group,
@@ -22,6 +23,7 @@ import {
 } from './config/values.ts'
 import { doctor } from './config/doctor.ts'
 import { backup } from './config/backup.ts'
+import { acme } from './config/acme.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
 import { mail, smtp } from './config/mail.ts'
@@ -47,10 +49,11 @@ const http = Group({
     restart: true,
   }),
   tls: Group({
-    cert: certificateFile,
-    key: keyFile,
+    cert: certificateFile.optional().meta({ otherwise: 'what ACME obtained, else one that is made and kept in <data_dir>/tls' }),
+    key: keyFile.optional(),
     listen: Listen.prefault('127.0.0.1:8443').meta({ description: 'Where the API is served over TLS', restart: true }),
   })
+    .superRefine(both('cert', 'key', 'must be the path of a file'))
     .optional()
     .meta({ description: 'Serve the API over TLS too, on a port of its own' }),
   trusted_proxies: List(AddressBlock, 'address blocks')
@@ -178,6 +181,7 @@ const Settings = Group({
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
   tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
+  acme: acme.optional().meta({ description: 'Certificates from a CA that speaks ACME, obtained and renewed by the box itself' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
   doctor: doctor.prefault({}).meta({ description: 'Looking after the box (docs/doctor.md)' }),
   backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),

@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { version } from './app.ts'
 import { addAccountCommand } from './commands/account.ts'
 import { addBackupCommand } from './commands/backup.ts'
+import { addCertificateCommand } from './commands/certificate.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
@@ -31,4 +32,5 @@ addDoctorCommand(program)
 addBackupCommand(program)
 addVerifyCommand(program)
 addRestoreCommand(program)
+addCertificateCommand(program)
 await program.parseAsync().catch(refuse)
