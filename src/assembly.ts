@@ -26,6 +26,7 @@ import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
+import { RetentionPart } from './retention/part.ts'
 import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
@@ -77,15 +78,19 @@ export function assemble(basis: Basis): {
   const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
   const plan = new Plan({ ...basis, limits: config.limits, limitsOf })
   const common = { ...basis, events, cursors, plan }
-  const queue = new Queue({ ...common, log: logOf('delivery') })
+  const keeping = new RetentionPart({ ...common, log: logOf('retention') })
+  const { trash } = keeping
+  const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
   const people = new AccountPart({ ...common, codeAt, log: logOf('account') })
   const { keys, holders } = people
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
-  const identities = new Identities({ ...common, domains, domain: config.mail.domain })
+  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
+  keeping.serve(identities)
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const mail = new MailPart({
     ...common,
+    trash,
     identities,
     hosted: domains,
     log: logOf('smtp'),
@@ -95,6 +100,7 @@ export function assemble(basis: Basis): {
   mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
     ...common,
+    trash,
     keys,
     identities,
     domains,
@@ -103,7 +109,7 @@ export function assemble(basis: Basis): {
     log: logOf('sending'),
     returnKey: seal.key('return paths'),
   })
-  const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
+  const sms = new SmsPart({ ...common, trash, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
@@ -134,6 +140,7 @@ export function assemble(basis: Basis): {
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
+      keeping,
     ],
     people,
     queue,

@@ -23,6 +23,7 @@ import {
 import { realtime, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
 import { mail, smtp } from './config/mail.ts'
+import { retention } from './config/retention.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import { tokens } from './config/tokens.ts'
@@ -176,6 +177,7 @@ const Settings = Group({
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
   tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
+  retention: retention.prefault({}).meta({ description: 'How long things are kept' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
 })
 

@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plan } from '../account/plan.ts'
 import type { Config, Endpoint } from '../config.ts'
+import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Job } from '../core/cron.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
@@ -11,6 +13,7 @@ import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
+import type { Trash } from '../retention/trash.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Attachments } from './attachments.ts'
@@ -26,6 +29,7 @@ import type { InboxSettings } from './inbox.ts'
 import type { Desk, Gate, Hosted } from './mailroom.ts'
 import { emailReceived } from './model.ts'
 import { Outgoing } from './outgoing.ts'
+import { RawMail } from './raw-mail.ts'
 import { Receiver } from './receiver.ts'
 import type { ReceiverSettings } from './receiver.ts'
 import { routes } from './routes.ts'
@@ -43,6 +47,7 @@ interface Needs {
   identities: Identities
   space: Space
   plan: Plan
+  trash: Trash
   hosted: Hosted
   config: Config
   log: Log
@@ -72,10 +77,13 @@ export class MailPart implements Part {
   #receiver: Receiver | undefined
   #gate: Gate | undefined
   #doors: Doors | undefined
+  /** Milliseconds after which the octets of mail are let go of; undefined for never. */
+  #rawTime: number | undefined
 
   constructor(needs: Needs) {
     const { config, log } = needs
     this.#needs = needs
+    this.#rawTime = config.retention.raw
     this.examiner = new Examiner(examinerSettings(config), log)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...needs, hostname: config.hostname })
@@ -109,6 +117,10 @@ export class MailPart implements Part {
   /** The one author of a message, read so that nobody can read another (RFC 5322 3.6.2). */
   readonly authorOf = sureAuthorOf
 
+  get jobs(): Job[] {
+    return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#letGo(signal) }]
+  }
+
   /** Before `start`. */
   addDesk(desk: Desk): void {
     this.#desks.push(desk)
@@ -135,11 +147,17 @@ export class MailPart implements Part {
   }
 
   async reload(config: Config): Promise<void> {
+    this.#rawTime = config.retention.raw
     this.examiner.reload(examinerSettings(config))
     this.#screening.reload(screeningSettings(config))
     this.inbox.reload(inboxSettings(config))
     this.#receiver?.reload(await receiverSettings(config))
     this.#doors?.reload(await doorSettings(config))
+  }
+
+  async #letGo(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#rawTime === undefined) return
+    await new RawMail(this.#needs).sweep(iso(this.#needs.clock.now() - this.#rawTime), signal)
   }
 
   #measure(): void {

@@ -126,7 +126,7 @@ export class MailCourier implements Courier<EmailLoad> {
   async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal): Promise<CourierAnswer> {
     const { outgoing, domains, returnPaths, routing } = this.#parts
     const parcel = await outgoing.parcel(load.recipient_seq)
-    if (!parcel) throw refused('the message was deleted')
+    if (!parcel) throw refused('the message was deleted', { cancelled: true })
     await this.#check(parcel, attempt)
     const { email, recipient } = parcel
     const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), leaves(email))
