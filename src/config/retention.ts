@@ -11,13 +11,15 @@ export const retention = Group({
       'How long deleted messages can be restored, and those of deleted identities stay; they take room until then, and make way when it is short. 0: they go at once',
     unit: time,
   }),
-  raw: Duration(7 * day, longest).optional().meta({
-    description:
-      'After so long the octets of an e-mail are let go of, and with them its source and attachments; its text, codes and links stay',
-    unit: time,
-    otherwise: 'as long as the e-mail',
-    example: '90 d',
-  }),
+  raw: Duration(7 * day, longest)
+    .optional()
+    .meta({
+      description:
+        'After so long the octets of an e-mail are let go of, and with them its source and attachments; its text, codes and links stay',
+      unit: time,
+      otherwise: 'as long as the e-mail',
+      example: '90 d',
+    }),
   events: Duration(day, longest).prefault('365 d').meta({
     description: 'How long the log keeps events; since with an older one is refused (since_expired)',
     unit: time,

@@ -64,7 +64,9 @@ export class Emails {
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient, this.#cursors, filter, {
       name: `emails ${identityId} ${JSON.stringify(named)}`,
-      select: filter.trash ? sql`SELECT ${rowColumns}, deleted_at FROM emails_trash AS emails` : sql`SELECT ${rowColumns} FROM emails`,
+      select: filter.trash
+        ? sql`SELECT ${rowColumns}, deleted_at FROM emails_trash AS emails`
+        : sql`SELECT ${rowColumns} FROM emails`,
       where: sql`identity_id = ${identityId} AND ${conditions(filter)}`,
       order: 'seq',
       present: emailRow,

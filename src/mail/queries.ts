@@ -13,10 +13,7 @@ const filters = {
 export const EmailFilter = z.strictObject({
   ...Paging.shape,
   ...filters,
-  direction: z
-    .enum(['inbound', 'outbound', 'all'])
-    .optional()
-    .meta({ description: 'inbound when left out; in the trash all' }),
+  direction: z.enum(['inbound', 'outbound', 'all']).optional().meta({ description: 'inbound when left out; in the trash all' }),
   thread_id: Id('thread').optional(),
   label: Label.optional(),
   subject: z.string().min(1).max(998).optional().meta({ description: 'part of the subject' }),

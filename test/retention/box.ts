@@ -48,7 +48,10 @@ export async function kept(env: Record<string, string> = {}): Promise<Kept> {
     mail: async (subject, body = 'Hello\n') => {
       // no two alike within a day: a repeat would be hidden
       clock.advance(1)
-      const raw = message({ Subject: subject, 'Message-ID': `<${subject.replaceAll(/\W/g, '')}-${clock.now()}@sender.test>` }, body)
+      const raw = message(
+        { Subject: subject, 'Message-ID': `<${subject.replaceAll(/\W/g, '')}-${clock.now()}@sender.test>` },
+        body,
+      )
       const reply = await deliver(box.smtp, { to: ada['email'] as string, raw })
       if (!reply.startsWith('250')) throw new Error(`The message was refused: ${reply}`)
       const { body: list } = await box.call('GET', `${at}/emails?limit=1`)

@@ -26,7 +26,14 @@ describe('a deleted e-mail', () => {
     ] as const) {
       expect([path, (await box.call(method, `${at}/emails/${id}${path}`, body)).status]).toEqual([path, 404])
     }
-    for (const path of ['emails?direction=all&duplicates=true', 'threads', 'messages', `emails/search?query=${secret}`, 'events', 'wait?timeout=0']) {
+    for (const path of [
+      'emails?direction=all&duplicates=true',
+      'threads',
+      'messages',
+      `emails/search?query=${secret}`,
+      'events',
+      'wait?timeout=0',
+    ]) {
       const { status, body } = await box.call('GET', `${at}/${path}`)
       expect([path, status]).toEqual([path, 200])
       expect(JSON.stringify(body)).not.toContain(secret)
@@ -38,7 +45,8 @@ describe('a deleted e-mail', () => {
 
     const restored = await box.call('POST', `${at}/emails/${id}/restore`)
     expect([restored.status, restored.body['body_text']]).toEqual([200, expect.stringContaining(secret)])
-    for (const [path, body] of before) expect([path, (await box.call('GET', `${at}/${path as string}`)).body]).toEqual([path, body])
+    for (const [path, body] of before)
+      expect([path, (await box.call('GET', `${at}/${path as string}`)).body]).toEqual([path, body])
     expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toEqual([])
     expect((await box.call('POST', `${at}/emails/${id}/restore`)).status).toBe(404)
     expect((await box.call('GET', `${at}/emails/${other}`)).status).toBe(200)
@@ -71,7 +79,8 @@ describe('a deleted e-mail', () => {
     await job('empty-trash')
     expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toEqual([])
     expect((await box.call('POST', `${at}/emails/${id}/restore`)).status).toBe(404)
-    for (const table of ['trash', 'emails_trash', 'hidden_events']) expect([table, rows(`SELECT * FROM ${table}`)]).toEqual([table, []])
+    for (const table of ['trash', 'emails_trash', 'hidden_events'])
+      expect([table, rows(`SELECT * FROM ${table}`)]).toEqual([table, []])
     expect(rows(`SELECT rowid FROM emails_search WHERE rowid = ${seq}`)).toEqual([])
     expect(rows('SELECT count(*) AS n FROM blobs')).toMatchObject([{ n: 2 }])
     const { body: email } = await box.call('GET', `${at}/emails/${living}`)
@@ -131,10 +140,19 @@ describe('a deleted e-mail', () => {
 test('a message that waits to be sent is not sent once it was deleted, nor when it is restored', async () => {
   const { box, at, rows } = await kept()
   const send_at = '2026-11-21T10:00:00.000Z'
-  const { body: sent } = await box.call('POST', `${at}/emails`, { to: 'postmaster@pillarbox.test', subject: 'Later', body: 'x', send_at })
+  const { body: sent } = await box.call('POST', `${at}/emails`, {
+    to: 'postmaster@pillarbox.test',
+    subject: 'Later',
+    body: 'x',
+    send_at,
+  })
   await box.call('DELETE', `${at}/emails/${sent.id}`)
   const restored = await box.call('POST', `${at}/emails/${sent.id}/restore`)
-  expect(restored.body).toMatchObject({ status: 'cancelled', deliveries: [{ status: 'cancelled' }], body_text: expect.stringContaining('x') })
+  expect(restored.body).toMatchObject({
+    status: 'cancelled',
+    deliveries: [{ status: 'cancelled' }],
+    body_text: expect.stringContaining('x'),
+  })
   expect(rows(`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'waiting'`)).toMatchObject([{ n: 0 }])
   const { body: events } = await box.call('GET', `${at}/events?type=email.queued`)
   expect(events.data).toMatchObject([{ data: { id: sent.id, subject: 'Later' } }])
@@ -149,7 +167,12 @@ describe('room', () => {
     const { size } = (await box.call('GET', `${at}/emails/${one}`)).body as unknown as { size: number }
     await box.call('DELETE', `${at}/emails/${one}`)
     await box.call('DELETE', `${at}/emails/${two}`)
-    expect((await box.call('GET', at)).body['storage']).toEqual({ used: 3 * size + 4, limit: 24 * 1024, media: 0, trash: 2 * size })
+    expect((await box.call('GET', at)).body['storage']).toEqual({
+      used: 3 * size + 4,
+      limit: 24 * 1024,
+      media: 0,
+      trash: 2 * size,
+    })
     const four = await mail('Four', body)
     expect((await box.call('GET', `${at}/emails?trash=true`)).body.data.map((row) => row.id)).toEqual([two])
     expect((await box.call('GET', `${at}/emails`)).body.data.map((row) => row.id)).toEqual([four, three])
@@ -162,11 +185,18 @@ describe('room', () => {
   test('is there for what is sent, and for pictures, once the trash has made way', async () => {
     const { box, at, ada, mail } = await kept({ PILLARBOX_LIMITS__STORAGE_BYTES: '24 KiB' })
     for (const subject of ['One', 'Two', 'Three']) await box.call('DELETE', `${at}/emails/${await mail(subject, body)}`)
-    expect((await box.call('POST', `${at}/emails`, { to: 'postmaster@pillarbox.test', body })).status).toBe(201)
+    const wish = { to: 'postmaster@pillarbox.test', body, send_at: '2026-11-21T10:00:00.000Z' }
+    expect((await box.call('POST', `${at}/emails`, wish)).status).toBe(201)
     expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toHaveLength(2)
     const media = [{ content_type: 'image/png', content: Buffer.alloc(8000).toString('base64') }]
-    const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: ada.phone_number, body: 'Look', media })
+    const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', {
+      from: '+15550100199',
+      to: ada.phone_number,
+      body: 'Look',
+      media,
+    })
     expect(sms['media']).toMatchObject([{ status: 'kept' }])
+    expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toHaveLength(1)
   })
 
   test('is free when the trash is emptied', async () => {
@@ -183,14 +213,21 @@ describe('a deleted text message', () => {
   test('is nowhere but in the trash, and whole again when it is restored; after 30 days it is gone', async () => {
     const { box, at, ada, clock, job, rows } = await kept()
     const media = [{ content_type: 'image/png', content: Buffer.from('a picture').toString('base64') }]
-    const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: ada.phone_number, body: secret, media })
+    const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', {
+      from: '+15550100199',
+      to: ada.phone_number,
+      body: secret,
+      media,
+    })
     const { body: before } = await box.call('GET', `${at}/sms/${sms.id}`)
     expect((await box.call('DELETE', `${at}/sms/${sms.id}`)).status).toBe(200)
     for (const path of ['sms', 'messages', 'events?type=sms.received']) {
       expect([path, JSON.stringify((await box.call('GET', `${at}/${path}`)).body).includes(secret)]).toEqual([path, false])
     }
     expect((await box.call('GET', `${at}/sms/${sms.id}/media/0`)).status).toBe(404)
-    expect((await box.call('GET', `${at}/sms?trash=true`)).body.data).toMatchObject([{ id: sms.id, deleted_at: expect.any(String) }])
+    expect((await box.call('GET', `${at}/sms?trash=true`)).body.data).toMatchObject([
+      { id: sms.id, deleted_at: expect.any(String) },
+    ])
     expect((await box.call('POST', `${at}/sms/${sms.id}/restore`)).body).toEqual(before)
     const { body: picture } = await box.call('GET', `${at}/sms/${sms.id}/media/0`)
     expect((await box.call<string>('GET', picture['url'] as string, undefined, { key: null })).body).toBe('a picture')
@@ -219,9 +256,11 @@ test('what a deleted identity leaves goes after the same time, and its accountâ€
   await job('empty-trash')
   const tables = ['emails', 'emails_trash', 'sms', 'sms_trash', 'threads', 'blobs', 'trash', 'hidden_events', 'identity_remains']
   for (const table of tables) expect([table, rows(`SELECT * FROM ${table}`)]).toEqual([table, []])
-  expect(rows(`SELECT data FROM events WHERE type IN ('email.received', 'sms.received')`).map(({ data }) => JSON.parse(data as string))).toEqual(
-    Array.from({ length: 3 }, () => ({ id: expect.any(String), deleted: true })),
-  )
+  expect(
+    rows(`SELECT data FROM events WHERE type IN ('email.received', 'sms.received')`).map(({ data }) =>
+      JSON.parse(data as string),
+    ),
+  ).toEqual(Array.from({ length: 3 }, () => ({ id: expect.any(String), deleted: true })))
   expect((await box.call('GET', '/v1/billing/subscription')).body['usage'].storage_bytes).toBe(0)
 })
 
@@ -229,7 +268,11 @@ test('the tables of the trash have every column of those whose rows they take', 
   const { box } = await kept()
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
   for (const table of ['emails', 'sms']) {
-    const columns = (name: string) => database.prepare(`SELECT name FROM pragma_table_info('${name}')`).all().map((row) => row['name'])
+    const columns = (name: string) =>
+      database
+        .prepare(`SELECT name FROM pragma_table_info('${name}')`)
+        .all()
+        .map((row) => row['name'])
     expect(columns(`${table}_trash`).toSorted()).toEqual([...columns(table), 'deleted_at'].toSorted())
   }
   database.close()
