@@ -132,6 +132,7 @@ export class App {
       state,
       testing,
       publicUrl: () => this.publicUrl,
+      failing: () => this.#ready(),
     })
     this.#people = people
     this.#queue = queue

@@ -24,6 +24,7 @@ import { inquire } from './mail/inquire.ts'
 import { linksIn } from './mail/links.ts'
 import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
+import { operationPart } from './operation/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
 import { RetentionPart } from './retention/part.ts'
@@ -58,6 +59,8 @@ export interface Basis {
   state: StateFile
   publicUrl: () => string
   version: string
+  /** What of the box does not work now. */
+  failing: () => Promise<string[]>
   /** How tests reach other servers. */
   testing?: CarriageTest | undefined
 }
@@ -141,6 +144,7 @@ export function assemble(basis: Basis): {
       webhooks,
       realtime,
       keeping,
+      operationPart({ ...common, queue }),
     ],
     people,
     queue,

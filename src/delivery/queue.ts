@@ -138,6 +138,20 @@ export class Queue {
     return this.#ledger.abandon(tx, id, this.#now(), reason)
   }
 
+  /** Who carries deliveries of this kind. */
+  courier(kind: string): Courier | undefined {
+    return this.#couriers.get(kind)
+  }
+
+  /** The operator ends a delivery that waits. Answers false when it does not wait. */
+  async drop(tx: Transaction, { id, kind, load }: Pick<Shipment, 'id' | 'kind' | 'load'>, why: string): Promise<boolean> {
+    if (!(await this.#ledger.abandon(tx, id, this.#now(), why))) return false
+    const courier = this.#couriers.get(kind)
+    if (courier?.drop) await courier.drop(tx, load, why)
+    else await courier?.settle?.(tx, load, 'failed', why)
+    return true
+  }
+
   /** Puts a delivery that no attempt was made of to another time (ISO 8601). Answers false when there was one. */
   async postpone(tx: Transaction, id: string, due: string): Promise<boolean> {
     tx.afterCommit(() => this.wake())

@@ -203,7 +203,7 @@ describe('room', () => {
     const { box, at, mail } = await kept()
     const id = await mail('One', body)
     await box.call('DELETE', `${at}/emails/${id}`)
-    expect((await box.call('DELETE', `${at}/trash`)).body).toMatchObject({ deleted: true })
+    expect((await box.call('POST', `${at}/trash/empty`)).body).toMatchObject({ purged: 1 })
     expect((await box.call('GET', at)).body['storage']).toMatchObject({ used: 0, trash: 0 })
     expect((await box.call('POST', `${at}/emails/${id}/restore`)).status).toBe(404)
   })
