@@ -5,5 +5,8 @@ const pause = 5
 
 /** Takes one small step after the other until one answers false, or the box stops. */
 export async function sweep(step: () => Promise<boolean>, signal?: AbortSignal): Promise<void> {
-  while (signal?.aborted !== true && (await step())) await sleep(pause)
+  for (;;) {
+    if (signal?.aborted || !(await step())) return
+    await sleep(pause)
+  }
 }

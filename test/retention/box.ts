@@ -14,11 +14,11 @@ export interface Kept {
   /** `/v1/identities/<ada>` */
   at: string
   /** Does what is done at times. */
-  job(name: string): Promise<void>
+  job: (name: string) => Promise<void>
   /** What a query finds in the file. */
-  rows(query: string): Record<string, unknown>[]
+  rows: (query: string) => Record<string, unknown>[]
   /** Delivers a message to Ada; answers its id. */
-  mail(subject: string, body?: string): Promise<string>
+  mail: (subject: string, body?: string) => Promise<string>
 }
 
 export async function kept(env: Record<string, string> = {}): Promise<Kept> {

@@ -272,7 +272,7 @@ test('the tables of the trash have every column of those whose rows they take', 
       database
         .prepare(`SELECT name FROM pragma_table_info('${name}')`)
         .all()
-        .map((row) => row['name'])
+        .map((row) => String(row['name']))
     expect(columns(`${table}_trash`).toSorted()).toEqual([...columns(table), 'deleted_at'].toSorted())
   }
   database.close()
