@@ -71,7 +71,6 @@ export function assemble(basis: Basis): {
   people: AccountPart
   queue: Queue
   mail: MailPart
-  tokens: TokensPart
   trust: TrustPart
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
@@ -122,8 +121,8 @@ export function assemble(basis: Basis): {
   const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
   const reputations = new Reputations({ ...common, identities, agents })
   tokens.equip(reputations)
-  const { keys: signer, judge } = tokens
-  const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, log: logOf('trust') })
+  const { keys: signer, judge, resolver } = tokens
+  const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, resolver, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const realtime = new RealtimePart({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
@@ -149,7 +148,6 @@ export function assemble(basis: Basis): {
     people,
     queue,
     mail,
-    tokens,
     trust,
   }
 }

@@ -78,7 +78,7 @@ export class People {
   async confirmFactor(caller: Caller, code: string): Promise<Account> {
     const { database, clock, log, accounts, factor, sessions } = this.#parts
     await this.#requireWhole(caller)
-    await this.#counted(caller, () =>
+    await this.#counted(caller, 'code', () =>
       database.transaction(async (tx) => {
         const login = await this.#login(caller, tx)
         if (!login.second_factor || login.confirmed_at !== null) {
@@ -107,6 +107,8 @@ export class People {
     if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
     else await this.#requireCode(caller, proof.code!)
     await database.transaction(async (tx) => {
+      const now = await this.#login(caller, tx)
+      if (now.password !== login.password) throw changedMeanwhile()
       await factor.clear(tx, login.account_id)
       await sessions.endAll(tx, login.account_id, caller.session_id)
     })
@@ -123,7 +125,7 @@ export class People {
 
   async #requirePassword(caller: Caller, login: LoginRow, password: string | undefined, param: string): Promise<void> {
     if (password === undefined) throw invalid(param, `${param} is required: the account has a password.`, 'missing')
-    await this.#counted(caller, async () => {
+    await this.#counted(caller, 'password', async () => {
       if (await this.#parts.hashes.fits(password, login.password)) return
       throw new Fault('forbidden', 'That is not the password of this account.', { code: 'wrong_password', param })
     })
@@ -133,6 +135,7 @@ export class People {
     const { database, clock, factor, guesses } = this.#parts
     await this.#counted(
       caller,
+      'code',
       () =>
         database.transaction(async (tx) => {
           const login = await this.#login(caller, tx)
@@ -145,9 +148,17 @@ export class People {
     )
   }
 
-  /** Who holds a session or a key and not the password must not find it here. */
-  async #counted(caller: Caller, work: () => Promise<void>, also?: () => Guess | undefined): Promise<void> {
-    const guess = this.#parts.guesses.begin(`account ${caller.account_id}`, caller.ip)
+  /**
+   * Who holds a session or a key and not the password must not find it here. A right code must not forgive wrong passwords: whoever has a
+   * session can make a second factor of their own.
+   */
+  async #counted(
+    caller: Caller,
+    what: 'password' | 'code',
+    work: () => Promise<void>,
+    also?: () => Guess | undefined,
+  ): Promise<void> {
+    const guess = this.#parts.guesses.begin(`${what} ${caller.account_id}`, caller.ip)
     let second: Guess | undefined
     try {
       second = also?.()

@@ -1,17 +1,25 @@
+import type { EventLog } from '../events/log.ts'
+import { identityDeleted, identityUpdated } from '../identities/model.ts'
 import type { Signer } from '../tokens/model.ts'
 import { agentCard, boxCard } from './agent-card.ts'
 import type { Agents } from './agents.ts'
 import { didDocument } from './did-document.ts'
 import type { AgentCard, DidDocument, DomainRegistrations, RegistrationFile } from './document-shapes.ts'
 import type { Erc8004Links } from './erc8004.ts'
-import { agentDid, boxDid } from './model.ts'
+import { agentCreated, agentDeleted, agentDid, agentUpdated, boxDid } from './model.ts'
 import { registrationFile, registrationsOf } from './registration.ts'
 import { shown } from './row.ts'
 
 /** Most registrations in the document that is for the whole domain. */
 const most = 10_000
 
+/** Whatever could change which agents are registered where, and active. */
+const changing: ReadonlySet<string> = new Set(
+  [agentCreated, agentUpdated, agentDeleted, identityUpdated, identityDeleted].map(({ name }) => name),
+)
+
 interface Parts {
+  events: EventLog
   agents: Agents
   links: Erc8004Links
   signer: Pick<Signer, 'published'>
@@ -22,9 +30,11 @@ interface Parts {
 /** What strangers may read of the box and its agents; Fault not_found for an agent that is not, or no more. */
 export class Documents {
   readonly #parts: Parts
+  #registrations: Promise<DomainRegistrations> | undefined
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.events.tail(({ type }) => changing.has(type) && (this.#registrations = undefined))
   }
 
   async did(agentId: string): Promise<DidDocument> {
@@ -64,8 +74,12 @@ export class Documents {
     return registrationFile(shown(row, this.#url), row.email, await links.of(agentId))
   }
 
+  /** The same object for as long as nothing changes: it may be long, and anybody may ask for it. */
   async registrations(): Promise<DomainRegistrations> {
-    return { registrations: registrationsOf(await this.#parts.links.all(most)) }
+    // a change drops also what is still being read: it could be from before
+    const reading = (this.#registrations ??= this.#allRegistrations())
+    reading.catch(() => this.#registrations === reading && (this.#registrations = undefined))
+    return reading
   }
 
   async card(agentId: string): Promise<AgentCard> {
@@ -75,6 +89,10 @@ export class Documents {
 
   boxCard(): AgentCard {
     return boxCard(this.#box)
+  }
+
+  async #allRegistrations(): Promise<DomainRegistrations> {
+    return { registrations: registrationsOf(await this.#parts.links.all(most)) }
   }
 
   get #box(): { publicUrl: string; version: string } {

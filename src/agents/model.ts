@@ -140,6 +140,28 @@ export function agentDid(publicUrl: string, agentId: string): string {
   return `${boxDid(publicUrl)}:v1:agents:${agentId}`
 }
 
+/**
+ * A DID in one spelling: of a did:web the host is in small letters without the port that needs no saying, and nothing is escaped that need
+ * not be. Undefined for what is no DID, or a DID with a path, query or fragment.
+ */
+export function canonicalDid(did: string): string | undefined {
+  if (!/^did:[a-z0-9]+:[^\s#?/\\]+$/.test(did)) return undefined
+  const [, method, encoded = '', ...path] = did.split(':')
+  if (method !== 'web') return did
+  const url = URL.parse(`https://${encoded.replaceAll(/%[0-9a-f]{2}/gi, unescaped)}`)
+  if (url?.pathname !== '/' || url.host === '' || url.username !== '' || url.search !== '' || url.hash !== '') return undefined
+  const host = url.host.replace(/\.(?=:|$)/, '')
+  const steps = path.map((step) =>
+    step.replaceAll(/%[0-9a-f]{2}/gi, (escape) => (/[\w.~-]/.test(unescaped(escape)) ? unescaped(escape) : escape.toUpperCase())),
+  )
+  return ['did:web', encodeURIComponent(host), ...steps].join(':')
+}
+
+/** Whether a DID in its one spelling is that of the box at this URL, or of somebody below it. */
+export function isOfBox(publicUrl: string, did: string): boolean {
+  return `${did}:`.startsWith(`${boxDid(publicUrl)}:`)
+}
+
 /** The id of the agent that a DID names, when it is one of the box at this URL. */
 export function agentOfDid(publicUrl: string, did: string): string | undefined {
   const prefix = `${boxDid(publicUrl)}:v1:agents:`
@@ -150,4 +172,8 @@ function isPublicUrl(text: string): boolean {
   const url = URL.parse(text)
   // the parser would take out what is not visible, and read a backslash as a slash
   return /^https:\/\/[^\s\p{C}\\]+$/iu.test(text) && url !== null && url.username === '' && url.password === ''
+}
+
+function unescaped(escape: string): string {
+  return String.fromCharCode(Number.parseInt(escape.slice(1), 16))
 }

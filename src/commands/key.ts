@@ -1,7 +1,12 @@
 import type { Command } from 'commander'
+import { ofBox, withBox } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { say, withJson } from './say.ts'
 import { opened, settingsFile } from './stopped-box.ts'
 
-/** `pillarbox key …`. Throws a sentence when there is no box or it is running, or its key cannot be changed. */
+type Signing = BoxOptions & { json?: boolean; now?: boolean }
+
+/** `pillarbox key …`. Throws a sentence when there is no box, or its key cannot be changed (for `rotate-master` also when it runs). */
 export function addKeyCommand(program: Command): void {
   const key = program.command('key').description('the keys of the box')
   key
@@ -9,12 +14,11 @@ export function addKeyCommand(program: Command): void {
     .description('make a new master key, which secrets are sealed under, and seal everything anew; the box must be stopped')
     .option('-c, --config <file>', settingsFile)
     .action(rotateMaster)
-  key
+  const signing = key
     .command('rotate-signing')
-    .description('let the next key sign identity tokens and credentials; the box must be stopped')
-    .option('-c, --config <file>', settingsFile)
+    .description('let the next key sign identity tokens and credentials; the box may run')
     .option('--now', 'replace all keys at once: others may have them. What they signed is void')
-    .action(rotateSigning)
+  withJson(ofBox(signing)).action(rotateSigning)
 }
 
 async function rotateMaster({ config: file }: { config?: string }): Promise<void> {
@@ -25,10 +29,12 @@ Remove it once there are none.
 `)
 }
 
-async function rotateSigning({ config: file, now = false }: { config?: string; now?: boolean }): Promise<void> {
-  const kid = await opened(file, (app) => app.rotateSigningKey({ now }))
-  const rest = now
-    ? 'All keys were replaced: what they signed verifies no more, elsewhere within five minutes of the next start.'
-    : 'What the key before has signed verifies until it expires.'
-  process.stdout.write(`The key ${kid} signs from now on. ${rest}\n`)
+async function rotateSigning({ now = false, ...options }: Signing): Promise<void> {
+  await withBox(options, async (box) => {
+    const rotated = await box.call<{ kid: string }>('POST', '/v1/signing-keys/rotate', { now })
+    const rest = now
+      ? 'All keys were replaced: what they signed verifies no more, elsewhere within five minutes.'
+      : 'What the key before has signed verifies until it expires.'
+    say(options, rotated, `The key ${rotated.kid} signs from now on. ${rest}`)
+  })
 }

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
-import { Fault } from '../core/fault.ts'
+import { Fault, notFound } from '../core/fault.ts'
 import { neighbourhood } from '../core/networks.ts'
 import { may, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
-import { foreignPage, isSafe } from './own-page.ts'
+import { foreignLink, foreignPage, isSafe } from './own-page.ts'
 import { Buckets, tooMany } from './rate.ts'
 import type { Standing } from './rate.ts'
 import type { AnyRoute } from './route.ts'
@@ -24,7 +24,7 @@ export interface RateLimits {
 }
 
 /** What of a route decides who may call it. */
-export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator'>
+export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator' | 'effect'>
 
 /** What admission looks at. */
 export interface Arrival {
@@ -54,6 +54,8 @@ interface Doors {
   origins: () => readonly string[]
   /** The account whose callers may make the calls that are the operator's. */
   operator: string
+  /** Whether there is such an account. */
+  exists: (accountId: string) => boolean
 }
 /**
  * Calls a minute of one provider: all it has to say of all messages comes from few addresses, and what is refused may not come again.
@@ -89,12 +91,12 @@ export class Admission {
 
   /** `route` is undefined when there is none: such a call counts, so that nobody maps the box for free. */
   async admit(arrival: Arrival, route: Admitting | undefined): Promise<Verdict> {
-    if (arrival.operator) return { caller: this.#inPerson(arrival, arrival.operator.account), standing: undefined }
-    if (route?.scope === 'public') return this.#visitor(arrival, route.rate)
+    if (arrival.operator) return this.#operator(arrival, arrival.operator.account)
+    if (route?.scope === 'public') return this.#visitor(arrival, route)
     const identified = await this.#identify(arrival)
     if (!identified) return this.#stranger(arrival, route && refusal(arrival.headers))
     // not counted as the session's: whoever made its browser ask is somebody else
-    const foreign = identified.session_id !== null && !isSafe(arrival.method) ? this.#foreign(arrival) : undefined
+    const foreign = identified.session_id === null ? undefined : this.#foreign(arrival, route)
     if (foreign) return this.#stranger(arrival, foreign)
     const caller: Caller = { ...identified, ip: arrival.address, user_agent: arrival.userAgent }
     const standing = this.#count(caller)
@@ -114,17 +116,10 @@ export class Admission {
   }
 
   /** Whoever can open the socket can read the whole data directory: there is nothing to keep from them. */
-  #inPerson(arrival: Arrival, account: string | undefined): Caller {
-    return {
-      account_id: account ?? this.#doors.operator,
-      key_id: null,
-      session_id: null,
-      scopes: new Set(scopes),
-      identity_id: null,
-      rate_limit: 0,
-      ip: 'local',
-      user_agent: arrival.userAgent,
-    }
+  #operator(arrival: Arrival, account = this.#doors.operator): Verdict {
+    const caller = { ...nobody(arrival), ip: 'local' }
+    if (!this.#doors.exists(account)) return { caller, fault: notFound('account'), standing: undefined }
+    return { caller: { ...caller, account_id: account, scopes: new Set(scopes) }, standing: undefined }
   }
 
   /** Counts a call that was refused before anybody asked whose it is. */
@@ -147,18 +142,22 @@ export class Admission {
     return this.#keys.take(key_id ?? account_id, rate_limit)
   }
 
-  #foreign({ headers }: Arrival): Fault | undefined {
-    return foreignPage(headers, this.#doors.origins())
+  /** What only reads may be asked from anywhere: no page elsewhere is given the answer. */
+  #foreign({ method, headers }: Arrival, route: Admitting | undefined): Fault | undefined {
+    if (!isSafe(method)) return foreignPage(headers, this.#doors.origins())
+    return route?.effect ? foreignLink(headers, this.#doors.origins()) : undefined
   }
 
-  #visitor(arrival: Arrival, rate: AnyRoute['rate']): Verdict {
+  #visitor(arrival: Arrival, route: Admitting): Verdict {
+    const { rate } = route
     const place = neighbourhood(arrival.address)
     const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
     if (rate === 'document') return turnedAway(arrival, undefined, this.#documents.take(place, documents))
     if (rate === 'callback') return turnedAway(arrival, undefined, this.#callbacks.take(place, callbackRate))
-    // a page must not sign its visitors in as somebody it chose
-    if (rate === 'sign-in') return turnedAway(arrival, this.#foreign(arrival), this.#signIns.take(place, signIns))
-    return this.#stranger(arrival, undefined)
+    // a page must not sign its visitors in as somebody it chose, nor use up the attempts they have
+    const foreign = rate === 'sign-in' ? this.#foreign(arrival, route) : undefined
+    if (rate === 'sign-in' && !foreign) return turnedAway(arrival, undefined, this.#signIns.take(place, signIns))
+    return this.#stranger(arrival, foreign)
   }
 
   #stranger(arrival: Arrival, refused: Fault | undefined): Verdict {

@@ -31,17 +31,26 @@ export function present(route: AnyRoute, result: unknown): Answer {
 }
 
 /** As `present`, for whoever keeps it: an empty 304 where they have it already (RFC 9110 13.1.2). */
-export function presentDocument(route: AnyRoute, result: unknown, ifNoneMatch: string | undefined): Answer {
-  const answer = present(route, result)
-  const tag = `"${createHash('sha256')
-    .update(answer.body as string | Buffer)
-    .digest('base64url')
-    .slice(0, 27)}"`
-  const headers = { ...answer.headers, ETag: tag, 'Cache-Control': 'public, max-age=300' }
+export function presentDocument(route: AnyRoute, result: object, ifNoneMatch: string | undefined): Answer {
+  const { answer, tag } = documents.get(result) ?? written(route, result)
+  const { headers } = answer
   const known = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''))
   return known.includes(tag) || ifNoneMatch?.trim() === '*'
-    ? { ...answer, status: 304, body: '', headers }
-    : { ...answer, headers }
+    ? { ...answer, status: 304, body: '', headers: { ...headers } }
+    : { ...answer, headers: { ...headers } }
+}
+
+/** Documents by the result they were made of: a handler that answers the same object again has it written once. */
+const documents = new WeakMap<object, { answer: Answer; tag: string }>()
+
+function written(route: AnyRoute, result: object): { answer: Answer; tag: string } {
+  const answer = present(route, result)
+  const digest = createHash('sha256').update(answer.body as string | Buffer)
+  const tag = `"${digest.digest('base64url').slice(0, 27)}"`
+  const headers = { ...answer.headers, ETag: tag, 'Cache-Control': 'public, max-age=300' }
+  const document = { answer: { ...answer, headers }, tag }
+  documents.set(result, document)
+  return document
 }
 
 export function presentDownload(result: unknown, range: string | undefined, ifRange: string | undefined): Answer {

@@ -40,7 +40,7 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
-    if (route.document) return presentDocument(route, result, call.headers['if-none-match'])
+    if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
     if (route.download === undefined) return present(route, result)
     return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
   }

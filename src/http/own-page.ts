@@ -7,7 +7,18 @@ import { Fault } from '../core/fault.ts'
  */
 export function foreignPage(headers: IncomingHttpHeaders, origins: readonly string[]): Fault | undefined {
   const { origin, 'sec-fetch-site': site } = headers
-  if (origin === undefined ? site === 'same-origin' : origins.includes(origin)) return undefined
+  const ours = origin === undefined ? site === 'same-origin' : origins.includes(origin)
+  return ours ? undefined : refusal(origins)
+}
+
+/** The same for a GET that does something, of which browsers say less: only what is known to come from elsewhere is refused. */
+export function foreignLink(headers: IncomingHttpHeaders, origins: readonly string[]): Fault | undefined {
+  const { origin, 'sec-fetch-site': site = 'none' } = headers
+  const ours = origin === undefined ? site === 'same-origin' || site === 'none' : origins.includes(origin)
+  return ours ? undefined : refusal(origins)
+}
+
+function refusal(origins: readonly string[]): Fault {
   return new Fault(
     'forbidden',
     `To sign in, and to change something with a session, send the header Origin: ${origins[0]}, as pages from there do. ` +

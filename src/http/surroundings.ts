@@ -38,6 +38,8 @@ export interface ApiParts {
   roomy: () => boolean
   /** The account of the box's operator. */
   operator: string
+  /** Whether there is such an account. */
+  exists: (accountId: string) => boolean
   version: string
   public_url: string
   /** Our own origin; its pages may open sockets, and act with a session. */

@@ -10,12 +10,14 @@ export interface DidDocument {
 type Method = Record<string, unknown>
 
 /**
- * The `x` of the Ed25519 key that a DID document has under `#kid` for making statements (assertionMethod), as a JWK or as a Multikey.
- * Undefined when there is none, when the name means two things, and when somebody else controls the key.
+ * The `x` of the Ed25519 key that a DID document has under `#kid` for making statements (assertionMethod), as a JWK or as a Multikey; `kid` may
+ * also be the whole URL of the key. Undefined when there is none, when the name means two things, and when somebody else controls the key.
  */
 export function assertionKey(document: DidDocument, did: string, kid: string): string | undefined {
   if (document.id !== did) return undefined
-  const names = [`${did}#${kid}`, `#${kid}`]
+  const name = kid.slice(kid.startsWith(`${did}#`) ? did.length + 1 : kid.startsWith('#') ? 1 : 0)
+  if (name === '' || name.includes('#')) return undefined
+  const names = [`${did}#${name}`, `#${name}`]
   const isNamed = (id: unknown): boolean => typeof id === 'string' && names.includes(id)
   const listed = listOf(document.assertionMethod)
   const embedded = listed.filter(isMethod).filter(({ id }) => isNamed(id))
@@ -27,13 +29,14 @@ export function assertionKey(document: DidDocument, did: string, kid: string): s
       .filter(({ id }) => isNamed(id)),
   ]
   if (!method || more.length > 0 || method['controller'] !== did) return undefined
-  return keyOf(method, kid)
+  return keyOf(method, [name, ...names])
 }
 
-function keyOf({ type, publicKeyJwk: jwk, publicKeyMultibase: multibase }: Method, kid: string): string | undefined {
+function keyOf({ type, publicKeyJwk: jwk, publicKeyMultibase: multibase }: Method, names: string[]): string | undefined {
   if (type === 'JsonWebKey2020' || type === 'JsonWebKey') {
     if (multibase !== undefined || !isMethod(jwk) || jwk['kty'] !== 'OKP' || jwk['crv'] !== 'Ed25519') return undefined
-    if ((jwk['alg'] ?? 'EdDSA') !== 'EdDSA' || (jwk['use'] ?? 'sig') !== 'sig' || (jwk['kid'] ?? kid) !== kid) return undefined
+    if ((jwk['alg'] ?? 'EdDSA') !== 'EdDSA' || (jwk['use'] ?? 'sig') !== 'sig') return undefined
+    if (jwk['kid'] !== undefined && !names.some((name) => name === jwk['kid'])) return undefined
     const { x } = jwk
     return typeof x === 'string' && /^[\w-]{43}$/.test(x) ? x : undefined
   }

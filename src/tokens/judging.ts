@@ -69,8 +69,12 @@ export class Judging implements TokenJudge {
 
   async #keyOfOther(said: Said): Promise<string | undefined> {
     const place = placeOfIssuer(said)
-    const document = await this.#parts.issuers.document(place)
-    return assertionKey(document, place.did, said.kid)
+    const { issuers } = this.#parts
+    const key = assertionKey(await issuers.document(place), place.did, said.kid)
+    if (key !== undefined) return key
+    // it may have been published since
+    const younger = await issuers.younger(place)
+    return younger && assertionKey(younger, place.did, said.kid)
   }
 }
 

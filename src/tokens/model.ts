@@ -102,6 +102,18 @@ export interface TokenJudge {
   judge(token: string, audience: string | undefined, signal: AbortSignal): Promise<TokenVerdict>
 }
 
+/** What came of looking a DID of another box up: `elsewhere` is not looked up, and of one that is `unreachable` another try may tell. */
+export interface Resolution {
+  state: 'there' | 'nobody' | 'unreachable' | 'elsewhere'
+  /** The same as a sentence. */
+  message: string
+}
+
+/** What looks DIDs of other boxes up. */
+export interface DidResolver {
+  resolve(did: string): Promise<Resolution>
+}
+
 const Audience = z
   .string()
   .min(1)
@@ -174,6 +186,19 @@ export const Verified = z
   })
   .meta({ id: 'VerifiedToken' })
 export type Verified = z.output<typeof Verified>
+
+export const KeyRotation = z
+  .strictObject({
+    now: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'others may have the keys: replace all of them at once, so that whatever they signed is void' }),
+  })
+  .meta({ id: 'KeyRotation' })
+
+export const KeyRotated = z
+  .object({ kid: z.string().meta({ description: 'the key that signs from now on' }), replaced_all: z.boolean() })
+  .meta({ id: 'KeyRotated' })
 
 const TokenIssued = z.object({ id: Id('tok'), identity_id: Id('ident'), audience: z.string(), expires_at: Timestamp })
 

@@ -19,7 +19,8 @@ import { Issuers } from './issuers.ts'
 import { Issuing } from './issuing.ts'
 import { Judging } from './judging.ts'
 import { tokenIssued, tokenRevoked } from './model.ts'
-import type { TokenJudge } from './model.ts'
+import type { DidResolver, TokenJudge } from './model.ts'
+import { Resolving } from './resolving.ts'
 import { routes } from './routes.ts'
 import { sealedKeys } from './sealed.ts'
 import { SigningKeys } from './signing-keys.ts'
@@ -47,6 +48,7 @@ export class TokensPart implements Part {
   readonly sealed = [sealedKeys]
   readonly keys: SigningKeys
   readonly judge: TokenJudge
+  readonly resolver: DidResolver
   readonly #outside: Outside
   readonly #issuers: Issuers
   #settings: Config['tokens']
@@ -58,12 +60,13 @@ export class TokensPart implements Part {
     this.keys = new SigningKeys({ ...needs, rotateEvery: () => this.#settings.rotate_every })
     this.#outside = new Outside(outsideSettings(config), testing?.outsideDial)
     this.#issuers = new Issuers({ outside: this.#outside, clock })
+    this.resolver = new Resolving(this.#issuers)
     const bearers = new Bearers(database)
     const standing = (): Standing => this.#known
     const parts = { ...needs, standing, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
     this.judge = new Judging(parts)
     this.routes = routes({
-      signer: this.keys,
+      keys: this.keys,
       issuing: new Issuing(parts),
       verifying: new Verifying({ ...parts, judge: this.judge }),
     })

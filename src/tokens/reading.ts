@@ -70,7 +70,8 @@ function readHeader(header: Record<string, unknown>): string {
   if (typ !== undefined && (typeof typ !== 'string' || typ.toUpperCase() !== 'JWT')) {
     throw new Disbelief('wrong_type', 'It is signed, but no identity token: its typ is not JWT.')
   }
-  if (typeof kid !== 'string' || !/^[\w.:-]{1,200}$/.test(kid))
+  // also the URL of a key in a DID document
+  if (typeof kid !== 'string' || !/^[\w.:%~#-]{1,700}$/.test(kid))
     throw new Disbelief('unknown_key', 'Its header names no key (kid).')
   return kid
 }

@@ -1,13 +1,13 @@
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Issuing } from './issuing.ts'
-import { IdentityToken, JwkSet, TokenQuestion, TokensRevoked, TokenWish, Verified } from './model.ts'
-import type { Signer } from './model.ts'
+import { IdentityToken, JwkSet, KeyRotated, KeyRotation, TokenQuestion, TokensRevoked, TokenWish, Verified } from './model.ts'
+import type { SigningKeys } from './signing-keys.ts'
 import type { Verifying } from './verifying.ts'
 
 const tag = 'Identity tokens'
 
-export function routes({ signer, issuing, verifying }: { signer: Signer; issuing: Issuing; verifying: Verifying }): AnyRoute[] {
+export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuing: Issuing; verifying: Verifying }): AnyRoute[] {
   return [
     route({
       method: 'POST',
@@ -51,6 +51,21 @@ export function routes({ signer, issuing, verifying }: { signer: Signer; issuing
       handle: ({ caller, body, signal }) => verifying.verify(caller, body, signal),
     }),
     route({
+      method: 'POST',
+      path: '/signing-keys/rotate',
+      scope: 'account:write',
+      operator: true,
+      tag,
+      summary: 'Rotate the signing keys',
+      description:
+        'The next key, which is published already, signs from now on; what was signed before verifies until it expires. With `now`, for keys that ' +
+        'others may have, all keys are replaced and whatever they signed is void: here at once, elsewhere within five minutes. 409 ' +
+        'signing_key_too_new while others may not know the next key yet. For the operator alone.',
+      body: KeyRotation,
+      reply: KeyRotated,
+      handle: async ({ body: { now } }) => ({ kid: now ? await keys.replaceAll() : await keys.rotate(), replaced_all: now }),
+    }),
+    route({
       method: 'GET',
       path: '/.well-known/jwks.json',
       root: true,
@@ -63,7 +78,7 @@ export function routes({ signer, issuing, verifying }: { signer: Signer; issuing
         'whose signatures may still be valid. Pages of any origin may read it; it may be kept for five minutes.',
       document: true,
       reply: JwkSet,
-      handle: async () => ({ keys: (await signer.published()).map(({ jwk }) => jwk) }),
+      handle: async () => ({ keys: (await keys.published()).map(({ jwk }) => jwk) }),
     }),
   ]
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import { conflict } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Seal } from '../core/seal.ts'
 import { sql } from '../store/database.ts'
@@ -90,7 +91,7 @@ export class SigningKeys implements Signer {
     if (row) await this.rotate()
   }
 
-  /** The next key signs from now on. Throws a sentence while it has not been published for long enough to be known. Answers its name. */
+  /** The next key signs from now on. Throws Fault conflict while it has not been published for long enough to be known. Answers its name. */
   async rotate(): Promise<string> {
     await this.ensure()
     const { clock, database, log } = this.#parts
@@ -100,9 +101,10 @@ export class SigningKeys implements Signer {
       const age = clock.now() - Date.parse(next!.created_at)
       if (age < publicationAge) {
         const minutes = Math.ceil((publicationAge - age) / 60_000)
-        throw new Error(
+        throw conflict(
           `The next signing key is not published for long enough, and others may not know it: it can sign in ${minutes} min. ` +
-            'With --now all keys are replaced at once, and what they signed is void.',
+            'With now (--now) all keys are replaced at once, and what they signed is void.',
+          { code: 'signing_key_too_new' },
         )
       }
       const until = iso(clock.now() + longestSignature + leeway)

@@ -1,7 +1,7 @@
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database } from '../store/database.ts'
-import type { TokenJudge } from '../tokens/model.ts'
+import type { DidResolver, TokenJudge } from '../tokens/model.ts'
 import { acquaintanceOf } from './acquaintance.ts'
 import { asked, askedOtherwise, decided, foreignScore, reportReasons, strangerScore } from './judgement.ts'
 import type { Finding } from './judgement.ts'
@@ -14,6 +14,7 @@ import type { LocalSubject, Subject, Subjects } from './subjects.ts'
 interface Parts {
   database: Database
   judge: TokenJudge
+  resolver: DidResolver
   reports: Reports
   reputations: Reputations
   subjects: Subjects
@@ -68,16 +69,13 @@ export class Evaluations {
   async #named(caller: Caller, question: Question): Promise<Answer> {
     const subject = await this.#parts.subjects.asked(caller, question)
     if (subject.kind === 'unknown' || subject.kind === 'local') return this.#known(caller, subject, false)
-    const reports = await this.#parts.reports.about(subject.name)
+    const reports = await this.#parts.reports.about(subject.name, subject.kind === 'email' ? subject.account_id : null)
     if (subject.kind === 'email') return this.#stranger(caller, subject.name, reports)
-    const reasons = [
-      'The agent is of another box, and without a token nothing is known of it but its name.',
-      ...reportReasons(reports),
-    ]
-    return {
-      subject: { ...nobody, did: subject.name },
-      finding: { score: foreignScore(null, reports), best: 'review', reasons: [...reasons, unproven] },
-    }
+    const shown = { ...nobody, did: subject.name }
+    const { state, message } = await this.#parts.resolver.resolve(subject.name)
+    if (state === 'nobody') return { subject: shown, finding: refused(message) }
+    const reasons = [message, ...reportReasons(reports), unproven]
+    return { subject: shown, finding: { score: foreignScore(null, reports), best: 'review', reasons } }
   }
 
   async #known(caller: Caller, subject: Subject, proven: boolean): Promise<Answer> {

@@ -82,7 +82,7 @@ export const Question = z
     did: z
       .string()
       .max(512)
-      .regex(/^did:[a-z0-9]+:[^\s#?]+$/, { error: 'must be a DID such as did:web:example.com' })
+      .regex(/^did:[a-z0-9]+:[^\s#?/\\]+$/, { error: 'must be a DID such as did:web:example.com' })
       .optional(),
     handle: z.string().trim().min(1).max(64).optional().meta({ description: 'of an agent of this box' }),
     identity_id: Id('ident').optional().meta({ description: 'of your account' }),

@@ -7,7 +7,7 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
-import type { Signer, TokenJudge } from '../tokens/model.ts'
+import type { DidResolver, Signer, TokenJudge } from '../tokens/model.ts'
 import { Counting } from './counting.ts'
 import { Credentials } from './credentials.ts'
 import { Evaluations } from './evaluations.ts'
@@ -27,6 +27,7 @@ interface Needs {
   reputations: Reputations
   signer: Signer
   judge: TokenJudge
+  resolver: DidResolver
   publicUrl: () => string
 }
 

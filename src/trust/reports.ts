@@ -49,10 +49,10 @@ export class Reports {
     })
   }
 
-  /** What all accounts of the box said of somebody who is not on it, in the counters of reports. */
-  async about(name: string): Promise<Pick<Counters, 'positive' | 'negative' | 'disputed'>> {
+  /** What the accounts of the box said of somebody who is none of its agents, but the one whose address it is, in the counters of reports. */
+  async about(name: string, except: string | null = null): Promise<Pick<Counters, 'positive' | 'negative' | 'disputed'>> {
     const rows = await this.#parts.database.all<{ type: string; counted: number }>(
-      sql`SELECT type, sum(counted) AS counted FROM reputation_reports WHERE subject = ${name} GROUP BY type`,
+      sql`SELECT type, sum(counted) AS counted FROM reputation_reports WHERE subject = ${name} AND account_id IS NOT ${except} GROUP BY type`,
     )
     const of = (type: string): number => rows.find((row) => row.type === type)?.counted ?? 0
     return { positive: of('positive'), negative: of('negative'), disputed: of('dispute') }
@@ -61,7 +61,7 @@ export class Reports {
   async #keep(tx: Transaction, by: Reporter, subject: Known, wish: NewReport): Promise<Report> {
     const { clock, events } = this.#parts
     const now = clock.now()
-    const own = subject.kind === 'local' && subject.account_id === by.account
+    const own = subject.kind !== 'did' && subject.account_id === by.account
     const name = subject.kind === 'local' ? subject.identity_id : subject.name
     const weight = own ? 0 : wish.weight
     const counted = isCounted(wish.type) && !own ? await this.#counted(tx, by.account, name, wish, now) : 0

@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url'
-import { agentOfDid } from '../agents/model.ts'
+import { agentOfDid, canonicalDid, isOfBox } from '../agents/model.ts'
 import type { Agent, AgentDirectory, KnownAgent } from '../agents/model.ts'
 import { isId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -18,8 +18,15 @@ export interface LocalSubject {
   agent: Agent | null
 }
 
-/** Who somebody is that a caller names. A stranger's `name` is a DID, or an address with its domain in ASCII, in lower case. */
-export type Subject = ({ kind: 'local' } & LocalSubject) | { kind: 'did' | 'email'; name: string } | { kind: 'unknown' }
+/**
+ * Who somebody is that a caller names. A stranger's `name` is a DID in its one spelling, or an address with its domain in ASCII, in lower case;
+ * `account_id` is that of an address which is of this box all the same, and never told.
+ */
+export type Subject =
+  | ({ kind: 'local' } & LocalSubject)
+  | { kind: 'did'; name: string }
+  | { kind: 'email'; name: string; account_id: string | null }
+  | { kind: 'unknown' }
 
 interface Parts {
   database: Database
@@ -55,10 +62,13 @@ export class Subjects {
     return this.#byAgent(await this.#parts.agents.byHandle(handle.replace(/^@/, '').toLowerCase()))
   }
 
+  /** In whatever spelling: otherwise somebody of this box could be asked about as if they were of another. */
   async byDid(did: string): Promise<Subject> {
-    const agentId = agentOfDid(this.#parts.publicUrl(), did)
-    if (agentId !== undefined) return this.#byAgent(await this.#parts.agents.byId(agentId))
-    return { kind: 'did', name: did }
+    const name = canonicalDid(did)
+    if (name === undefined) return unknown
+    if (!isOfBox(this.#parts.publicUrl(), name)) return { kind: 'did', name }
+    const agentId = agentOfDid(this.#parts.publicUrl(), name)
+    return agentId === undefined ? unknown : this.#byAgent(await this.#parts.agents.byId(agentId))
   }
 
   /** Of another account's identity that is no agent nothing shows: it is a stranger. */
@@ -68,9 +78,10 @@ export class Subjects {
     const at = name.lastIndexOf('@')
     const mailbox = name.slice(0, at).replace(/(?<=.)\+.*$/, '')
     const row = await this.#parts.identities.ownerOf(`${mailbox}${name.slice(at)}`)
-    if (!row || row.status === 'deleted') return { kind: 'email', name }
+    const stranger: Subject = { kind: 'email', name, account_id: row?.account_id ?? null }
+    if (!row || row.status === 'deleted') return stranger
     const subject = await this.#local(row)
-    return isOwn(caller, row) || subject.agent !== null ? subject : { kind: 'email', name }
+    return isOwn(caller, row) || subject.agent !== null ? subject : stranger
   }
 
   /** What a token that is good says: `identityId` is of this box. */

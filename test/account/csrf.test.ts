@@ -60,6 +60,43 @@ test('what changes something by cookie comes from a page of ours, or of a listed
   expect(body.data).toHaveLength(1 + pairs.filter(([, allowed]) => allowed).length)
 })
 
+test('what a GET does is not done for a page elsewhere, nor by a link on it', async () => {
+  const box = await appliance({ PILLARBOX_HTTP__CORS_ORIGINS: friend })
+  await withPassword(box)
+  const { cookie } = await signIn(box)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: entry } = await box.call('POST', `/v1/identities/${ada['id']}/totp`, {
+    secret: 'JBSWY3DPEHPK3PXP',
+    service_name: 'shop',
+  })
+  const ask = (path: string, headers: Record<string, string>) =>
+    box.call('GET', `/v1/identities/${ada['id']}/${path}`, undefined, { key: null, headers: { Cookie: cookie, ...headers } })
+  const readings = async (): Promise<number> => (await ask('events?type=totp.read', {})).body.data.length
+  const elsewhere: Record<string, string>[] = [
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { 'Sec-Fetch-Site': 'same-site' },
+    { Origin: 'https://evil.test' },
+    { Origin: 'null', 'Sec-Fetch-Site': 'same-origin' },
+  ]
+  for (const headers of elsewhere) {
+    for (const path of [`totp/${entry['id']}/code`, 'wait?timeout=0']) {
+      const told = await ask(path, headers)
+      expect([headers, path, told.status, told.body.error?.['code']]).toEqual([headers, path, 403, 'csrf'])
+    }
+  }
+  expect(await readings()).toBe(0)
+  // a program, somebody who types the address, our own page, and one that is listed
+  const welcome: Record<string, string>[] = [
+    {},
+    { 'Sec-Fetch-Site': 'none' },
+    { 'Sec-Fetch-Site': 'same-origin' },
+    { Origin: friend, 'Sec-Fetch-Site': 'cross-site' },
+  ]
+  for (const headers of welcome)
+    expect([headers, (await ask(`totp/${entry['id']}/code`, headers)).status]).toEqual([headers, 200])
+  expect(await readings()).toBe(4)
+})
+
 test('a page elsewhere cannot sign its visitors in as somebody', async () => {
   const box = await appliance({ PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '0', PILLARBOX_HTTP__CORS_ORIGINS: friend })
   await withPassword(box)
@@ -68,6 +105,17 @@ test('a page elsewhere cannot sign its visitors in as somebody', async () => {
     expect([headers, answer.status]).toEqual([headers, allowed ? 200 : 403])
     if (!allowed) expect([answer.body.error['code'], answer.headers.getSetCookie()]).toEqual(['csrf', []])
   }
+})
+
+test('a page elsewhere cannot use up the attempts of its visitors', async () => {
+  const box = await appliance()
+  await withPassword(box)
+  for (let n = 0; n < 10; n += 1) {
+    const headers = { Origin: 'https://evil.test', 'Sec-Fetch-Site': 'cross-site' }
+    const told = await box.call('POST', '/v1/session', person, { key: null, headers })
+    expect([told.status, told.body.error['code']]).toEqual([403, 'csrf'])
+  }
+  expect((await attempt(box, person)).status).toBe(200)
 })
 
 test('what a form can send is not JSON, and is refused from our own pages too', async () => {

@@ -1,6 +1,8 @@
+import { generateSync } from 'otplib'
 import { expect, test } from 'vitest'
 import { requirePassword } from '../../src/account/password-rules.ts'
 import { appliance } from '../support/appliance.ts'
+import { HeldClock } from '../support/held-clock.ts'
 import { attempt, person, signIn, withPassword } from '../support/people.ts'
 
 const next = 'a longer and quieter evening'
@@ -61,6 +63,25 @@ test('whoever holds a session or key cannot find the password by trying', async 
   expect((await box.call('DELETE', '/v1/account/totp', { password: person.password })).status).toBe(404)
   const right = { current_password: person.password, password: next }
   expect((await box.call('POST', '/v1/account/password', right)).body.error['code']).toBe('too_many_attempts')
+})
+
+test('a second factor of one’s own making wins no further guesses at the password', async () => {
+  const clock = new HeldClock()
+  const box = await appliance({}, clock)
+  await withPassword(box)
+  const page = await signIn(box)
+  const code = (secret: string, steps = 0): string => generateSync({ secret, epoch: Math.floor(clock.now() / 1000) + steps * 30 })
+  const answers = []
+  for (let round = 0; round < 3; round += 1) {
+    for (let n = 0; n < 4; n += 1) {
+      const wish = { current_password: `wrong ${round} ${n}`, password: next }
+      answers.push((await page.call('POST', '/v1/account/password', wish)).status)
+    }
+    const { secret } = (await page.call('POST', '/v1/account/totp')).body as unknown as { secret: string }
+    expect((await page.call('POST', '/v1/account/totp/confirm', { code: code(secret) })).status).toBe(200)
+    expect((await page.call('DELETE', '/v1/account/totp', { code: code(secret, 1) })).status).toBe(200)
+  }
+  expect(answers).toEqual([403, 403, 403, 403, 403, 429, 429, 429, 429, 429, 429, 429])
 })
 
 test('two changes at once: one of them wins', async () => {

@@ -1,5 +1,8 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { generateSync } from 'otplib'
+import { PasswordHashes } from '../../src/account/password-hash.ts'
 import { appliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -54,6 +57,14 @@ test('two at once with one code: one of them gets in', async () => {
   const totp = codeOf(secret.secret, clock.now())
   const answers = await Promise.all([1, 2, 3].map(() => attempt(box, { ...person, totp })))
   expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 401, 401])
+})
+
+test('three at once with one recovery code: one of them gets in', async () => {
+  const { box, clock } = await atNoon()
+  const { recovery_codes: codes } = await enabled(box, clock)
+  const answers = await Promise.all([1, 2, 3].map(() => attempt(box, { ...person, recovery_code: codes[0] })))
+  expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 401, 401])
+  expect((await box.call('GET', '/v1/account')).body).toMatchObject({ recovery_codes_left: 9 })
 })
 
 test('a recovery code stands in once, in either field, however it is written', async () => {
@@ -120,6 +131,22 @@ test('it is removed with the password, a code or a recovery code, and not withou
     expect((await page.call('DELETE', '/v1/account/totp', given.password)).status).toBe(404)
     await signIn(box)
   }
+})
+
+test('a password that was changed while it was looked at removes nothing', async () => {
+  const { box, clock } = await atNoon()
+  const { secret } = await enabled(box, clock)
+  clock.advance(30_000)
+  const page = await signIn(box, { ...person, totp: codeOf(secret, clock.now()) })
+  const removal = page.call('DELETE', '/v1/account/totp', { password: person.password })
+  // changed on disk, as by a call that ends at this moment; whoever reads outside a transaction sees it after the next commit
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const other = await new PasswordHashes().hash('quite another evening')
+  database.prepare('UPDATE logins SET password = ?').run(other)
+  database.close()
+  const told = await removal
+  expect([told.status, told.body.error['code']]).toEqual([409, 'password_changed'])
+  expect((await box.call('GET', '/v1/account')).body).toMatchObject({ totp_enabled: true, recovery_codes_left: 10 })
 })
 
 test('without a password there is nothing to add a second factor to, and nothing to confirm before it was begun', async () => {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
+import { fetchAs } from '../support/host.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { attempt, browser, cookieOf, person, signIn, withPassword } from '../support/people.ts'
 
@@ -52,6 +53,56 @@ test('over https the cookie is bound to this host and to TLS; the settings decid
   // one that a neighbouring host could have planted
   expect((await call('GET', '/v1/session', undefined, { Cookie: Cookie.replace('__Host-', '') })).status).toBe(401)
   expect((await call('GET', '/v1/session', undefined, { Cookie: `${Cookie}; __Host-pillarbox=planted` })).status).toBe(401)
+})
+
+test('only on the machine itself does the cookie do without TLS', async () => {
+  const signedIn = async (origin: string): Promise<string> => {
+    const box = await appliance({ PILLARBOX_PUBLIC_URL: origin })
+    const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
+    await box.call('POST', `${url}/v1/account/password`, person)
+    const answer = await box.call('POST', `${url}/v1/session`, person, { key: null, headers: { Origin: origin } })
+    const call = { key: null, headers: { Cookie: cookieOf(answer) } }
+    expect((await box.call('GET', `${url}/v1/session`, undefined, call)).status).toBe(200)
+    return answer.headers.getSetCookie()[0]!
+  }
+  for (const near of ['http://localhost:8080', 'http://box.localhost', 'http://127.0.0.2:8080', 'http://[::1]:8080']) {
+    expect(await signedIn(near)).toMatch(/^pillarbox=.*; SameSite=Strict$/)
+  }
+  for (const far of ['http://192.0.2.7:8080', 'http://localhost.test', 'http://127.0.0.1.test']) {
+    expect(await signedIn(far)).toMatch(/^__Host-pillarbox=.*; SameSite=Strict; Secure$/)
+  }
+})
+
+test('a name that only looks like the cookie’s is not taken for it, whatever white space a neighbouring host puts before it', async () => {
+  const box = await appliance({ PILLARBOX_PUBLIC_URL: 'https://box.test' })
+  const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
+  await box.call('POST', `${url}/v1/account/password`, person)
+  const call = (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
+    box.call(method, `${url}${path}`, body, { key: null, headers: { Origin: 'https://box.test', ...headers } })
+  const Cookie = cookieOf(await call('POST', '/v1/session', {}, person))
+  const ask = async (cookie: string): Promise<number> =>
+    (await fetchAs(`${url}/v1/session`, { headers: { Cookie: cookie } })).status
+  expect(await ask(Cookie)).toBe(200)
+  // browsers hold only names that begin with __Host- to their promise, and these begin with an octet that is none of HTTP's white space
+  for (const octet of ['\u00a0', '\u0085', '\u00ad', '%20', '$']) {
+    expect([octet, await ask(`${octet}${Cookie}`)]).toEqual([octet, 401])
+    // nor does one that was planted put out the one that is right
+    expect([octet, await ask(`${octet}__Host-pillarbox=planted; ${Cookie}`)]).toEqual([octet, 200])
+  }
+  for (const other of [Cookie.toLowerCase(), Cookie.replace('=', ' ='), `x=${Cookie}`, `"${Cookie}"`]) {
+    expect([other, await ask(other)]).toEqual([other, 401])
+  }
+  expect(await ask(`a=b;\t ${Cookie}  ;c=d`)).toBe(200)
+})
+
+test('with an Authorization header, even an empty one, the cookie counts for nothing', async () => {
+  const box = await appliance()
+  await withPassword(box)
+  const { cookie } = await signIn(box)
+  for (const Authorization of ['', 'Bearer', 'Bearer ', 'Basic YTpi', 'Bearer garbage']) {
+    const { status } = await fetchAs(`${box.url}/v1/session`, { headers: { Cookie: cookie, Authorization } })
+    expect([Authorization, status]).toEqual([Authorization, 401])
+  }
 })
 
 test('each sign-in is a session of its own; sign-out everywhere leaves the one that asks', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Dial } from '../../src/delivery/outside.ts'
 import { appliance } from '../support/appliance.ts'
 import { authority } from '../support/authority.ts'
+import type { Authority } from '../support/authority.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { IssuerHost, methodOf } from '../support/issuer-host.ts'
 import { newKey, tokenOf } from '../support/tokens.ts'
@@ -10,8 +11,8 @@ import type { TestKey } from '../support/tokens.ts'
 const audience = 'https://shop.example.com'
 
 /** A box that may reach loopback and believes the authority, and another issuer with an agent there. */
-async function scene() {
-  const trusted = await authority()
+async function scene(trusted?: Authority) {
+  trusted ??= await authority()
   const clock = new HeldClock()
   const box = await appliance({ PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8', PILLARBOX_FETCH__CA_FILE: trusted.caFile }, clock)
   const host = await IssuerHost.start(trusted)
@@ -174,6 +175,24 @@ describe('a key is one that the document has for statements', () => {
   })
 })
 
+test('a token may name its key as the whole DID URL that the document lists, and no key of another', async () => {
+  const { token, host, did, key, reasonOf } = await scene()
+  const by = (kid: string): TestKey => ({ ...key, kid })
+  host.publish(did, key, { verificationMethod: [withJwk(did, key, { kid: key.kid })] })
+  const spelled = [key.kid, `${did}#${key.kid}`, `#${key.kid}`]
+  for (const kid of spelled) expect([kid, await reasonOf(token({}, did, by(kid)))]).toEqual([kid, null])
+  const port = new URL(host.origin).port
+  const wrong = [
+    `${did}#`,
+    '#',
+    did,
+    `did:web:victim.example#${key.kid}`,
+    `${did}##${key.kid}`,
+    `did:web:127.0.0.1%3A${port}#${key.kid}`,
+  ]
+  for (const kid of wrong) expect([kid, await reasonOf(token({}, did, by(kid)))]).toEqual([kid, 'unknown_key'])
+})
+
 describe('what is fetched', () => {
   test('does not lead anywhere else', async () => {
     const { token, host, did, key, reasonOf } = await scene()
@@ -248,6 +267,45 @@ describe('what is fetched', () => {
     expect(await reasonOf(token())).toBeNull()
     expect(host.asked).toHaveLength(3)
   })
+
+  test('is asked for anew for the sake of a key that is not in it, twice a minute at most', async () => {
+    const { token, host, did, key, clock, reasonOf } = await scene()
+    host.publish(did, key, {}, { headers: { 'cache-control': 'max-age=300' } })
+    expect(await reasonOf(token())).toBeNull()
+    const fresh = newKey('fresh')
+    // all keys there were replaced, and the one from before is kept here
+    host.publish(did, fresh, {}, { headers: { 'cache-control': 'max-age=300' } })
+    expect(await reasonOf(token({}, did, fresh))).toBe('unknown_key')
+    expect(host.asked).toHaveLength(1)
+    clock.advance(30_000)
+    const many = Array.from({ length: 20 }, (_, index) => token({ jti: String(index) }, did, fresh))
+    expect(await Promise.all(many.map(reasonOf))).toEqual(many.map(() => null))
+    expect(host.asked).toHaveLength(2)
+    expect(await reasonOf(token())).toBe('unknown_key')
+    // a host that fails meanwhile takes nothing away
+    clock.advance(30_000)
+    host.pages.set('/v1/agents/ada/did.json', { status: 503 })
+    for (let turn = 0; turn < 5; turn += 1) expect(await reasonOf(token({}, did, newKey(`guess-${turn}`)))).toBe('unknown_key')
+    expect(await reasonOf(token({}, did, fresh))).toBeNull()
+    expect(host.asked).toHaveLength(3)
+  })
+
+  test('one host that never answers keeps nobody from asking others', async () => {
+    const trusted = await authority()
+    const { token, host, did, clock, reasonOf } = await scene(trusted)
+    const slow = await IssuerHost.start(trusted)
+    const key = newKey()
+    const answers: unknown[] = []
+    const asking = Array.from({ length: 100 }, async (_, index) => {
+      slow.pages.set(`/x/${index}/did.json`, { silent: true })
+      answers.push(await reasonOf(slow.token(key, slow.did(`x:${index}`), {}, clock.now())))
+    })
+    await expect.poll(() => answers.length, { timeout: 4000 }).toBeGreaterThanOrEqual(30)
+    expect(await reasonOf(token({}, did))).toBeNull()
+    expect(host.asked).toHaveLength(1)
+    await Promise.all(asking)
+    expect(answers).toEqual(asking.map(() => 'issuer_unreachable'))
+  }, 30_000)
 
   test('comes from a server whose certificate is believed', async () => {
     const clock = new HeldClock()
