@@ -58,10 +58,8 @@ export class Ledger {
 
   /** Ends a delivery that waits; `reason` says who did, where that is not told elsewhere. Answers whether it waited. */
   async abandon(tx: Transaction, id: string, now: string, reason: string | null = null): Promise<boolean> {
-    const { changes } = await tx.run(
-      sql`UPDATE deliveries_queue SET state = 'failed', ended_at = ${now}, reason = ${reason} WHERE id = ${id} AND state = 'waiting'`,
-    )
-    return changes === 1
+    const ended = sql`state = 'failed', ended_at = ${now}, reason = ${reason}`
+    return (await tx.run(sql`UPDATE deliveries_queue SET ${ended} WHERE id = ${id} AND state = 'waiting'`)).changes === 1
   }
 
   /** Moves a delivery that no attempt was made of. */
