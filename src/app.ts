@@ -96,6 +96,7 @@ export class App {
       testing,
       publicUrl: () => this.publicUrl,
       httpAddresses: () => this.httpAddresses,
+      failing: () => this.#ready(),
     })
     this.#people = people
     this.#queue = queue
@@ -140,9 +141,9 @@ export class App {
     return this.#types.all()
   }
 
-  /** What the parts do at times, as declared. */
+  /** What the parts and the queue do at times, as declared. */
   get jobs(): Job[] {
-    return this.#parts.flatMap((part) => part.jobs ?? [])
+    return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs]
   }
 
   /** Every column that is sealed under the master key, as declared. */

@@ -27,6 +27,7 @@ import { acme } from './config/acme.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
 import { mail, smtp } from './config/mail.ts'
+import { retention } from './config/retention.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import { tokens } from './config/tokens.ts'
@@ -182,6 +183,7 @@ const Settings = Group({
   tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   acme: acme.optional().meta({ description: 'Certificates from a CA that speaks ACME, obtained and renewed by the box itself' }),
+  retention: retention.prefault({}).meta({ description: 'How long things are kept' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
   doctor: doctor.prefault({}).meta({ description: 'Looking after the box (docs/doctor.md)' }),
   backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),

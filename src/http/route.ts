@@ -70,6 +70,8 @@ export interface Route<
   scope: Scope | Scope[] | 'public'
   /** Only for callers of the operator's own account, with keys that are bound to no identity. */
   operator?: boolean
+  /** Only by the box's own socket, from the machine it is on. */
+  local?: boolean
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
   /**

@@ -1,7 +1,9 @@
 import type { Plan } from '../account/plan.ts'
 import type { Certificates } from '../certificates/certificates.ts'
 import type { Config, Endpoint } from '../config.ts'
+import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Job } from '../core/cron.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
@@ -10,6 +12,7 @@ import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
+import type { Trash } from '../retention/trash.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Attachments } from './attachments.ts'
@@ -24,6 +27,7 @@ import type { InboxSettings } from './inbox.ts'
 import type { Desk, Gate, Hosted } from './mailroom.ts'
 import { emailReceived } from './model.ts'
 import { Outgoing } from './outgoing.ts'
+import { RawMail } from './raw-mail.ts'
 import { Receiver } from './receiver.ts'
 import type { ReceiverSettings } from './receiver.ts'
 import { routes } from './routes.ts'
@@ -41,6 +45,7 @@ interface Needs {
   identities: Identities
   space: Space
   plan: Plan
+  trash: Trash
   hosted: Hosted
   certificates: Certificates
   config: Config
@@ -111,6 +116,10 @@ export class MailPart implements Part {
   /** The one author of a message, read so that nobody can read another (RFC 5322 3.6.2). */
   readonly authorOf = sureAuthorOf
 
+  get jobs(): Job[] {
+    return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#letGo(signal) }]
+  }
+
   /** Before `start`. */
   addDesk(desk: Desk): void {
     this.#desks.push(desk)
@@ -158,6 +167,12 @@ export class MailPart implements Part {
   #doorSettings(): DoorSettings {
     const { listen, listen_tls, ...logins } = this.#config.submission
     return { ...this.#receiverSettings(), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
+  }
+
+  async #letGo(signal: AbortSignal | undefined): Promise<void> {
+    const age = this.#config.retention.raw
+    if (age === undefined) return
+    await new RawMail(this.#needs).sweep(iso(this.#needs.clock.now() - age), signal)
   }
 
   #measure(): void {

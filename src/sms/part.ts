@@ -15,6 +15,7 @@ import type { Identities } from '../identities/identities.ts'
 import { identityDeleted } from '../identities/model.ts'
 import type { SignedUrls } from '../mail/signed-urls.ts'
 import type { Part } from '../part.ts'
+import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
 import { Arrears } from './arrears.ts'
@@ -37,6 +38,7 @@ interface Needs {
   cursors: Cursors
   queue: Queue
   plan: Plan
+  trash: Trash
   identities: Identities
   config: Config
   log: Log

@@ -129,6 +129,14 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
   const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
   const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
   const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  const { body: queued } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  const waiting = database.prepare('SELECT delivery_id FROM email_recipients WHERE email_id = ?').get(queued.id) as {
+    delivery_id: string
+  }
+  const { body: mailed } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  await box.call('DELETE', `/v1/identities/${identity.id}/emails/${mailed.id}`, undefined, as)
+  const { body: texted } = await box.call('POST', '/v1/sms/loopback/inject', { ...text, media: [] }, as)
+  await box.call('DELETE', `/v1/identities/${identity.id}/sms/${texted.id}`, undefined, as)
   const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
   const { body: totp } = await box.call('POST', `/v1/identities/${identity.id}/totp`, password, as)
   const store = (label: string): Promise<Answer<{ id: string }>> =>
@@ -162,6 +170,9 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
       ':sms_id': sms.id,
       number: identity.phone_number,
       ':email_id/cancel': later.id,
+      ':email_id/restore': mailed.id,
+      ':sms_id/restore': texted.id,
+      'queue/:id': waiting.delivery_id,
       ':thread_id': threads.data[0].id,
       ':index': '0',
       'webhooks/:id': webhook.id,
