@@ -6,6 +6,7 @@ import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
 import { addKeyCommand } from './commands/key.ts'
+import { addReadyCommand } from './commands/ready.ts'
 import { exits, refuse } from './commands/refuse.ts'
 import { addServeCommand } from './commands/serve.ts'
 
@@ -19,4 +20,5 @@ addConfigCommand(program)
 addKeyCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
+addReadyCommand(program)
 await program.parseAsync().catch(refuse)

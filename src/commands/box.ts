@@ -7,6 +7,7 @@ import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import { Failure } from './failure.ts'
+import { actAsOwner } from './owner.ts'
 
 /** What every command that speaks with a box takes. */
 export interface BoxOptions {
@@ -61,6 +62,7 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
     read: (path) => ask(socket, options.account, 'GET', path),
   })
   if (await answers(socket)) return work(box(true))
+  actAsOwner(config.data_dir)
   const app = await App.open(config, createLog('warn'))
   try {
     await app.attend()
