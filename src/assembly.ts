@@ -1,5 +1,6 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { backupPart } from './backup/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -15,6 +16,8 @@ import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
 import { identitiesPart } from './identities/part.ts'
+import { Jobs } from './jobs/jobs.ts'
+import { jobsPart } from './jobs/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
 import { MailPart } from './mail/part.ts'
@@ -89,6 +92,8 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
   const waiting = new Waiting({ ...readers, timeline, admitted })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
+  const jobs = new Jobs({ ...common, log: logOf('jobs') })
+  identities.onRemove((tx, id) => jobs.leave(tx, id))
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   return {
@@ -104,6 +109,8 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       timelinePart(timeline, waiting),
       webhooks,
       realtime,
+      backupPart({ ...common, jobs, log: logOf('backup') }),
+      jobsPart(jobs, metrics),
     ],
     keys,
     queue,

@@ -54,21 +54,31 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   }
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
-  const box = (running: boolean): Box => ({
+  if (await answers(socket)) return work(boxAt(socket, options, config, true))
+  actAsOwner(config.data_dir)
+  const app = await App.open(config, createLog('warn'))
+  try {
+    await app.attend()
+    return await work(boxAt(socket, options, config, false))
+  } finally {
+    await app.stop()
+  }
+}
+
+/** The box that these options name, if it runs; nothing is opened when it does not. */
+export async function runningBox(options: BoxOptions): Promise<Box | undefined> {
+  const config = await settingsOf(options)
+  const socket = controlSocket(config)
+  return socket !== undefined && (await answers(socket)) ? boxAt(socket, options, config, true) : undefined
+}
+
+function boxAt(socket: string, options: BoxOptions, config: Config, running: boolean): Box {
+  return {
     config,
     running,
     call: async <Answer>(method: string, path: string, body?: unknown) =>
       JSON.parse((await ask(socket, options.account, method, path, body)).toString()) as Answer,
     read: (path) => ask(socket, options.account, 'GET', path),
-  })
-  if (await answers(socket)) return work(box(true))
-  actAsOwner(config.data_dir)
-  const app = await App.open(config, createLog('warn'))
-  try {
-    await app.attend()
-    return await work(box(false))
-  } finally {
-    await app.stop()
   }
 }
 

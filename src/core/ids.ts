@@ -18,6 +18,7 @@ export const idPrefixes = [
   'txn',
   'sup',
   'acct',
+  'job',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]

@@ -1,0 +1,38 @@
+import { scopes } from '../core/scopes.ts'
+import type { Caller } from '../core/scopes.ts'
+import { join, sql } from '../store/database.ts'
+import type { Sql } from '../store/database.ts'
+import type { Job, Progress } from './model.ts'
+
+/** A row of `jobs`. */
+export type JobRow = Omit<Job, 'progress' | 'result' | 'error'> &
+  Progress & { seq: number; account_id: string; scopes: string; result: string | null; error: string | null }
+
+/** What is set when the progress is written. */
+export function columns({ done, total, unit }: Progress): Sql {
+  return sql`done = ${done}, total = ${total}, unit = ${unit}`
+}
+
+/** Of the caller's account and identity, and of nothing the caller may not read. */
+export function visible(caller: Caller): Sql {
+  const bound = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
+  const lacking = scopes.filter((scope) => !caller.scopes.has(scope)).map((scope) => sql`instr(scopes, ${` ${scope} `}) = 0`)
+  return join([sql`account_id = ${caller.account_id}`, ...bound, ...lacking], ' AND ')
+}
+
+/** A job as callers see it; `progress` is later news than the row's. */
+export function shown(row: JobRow, progress: Progress = row): Job {
+  const { id, kind, identity_id, status, result, error, created_at, finished_at } = row
+  const { done, total, unit } = progress
+  return {
+    id,
+    kind,
+    identity_id,
+    status,
+    progress: { done, total, unit },
+    result: result === null ? null : (JSON.parse(result) as Job['result']),
+    error: error === null ? null : { message: error },
+    created_at,
+    finished_at,
+  }
+}

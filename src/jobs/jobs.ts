@@ -1,0 +1,276 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, Fault, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Log } from '../core/log.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import { columns, shown, visible } from './job-rows.ts'
+import type { JobRow } from './job-rows.ts'
+import type { Job, JobFilter, Progress } from './model.ts'
+
+/** Says how far the work is; what is left out stays as it was. */
+export type Report = (progress: Partial<Progress>) => void
+
+/** The work itself. What it answers is kept as JSON; a Fault it throws is told in its words. It must heed the signal. */
+export type Work = (report: Report, signal: AbortSignal, id: string) => Promise<Record<string, unknown>>
+
+export interface Wish {
+  /** The identity it is about: it goes with it. */
+  identity_id?: string
+  /** What a caller must hold to see it, beside belonging to the account. */
+  scopes?: readonly Scope[]
+  /** Whether one at a time of a kind means in the whole box (unless said) or in each account. */
+  each?: 'box' | 'account'
+}
+
+interface Running {
+  row: JobRow
+  progress: Progress
+  /** When the progress was last written, in milliseconds since the epoch. */
+  written: number
+  stop: AbortController
+  ended: Promise<void>
+}
+
+type End = { status: 'done'; result: string } | { status: 'failed'; error: string } | { status: 'cancelled' }
+
+/** Between two writes of how far one job is, in milliseconds. */
+const pause = 1000
+
+/** Jobs that run at once in the whole box. */
+const most = 8
+
+/** How long those that are over are kept, in milliseconds. */
+const kept = 7 * 86_400_000
+
+/** Long work, one of a kind at a time: begun by a call, looked at and cancelled by others. */
+export class Jobs {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+  readonly #log: Log
+  readonly #running = new Map<string, Running>()
+  readonly #listeners: ((id: string) => void)[] = []
+
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; log: Log }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#cursors = parts.cursors
+    this.#log = parts.log
+  }
+
+  /** How many run now, by kind. */
+  get counts(): Map<string, number> {
+    const kinds = Map.groupBy(this.#running.values(), ({ row }) => row.kind)
+    return new Map([...kinds].map(([kind, jobs]) => [kind, jobs.length]))
+  }
+
+  /** Begins the work and answers at once. Throws Fault conflict `job_running` while there is another of its kind. */
+  async start(caller: Caller, kind: string, work: Work, wish: Wish = {}): Promise<Job> {
+    this.requireFree(caller, kind, wish.each)
+    const row: JobRow = {
+      id: newId('job'),
+      account_id: caller.account_id,
+      kind,
+      seq: 0,
+      identity_id: wish.identity_id ?? null,
+      status: 'running',
+      done: 0,
+      total: null,
+      unit: 'steps',
+      scopes: ` ${(wish.scopes ?? []).join(' ')} `,
+      result: null,
+      error: null,
+      created_at: iso(this.#clock.now()),
+      finished_at: null,
+    }
+    const running: Running = {
+      row,
+      progress: { done: 0, total: null, unit: 'steps' },
+      written: this.#clock.now(),
+      stop: new AbortController(),
+      ended: Promise.resolve(),
+    }
+    // before the first await: two calls must not both find the place free
+    this.#running.set(row.id, running)
+    try {
+      await this.#insert(row)
+    } catch (error) {
+      this.#running.delete(row.id)
+      throw error
+    }
+    running.ended = this.#run(running, work)
+    return shown(row, running.progress)
+  }
+
+  /** Throws Fault conflict when a job of this kind could not begin now. */
+  requireFree(caller: Caller, kind: string, each: Wish['each'] = 'box'): void {
+    const same = [...this.#running.values()].find(
+      ({ row }) => row.kind === kind && (each === 'box' || row.account_id === caller.account_id),
+    )
+    if (same) {
+      const which = same.row.account_id === caller.account_id ? ` (${same.row.id})` : ''
+      throw conflict(`Another ${kind} is running${which}; wait for its end, or cancel it.`, { code: 'job_running' })
+    }
+    if (this.#running.size >= most) {
+      throw conflict('The box has as many jobs in hand as it takes. Try again later.', { code: 'too_many_jobs', retryAfter: 10 })
+    }
+  }
+
+  async list(caller: Caller, filter: JobFilter): Promise<{ data: Job[]; has_more: boolean; next_cursor: string | null }> {
+    const kind = filter.kind === undefined ? sql`` : sql` AND kind = ${filter.kind}`
+    return page<JobRow, Job>(this.#database, this.#cursors, filter, {
+      name: `jobs ${caller.account_id} ${caller.identity_id} ${filter.kind}`,
+      select: sql`SELECT * FROM jobs`,
+      where: sql`${visible(caller)}${kind}`,
+      order: 'seq',
+      present: (row) => shown(row, this.#running.get(row.id)?.progress),
+    })
+  }
+
+  async get(caller: Caller, id: string): Promise<Job> {
+    return shown(await this.#row(caller, id), this.#running.get(id)?.progress)
+  }
+
+  /** Stops a job that runs, and answers it as it then is; one that is over stays as it is. */
+  async cancel(caller: Caller, id: string): Promise<Job> {
+    await this.#row(caller, id)
+    await this.#abort(id, 'cancelled')
+    return this.get(caller, id)
+  }
+
+  /** Stops it, and forgets that it ever was. */
+  async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
+    await this.#row(caller, id)
+    await this.#abort(id, 'cancelled')
+    const { changes } = await this.#database.transaction((tx) => tx.run(sql`DELETE FROM jobs WHERE id = ${id}`))
+    if (changes === 0) throw notFound('job')
+    this.#forget([id])
+    return { id, deleted: true }
+  }
+
+  /** Whether there is such a job, in any account. */
+  async knows(id: string): Promise<boolean> {
+    return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined
+  }
+
+  /** Before `start`: called with the id of each job that is forgotten, for what it left behind. */
+  onForgotten(listener: (id: string) => void): void {
+    this.#listeners.push(listener)
+  }
+
+  /** The jobs about an identity go with it, in the transaction in which it goes. */
+  async leave(tx: Transaction, identityId: string): Promise<void> {
+    const rows = await tx.all<{ id: string }>(sql`DELETE FROM jobs WHERE identity_id = ${identityId} RETURNING id`)
+    const ids = rows.map(({ id }) => id)
+    tx.afterCommit(() => {
+      for (const id of ids) void this.#abort(id, 'cancelled').then(() => this.#forget([id]))
+    })
+  }
+
+  /** Whatever ran when the box went down did not finish. */
+  async beginAgain(): Promise<void> {
+    const now = iso(this.#clock.now())
+    const error = 'It was cut off by a restart of the box. Begin it again.'
+    const running = [...this.#running.keys()]
+    const others = running.length === 0 ? sql`` : sql` AND id NOT IN (${join(running)})`
+    await this.#database.transaction((tx) =>
+      tx.run(sql`UPDATE jobs SET status = 'failed', error = ${error}, finished_at = ${now} WHERE status = 'running'${others}`),
+    )
+  }
+
+  /** Forgets those that have been over for 7 days. */
+  async sweep(): Promise<void> {
+    const limit = iso(this.#clock.now() - kept)
+    const rows = await this.#database.transaction((tx) =>
+      tx.all<{ id: string }>(sql`DELETE FROM jobs WHERE finished_at < ${limit} RETURNING id`),
+    )
+    this.#forget(rows.map(({ id }) => id))
+  }
+
+  /** Cuts off what runs, and waits until it has ended. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((id) => this.#abort(id, 'stopped')))
+  }
+
+  async #insert(row: JobRow): Promise<void> {
+    await this.#database.transaction((tx) =>
+      tx.run(
+        sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at) VALUES (${row.id}, ${row.account_id},
+          ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at})`,
+      ),
+    )
+  }
+
+  async #run(running: Running, work: Work): Promise<void> {
+    const { row, stop } = running
+    const report: Report = (progress) => {
+      Object.assign(running.progress, progress)
+      if (this.#clock.now() - running.written >= pause) void this.#write(running)
+    }
+    try {
+      const end = await work(report, stop.signal, row.id).then(
+        (result): End => ({ status: 'done', result: JSON.stringify(result) }),
+        (error: unknown) => this.#failed(running, error),
+      )
+      await this.#end(running, end)
+    } catch (error) {
+      this.#log.error({ job: row.id, err: error }, 'the end of a job could not be written')
+    } finally {
+      this.#running.delete(row.id)
+    }
+  }
+
+  #failed({ row, stop }: Running, error: unknown): End {
+    if (stop.signal.aborted) {
+      const why = stop.signal.reason as 'cancelled' | 'stopped'
+      return why === 'cancelled' ? { status: why } : { status: 'failed', error: 'The box was stopped before it was done.' }
+    }
+    if (error instanceof Fault) return { status: 'failed', error: error.message }
+    this.#log.error({ job: row.id, kind: row.kind, err: error }, 'a job failed')
+    return { status: 'failed', error: `It failed on our side; the log says why (job ${row.id}).` }
+  }
+
+  async #write(running: Running): Promise<void> {
+    running.written = this.#clock.now()
+    try {
+      await this.#database.transaction((tx) =>
+        tx.run(sql`UPDATE jobs SET ${columns(running.progress)} WHERE id = ${running.row.id}`),
+      )
+    } catch (error) {
+      this.#log.warn({ job: running.row.id, err: error }, 'the progress of a job could not be written')
+    }
+  }
+
+  async #end({ row, progress }: Running, end: End): Promise<void> {
+    const result = end.status === 'done' ? end.result : null
+    const error = end.status === 'failed' ? end.error : null
+    await this.#database.transaction((tx) =>
+      tx.run(
+        sql`UPDATE jobs SET ${columns(progress)}, status = ${end.status}, result = ${result}, error = ${error},
+          finished_at = ${iso(this.#clock.now())} WHERE id = ${row.id}`,
+      ),
+    )
+    this.#log.info({ job: row.id, kind: row.kind, status: end.status }, 'a job ended')
+  }
+
+  async #abort(id: string, why: 'cancelled' | 'stopped'): Promise<void> {
+    const running = this.#running.get(id)
+    running?.stop.abort(why)
+    await running?.ended
+  }
+
+  #forget(ids: readonly string[]): void {
+    for (const id of ids) for (const listener of this.#listeners) listener(id)
+  }
+
+  async #row(caller: Caller, id: string): Promise<JobRow> {
+    const row = await this.#database.get<JobRow>(sql`SELECT * FROM jobs WHERE id = ${id} AND ${visible(caller)}`)
+    if (!row) throw notFound('job')
+    return row
+  }
+}

@@ -1,0 +1,40 @@
+import * as z from 'zod'
+import { Id, Paging, Timestamp } from '../core/shapes.ts'
+
+export const Progress = z.object({
+  done: z.int(),
+  total: z.int().nullable().meta({ description: 'null while it is not known' }),
+  unit: z.string().meta({ description: 'what is counted: messages, octets, …' }),
+})
+export type Progress = z.output<typeof Progress>
+
+/** Long work that goes on after the call that asked for it was answered. */
+export const Job = z
+  .object({
+    id: Id('job'),
+    kind: z.string().meta({ description: 'export, import, …' }),
+    identity_id: Id('ident').nullable(),
+    status: z.enum(['running', 'done', 'failed', 'cancelled']),
+    progress: Progress,
+    result: z
+      .record(z.string(), z.json())
+      .nullable()
+      .meta({
+        override: { type: ['object', 'null'], additionalProperties: true },
+        description: 'what came of it, once it is done',
+      }),
+    error: z.object({ message: z.string() }).nullable(),
+    created_at: Timestamp,
+    finished_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Job' })
+export type Job = z.output<typeof Job>
+
+export const JobFilter = z.strictObject({
+  ...Paging.shape,
+  kind: z
+    .string()
+    .regex(/^[a-z][a-z-]{0,39}$/, { error: 'must be a kind of job, such as export' })
+    .optional(),
+})
+export type JobFilter = z.output<typeof JobFilter>

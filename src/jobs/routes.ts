@@ -1,0 +1,66 @@
+import type { Scope } from '../core/scopes.ts'
+import { Deleted, Page } from '../core/shapes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Jobs } from './jobs.ts'
+import { Job, JobFilter } from './model.ts'
+
+const tag = 'Jobs'
+
+/** Whoever can begin one can follow it; each job says beside that what its reader must hold. */
+const scope: Scope[] = [
+  'identities:read',
+  'messages:read',
+  'emails:read',
+  'account:read',
+  'identities:write',
+  'messages:write',
+  'emails:write',
+  'account:write',
+]
+
+export function routes(jobs: Jobs): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/jobs',
+      scope,
+      tag,
+      summary: 'List jobs',
+      description: 'Newest first: those that run, and those of the last 7 days whose contents the key may read.',
+      query: JobFilter,
+      reply: Page(Job),
+      handle: ({ caller, query }) => jobs.list(caller, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/jobs/:id',
+      scope,
+      tag,
+      summary: 'Get a job',
+      description: 'How far it is, and what came of it.',
+      reply: Job,
+      handle: ({ caller, params }) => jobs.get(caller, params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/jobs/:id/cancel',
+      scope,
+      tag,
+      summary: 'Cancel a job',
+      description: 'Stops a job that runs; what it has done so far stays. A job that is over is answered as it is.',
+      reply: Job,
+      handle: ({ caller, params }) => jobs.cancel(caller, params.id),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/jobs/:id',
+      scope,
+      tag,
+      summary: 'Delete a job',
+      description: 'Stops it if it runs, and removes it with the file it made.',
+      reply: Deleted,
+      handle: ({ caller, params }) => jobs.remove(caller, params.id),
+    }),
+  ]
+}

@@ -1,0 +1,201 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createLog } from '../../src/core/log.ts'
+import { Cursors } from '../../src/core/cursor.ts'
+import { conflict } from '../../src/core/fault.ts'
+import { newId } from '../../src/core/ids.ts'
+import { scopes } from '../../src/core/scopes.ts'
+import type { Caller, Scope } from '../../src/core/scopes.ts'
+import { Jobs } from '../../src/jobs/jobs.ts'
+import type { Report } from '../../src/jobs/jobs.ts'
+import type { Job } from '../../src/jobs/model.ts'
+import { sql } from '../../src/store/database.ts'
+import { opened } from '../store/opened.ts'
+import { folder } from '../support/folder.ts'
+import { HeldClock } from '../support/held-clock.ts'
+
+const account = newId('acct')
+const paging = { limit: 50, offset: 0, cursor: undefined }
+
+async function made() {
+  const { database } = await opened(folder())
+  const clock = new HeldClock()
+  const log = createLog('silent')
+  const again = (): Jobs => new Jobs({ database, clock, cursors: new Cursors(Buffer.alloc(32)), log })
+  return { database, clock, jobs: again(), again }
+}
+
+function caller(wish: Partial<Caller> = {}): Caller {
+  return {
+    account_id: account,
+    key_id: null,
+    scopes: new Set(scopes),
+    identity_id: null,
+    rate_limit: 0,
+    ip: '',
+    user_agent: '',
+    ...wish,
+  }
+}
+
+/** Work that goes on until it is told to end, and reports what it is told. */
+function patient() {
+  const end = Promise.withResolvers<Record<string, unknown>>()
+  let report: Report = () => undefined
+  const work = (tell: Report, signal: AbortSignal): Promise<Record<string, unknown>> => {
+    report = tell
+    signal.addEventListener('abort', () => end.reject(new Error('aborted')))
+    return end.promise
+  }
+  return { work, end, report: (progress: Parameters<Report>[0]) => report(progress) }
+}
+
+async function over(jobs: Jobs, id: string): Promise<Job> {
+  for (;;) {
+    const job = await jobs.get(caller(), id)
+    if (job.status !== 'running') return job
+    await sleep(5)
+  }
+}
+
+test('work goes on after the call, tells how far it is, and keeps what came of it', async () => {
+  const { jobs } = await made()
+  const { work, end, report } = patient()
+  const begun = await jobs.start(caller(), 'backup', work)
+  expect(begun).toMatchObject({ kind: 'backup', status: 'running', result: null, error: null, finished_at: null })
+  report({ done: 3, total: 10, unit: 'files' })
+  expect(await jobs.get(caller(), begun.id)).toMatchObject({ status: 'running', progress: { done: 3, total: 10, unit: 'files' } })
+  end.resolve({ file: 'there' })
+  expect(await over(jobs, begun.id)).toMatchObject({ status: 'done', result: { file: 'there' }, progress: { done: 3 } })
+})
+
+test('progress is written once a second at most', async () => {
+  const { jobs, clock, database } = await made()
+  const { work, end, report } = patient()
+  const { id } = await jobs.start(caller(), 'backup', work)
+  const written = async (): Promise<number> => {
+    await database.probe()
+    return (await database.get<{ done: number }>(sql`SELECT done FROM jobs WHERE id = ${id}`))!.done
+  }
+  report({ done: 1 })
+  expect(await written()).toBe(0)
+  clock.advance(1000)
+  report({ done: 2 })
+  report({ done: 3 })
+  expect(await written()).toBe(3)
+  report({ done: 4 })
+  expect(await written()).toBe(3)
+  end.resolve({})
+  await over(jobs, id)
+  expect(await written()).toBe(4)
+})
+
+test('one of a kind at a time, in the box or in each account', async () => {
+  const { jobs } = await made()
+  const other = caller({ account_id: newId('acct') })
+  const first = patient()
+  const begun = await jobs.start(caller(), 'backup', first.work)
+  const running = { type: 'conflict', code: 'job_running' }
+  await expect(jobs.start(caller(), 'backup', first.work)).rejects.toMatchObject({
+    ...running,
+    message: expect.stringContaining(begun.id),
+  })
+  await expect(jobs.start(other, 'backup', first.work)).rejects.toMatchObject({
+    ...running,
+    message: expect.not.stringContaining(begun.id),
+  })
+  const second = patient()
+  const third = patient()
+  await jobs.start(caller(), 'export', second.work, { each: 'account' })
+  await jobs.start(other, 'export', third.work, { each: 'account' })
+  await expect(jobs.start(other, 'export', third.work, { each: 'account' })).rejects.toMatchObject(running)
+  first.end.resolve({})
+  await over(jobs, begun.id)
+  const again = patient()
+  expect(await jobs.start(caller(), 'backup', again.work)).toMatchObject({ status: 'running' })
+  await jobs.stop()
+})
+
+test('two that begin at once are not both begun', async () => {
+  const { jobs } = await made()
+  const { work } = patient()
+  const both = await Promise.allSettled([jobs.start(caller(), 'backup', work), jobs.start(caller(), 'backup', work)])
+  expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+  await jobs.stop()
+})
+
+test('a job that fails says why: in its own words, or that the log knows', async () => {
+  const { jobs } = await made()
+  const told = await jobs.start(caller(), 'one', async () => {
+    throw conflict('The mailbox is full.')
+  })
+  expect(await over(jobs, told.id)).toMatchObject({ status: 'failed', error: { message: 'The mailbox is full.' } })
+  const bug = await jobs.start(caller(), 'two', async () => {
+    throw new Error('secret path /var/x')
+  })
+  const { error } = await over(jobs, bug.id)
+  expect(error!.message).toContain(bug.id)
+  expect(error!.message).not.toContain('/var/x')
+})
+
+test('a job is cancelled by its id, and is as it was when it is over already', async () => {
+  const { jobs } = await made()
+  const { work } = patient()
+  const { id } = await jobs.start(caller(), 'backup', work)
+  expect(await jobs.cancel(caller(), id)).toMatchObject({ status: 'cancelled', error: null })
+  expect(await jobs.cancel(caller(), id)).toMatchObject({ status: 'cancelled' })
+  const forgotten: string[] = []
+  jobs.onForgotten((gone) => forgotten.push(gone))
+  expect(await jobs.remove(caller(), id)).toEqual({ id, deleted: true })
+  await expect(jobs.get(caller(), id)).rejects.toMatchObject({ type: 'not_found' })
+  expect(forgotten).toEqual([id])
+})
+
+test('what a stop or a crash cut off is failed, and says so', async () => {
+  const { jobs, again } = await made()
+  const stopped = await jobs.start(caller(), 'backup', patient().work)
+  await jobs.stop()
+  expect(await jobs.get(caller(), stopped.id)).toMatchObject({
+    status: 'failed',
+    error: { message: expect.stringContaining('stopped') },
+  })
+  const killed = await jobs.start(caller(), 'backup', patient().work)
+  // another process over the same data, as after a kill: it knows nothing of what ran
+  const next = again()
+  expect(await next.get(caller(), killed.id)).toMatchObject({ status: 'running' })
+  await next.beginAgain()
+  expect(await next.get(caller(), killed.id)).toMatchObject({
+    status: 'failed',
+    error: { message: expect.stringContaining('restart') },
+  })
+  await jobs.stop()
+})
+
+test('jobs are seen by their account, by keys of their identity, and by whoever may read what they hold', async () => {
+  const { jobs } = await made()
+  const [one, two] = [newId('ident'), newId('ident')]
+  const holds: Scope[] = ['messages:read', 'cards:read']
+  const { id } = await jobs.start(caller(), 'export', async () => ({}), { identity_id: one, scopes: holds })
+  await over(jobs, id)
+  const seen = async (wish: Partial<Caller>): Promise<number> =>
+    (await jobs.list(caller(wish), { ...paging, kind: undefined })).data.length
+  expect(await seen({})).toBe(1)
+  expect(await seen({ identity_id: one })).toBe(1)
+  expect(await seen({ identity_id: two })).toBe(0)
+  expect(await seen({ account_id: newId('acct') })).toBe(0)
+  expect(await seen({ scopes: new Set(holds) })).toBe(1)
+  expect(await seen({ scopes: new Set<Scope>(['messages:read', 'emails:read']) })).toBe(0)
+  await expect(jobs.get(caller({ scopes: new Set(['cards:read']) }), id)).rejects.toMatchObject({ type: 'not_found' })
+})
+
+test('what is over is forgotten after a week', async () => {
+  const { jobs, clock } = await made()
+  const { id } = await jobs.start(caller(), 'export', async () => ({}))
+  await over(jobs, id)
+  clock.advance(7 * 86_400_000 - 1)
+  await jobs.sweep()
+  expect(await jobs.knows(id)).toBe(true)
+  clock.advance(2)
+  await jobs.sweep()
+  expect(await jobs.knows(id)).toBe(false)
+})
