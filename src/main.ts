@@ -6,6 +6,7 @@ import { addBackupCommand } from './commands/backup.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
+import { addInitCommand } from './commands/init.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { addReadyCommand } from './commands/ready.ts'
 import { exits, refuse } from './commands/refuse.ts'
@@ -19,6 +20,7 @@ const program = new Command('pillarbox')
   // before the commands, which inherit it
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exits.usage))
 addServeCommand(program)
+addInitCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
 addDocsCommand(program)

@@ -30,6 +30,7 @@ const layers = new Set([
   'http-settings',
   'first-start',
   'commands',
+  'install',
   'core',
   'store',
   'events',
@@ -41,7 +42,8 @@ const layers = new Set([
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
-  commands: ['app', 'config', 'core', 'http', 'capability'],
+  commands: ['install', 'app', 'config', 'core', 'http', 'capability'],
+  install: ['app', 'config', 'delivery', 'core'],
   app: [
     'assembly',
     'part',
