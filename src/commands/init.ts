@@ -72,6 +72,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   const findings = await look({
     ...choice,
     outside: options.offline ? undefined : (choice.email?.split('@')[1] ?? 'gmail.com'),
+    port: 25,
     servers: (process.env['PILLARBOX_DNS__SERVERS'] || undefined)?.split(',') ?? [],
     addresses: ownAddresses(),
   })

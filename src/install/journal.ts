@@ -17,9 +17,9 @@ import { dirname, join } from 'node:path'
 type Kind = 'file' | 'folder' | 'filled' | 'user'
 
 const unmake: Record<Kind, (name: string, removeUser: (name: string) => void) => void> = {
-  file: (path) => rmSync(path, { force: true }),
+  file: (path) => gone(() => rmSync(path)),
   // what else lies in it by now is not ours
-  folder: (path) => emptied(() => rmdirSync(path)),
+  folder: (path) => gone(() => rmdirSync(path)),
   filled: (path) => {
     for (const entry of existsSync(path) ? readdirSync(path) : []) {
       if (entry !== 'lost+found') rmSync(join(path, entry), { recursive: true, force: true })
@@ -156,11 +156,12 @@ function foldersTo(path: string): string[] {
   return existsSync(folder) || folder === path ? [] : [...foldersTo(folder), folder]
 }
 
-function emptied(work: () => void): void {
+/** What was noted and never made is gone already, and a directory that others use by now stays. */
+function gone(remove: () => void): void {
   try {
-    work()
+    remove()
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST' && code !== 'ENOENT') throw error
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (!['ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST'].includes(code)) throw error
   }
 }

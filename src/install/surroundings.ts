@@ -18,6 +18,8 @@ export interface Look {
   domain: string
   /** A domain whose mail servers may be greeted, to see whether port 25 leads out; undefined: nothing outside the machine is asked. */
   outside: string | undefined
+  /** Where mail servers are greeted: 25. */
+  port: number
   /** Name servers; none: the system's. */
   servers: string[]
   /** Addresses of the machine. */
@@ -45,7 +47,7 @@ export async function look(wish: Look): Promise<Finding[]> {
   const [name, pointers, out] = await Promise.all([
     hostname(wish, resolver),
     Promise.all(reachable.map((address) => pointer(address, wish, resolver))),
-    portOut(wish.outside, resolver),
+    portOut(wish.outside, wish.port, resolver),
   ])
   return [...local, name, ...pointers, out]
 }
@@ -90,7 +92,7 @@ async function pointer(address: string, { hostname: name }: Look, resolver: Reso
   return finding(subject, false, `${address} is named ${names.join(', ')}, it should be ${name}; ${where}.`)
 }
 
-async function portOut(domain: string, resolver: Resolver): Promise<Finding> {
+async function portOut(domain: string, port: number, resolver: Resolver): Promise<Finding> {
   const subject = 'port_25_out'
   const servers = await resolver.resolveMx(domain).catch(failure)
   if (!Array.isArray(servers))
@@ -98,7 +100,7 @@ async function portOut(domain: string, resolver: Resolver): Promise<Finding> {
   const best = servers.toSorted((one, other) => one.priority - other.priority).slice(0, 2)
   for (const { exchange } of best) {
     const [address] = await resolver.resolve4(exchange).catch(() => [])
-    if (address && (await greets(address))) return finding(subject, true, `Port 25 leads out: ${exchange} answered.`)
+    if (address && (await greets(address, port))) return finding(subject, true, `Port 25 leads out: ${exchange} answered.`)
   }
   return finding(
     subject,
@@ -109,7 +111,7 @@ async function portOut(domain: string, resolver: Resolver): Promise<Finding> {
 }
 
 /** Whether a mail server says hello at the port. */
-export function greets(address: string, port = 25): Promise<boolean> {
+function greets(address: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, timeout: patience })
     const done = (answer: boolean): void => {
