@@ -9,7 +9,9 @@ import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addDomainCommand } from './commands/domain.ts'
+import { addInitCommand } from './commands/init.ts'
 import { addKeyCommand } from './commands/key.ts'
+import { addReadyCommand } from './commands/ready.ts'
 import { exits, refuse } from './commands/refuse.ts'
 import { addReputationCommand } from './commands/reputation.ts'
 import { addRestoreCommand } from './commands/restore.ts'
@@ -22,6 +24,7 @@ const program = new Command('pillarbox')
   // before the commands, which inherit it
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exits.usage))
 addServeCommand(program)
+addInitCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
 addReputationCommand(program)
@@ -29,6 +32,7 @@ addAccountCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
 addDoctorCommand(program)
+addReadyCommand(program)
 addBackupCommand(program)
 addVerifyCommand(program)
 addRestoreCommand(program)

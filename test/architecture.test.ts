@@ -32,6 +32,7 @@ const layers = new Set([
   'first-start',
   'unopened',
   'commands',
+  'install',
   'core',
   'store',
   'events',
@@ -43,7 +44,8 @@ const layers = new Set([
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
-  commands: ['app', 'unopened', 'config', 'core', 'http', 'capability'],
+  commands: ['install', 'app', 'unopened', 'config', 'core', 'http', 'capability'],
+  install: ['app', 'config', 'delivery', 'core'],
   app: [
     'assembly',
     'part',

@@ -7,6 +7,7 @@ import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import { Failure } from './failure.ts'
+import { actAsOwner } from './owner.ts'
 
 /** What every command that speaks with a box takes. */
 export interface BoxOptions {
@@ -54,6 +55,7 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
   if (await answers(socket)) return work(boxAt(socket, options, config, true))
+  actAsOwner(config.data_dir)
   // what the command answers is alone on standard output
   const app = await App.open(config, createLog('warn', process.stderr))
   try {
