@@ -62,7 +62,7 @@ export class CertificatesPart implements Part {
       log,
       ({ cert }) => void this.#tell(({ source, file }) => source === 'file' && file === cert),
     )
-    this.routes = routes({ list: () => this.#list(), renew: (host) => this.#renew(host) })
+    this.routes = routes({ list: () => this.list(), renew: (host) => this.#renew(host) })
     this.jobs = [
       { name: 'obtain-certificates', schedule: '*/10 * * * * *', run: async () => this.#acme?.renewal.begin() },
       { name: 'look-at-certificates', schedule: '31 * * * * *', run: () => this.shown.refresh() },
@@ -72,7 +72,7 @@ export class CertificatesPart implements Part {
       'When each certificate runs out, in seconds since 1970, by where it is from and its first name',
       async (gauge) => {
         gauge.reset()
-        for (const { source, names, not_after } of await this.#list()) {
+        for (const { source, names, not_after } of await this.list()) {
           if (not_after !== null) gauge.labels(source, names[0] ?? '').set(Date.parse(not_after) / 1000)
         }
       },
@@ -136,7 +136,8 @@ export class CertificatesPart implements Part {
     })
   }
 
-  async #list(): Promise<Certificate[]> {
+  /** Every certificate the box shows or should show; also of a box that is open and not started. */
+  async list(): Promise<Certificate[]> {
     await this.#opened()
     const obtained = (await this.#acme?.renewal.all()) ?? []
     return inventory(this.shown, obtained, (name) => this.#acme?.cabinet.file(name) ?? name)
@@ -155,7 +156,7 @@ export class CertificatesPart implements Part {
   async #tell(meant: (one: Certificate) => boolean): Promise<void> {
     const { database, events, account, log } = this.#needs
     try {
-      for (const data of (await this.#list()).filter(meant)) {
+      for (const data of (await this.list()).filter(meant)) {
         const type = data.problem === null ? certificateRenewed : certificateFailed
         await database.transaction((tx) => events.append(tx, type, { account_id: account, identity_id: null, data }))
       }
@@ -165,7 +166,7 @@ export class CertificatesPart implements Part {
   }
 }
 
-function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, mail, acme }: Config): CertificateSettings {
+function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, acme }: Config): CertificateSettings {
   const { tls } = http
   return {
     hostname,
@@ -185,7 +186,8 @@ function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, mail
       binding: wish.eab_key_id && wish.eab_hmac_key ? { kid: wish.eab_key_id, hmacKey: wish.eab_hmac_key } : undefined,
       ca_file: wish.ca_file,
       hosts: wish.names.length > 0 ? wish.names : [...new Set(served)].filter((host) => host.includes('.') && isIP(host) === 0),
-      policies: tls !== undefined && mail.mta_sts !== 'none',
+      // also while mail.mta_sts is none: that is said there, to those who remember a policy
+      policies: tls !== undefined,
       renew_before: wish.renew_before,
       webroot: wish.webroot,
     }
