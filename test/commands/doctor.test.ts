@@ -5,11 +5,14 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Line } from '../../src/doctor/model.ts'
 import { patient, published } from '../support/checkup.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { run } from '../support/program.ts'
+
+// each test runs the program, some twice, and a busy machine takes its time to load it
+vi.setConfig({ testTimeout: 90_000 })
 
 const program = new URL('../../src/main.ts', import.meta.url).pathname
 
