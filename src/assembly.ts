@@ -1,5 +1,6 @@
 import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
+import { backupPart } from './backup/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
@@ -118,6 +119,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     webhooks,
     realtime,
     transfer,
+    backupPart({ ...common, jobs, log: logOf('backup') }),
     jobsPart(jobs, metrics),
   ]
   return { parts, keys, queue, mail }

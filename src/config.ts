@@ -20,6 +20,7 @@ import {
   Text,
   Whole,
 } from './config/values.ts'
+import { backup } from './config/backup.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
@@ -166,6 +167,7 @@ const Settings = Group({
   transfer: transfer.prefault({}).meta({ description: 'Moving identities out of the box and into it' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
+  backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),
 })
 
 /** Every setting with its default, explanation and unit; sizes come out as bytes, times as milliseconds, listeners as endpoints. */
@@ -175,6 +177,10 @@ export const Config = Settings.transform((settings, context) => {
   const keys_dir = settings.keys_dir ?? `${settings.data_dir.replace(/\/+$/, '')}-keys`
   if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
     context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
+  }
+  const { directory } = settings.backup
+  if (directory !== undefined && `${resolve(directory)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
+    context.issues.push({ code: 'custom', path: ['backup', 'directory'], message: 'must lie outside data_dir', input: directory })
   }
   if (settings.outbound.mode === 'relay' && !settings.outbound.relay) {
     context.issues.push({

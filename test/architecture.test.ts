@@ -41,7 +41,7 @@ const layers = new Set([
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
-  commands: ['app', 'config', 'core', 'http'],
+  commands: ['app', 'config', 'core', 'http', 'capability'],
   app: [
     'assembly',
     'part',

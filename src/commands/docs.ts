@@ -1,11 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { App } from '../app.ts'
-import { loadConfig } from '../config.ts'
-import { createLog } from '../core/log.ts'
 import { reference } from '../http/reference.ts'
+import { declared } from './declared.ts'
 
 export function addDocsCommand(program: Command): void {
   program
@@ -15,16 +11,7 @@ export function addDocsCommand(program: Command): void {
     .action(async (file: string) => writeFileSync(file, await apiReference()))
 }
 
-/** The API reference as Markdown, from the declarations of a box that is opened but never started. */
-export async function apiReference(): Promise<string> {
-  const directory = mkdtempSync(join(tmpdir(), 'pillarbox-docs-'))
-  try {
-    const config = await loadConfig({ env: { PILLARBOX_DATA_DIR: join(directory, 'data') }, cwd: directory })
-    const app = await App.open(config, createLog('silent'))
-    const text = reference(app.routes, app.eventTypes)
-    await app.stop()
-    return text
-  } finally {
-    rmSync(directory, { recursive: true, force: true })
-  }
+/** The API reference as Markdown. */
+export function apiReference(): Promise<string> {
+  return declared(({ routes, eventTypes }) => reference(routes, eventTypes))
 }

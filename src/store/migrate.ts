@@ -1,12 +1,13 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { copyBefore, keepCopy, pruneCopies } from './copies.ts'
 import { checkFiles } from './files.ts'
 import { syncPath } from './sync.ts'
 
 /** "PBOX": marks the file as ours. */
-const applicationId = 0x50424f58
+export const applicationId = 0x50424f58
 
 /** Above this size in bytes the page-by-page check is left to the background: the start must not wait for it. */
 export const quickCheckLimit = 64 * 1024 * 1024
@@ -15,16 +16,32 @@ const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
 
 /**
  * Checks the database file and brings it to this program's version, each migration once, in order, in one transaction each; before
- * that, a database with content is copied to `<file>.before-<version>`. Throws a sentence with the file's name when the file is missing
- * although there was one (`expected`), empty, damaged, not ours, or newer than this program. Leaves as it is what it refuses.
+ * that, a database with content is copied to `<file>.before-<version>`; the last such copy is kept for 30 days. Throws a sentence with the
+ * file's name when the file is missing although there was one (`expected`), empty, damaged, not ours, or newer than this program. Leaves
+ * as it is what it refuses.
  */
 export function prepare(file: string, expected: boolean, folder: string = ownMigrations): void {
+  bring(file, expected, folder, true)
+  pruneCopies(file)
+}
+
+/** The same for a database of which there is a copy already. */
+export function takeOver(file: string): void {
+  bring(file, true, ownMigrations, false)
+}
+
+/** The newest version that this program knows. */
+export function knownVersion(): number {
+  return readMigrations(ownMigrations).length
+}
+
+function bring(file: string, expected: boolean, folder: string, copied: boolean): void {
   const migrations = readMigrations(folder)
   const version = checkFiles(file, expected) ? checkContent(file, expected, migrations) : create(file)
   const database = new DatabaseSync(file, { timeout: 5000 })
   try {
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    if (version > 0 && version < migrations.length) keepCopy(file, version, database)
+    if (copied && version > 0 && version < migrations.length) keepCopy(file, version, database)
     migrate(file, database, version, migrations)
   } finally {
     database.close()
@@ -56,8 +73,13 @@ function checkContent(file: string, expected: boolean, migrations: string[]): nu
         `${file} is not a Pillarbox database. Move it away, or set another data directory; the file was left as it is.`,
       )
     if (version > known) {
+      const copy = copyBefore(file, known)
+      const way =
+        copy === undefined
+          ? ''
+          : `, or move it away with its -wal and -shm and put ${copy}, from before the upgrade, in its place`
       throw new Refused(
-        `${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program, or restore a backup.`,
+        `${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program, or restore a backup${way}.`,
       )
     }
     if (!fresh && (version < 1 || tables === 0)) throw new Refused(`${file} is damaged: its tables are missing. ${restore}`)
@@ -108,23 +130,6 @@ function pragma(database: DatabaseSync, name: 'application_id' | 'user_version')
 function create(file: string): number {
   if (!existsSync(file)) closeSync(openSync(file, 'wx', 0o600))
   return 0
-}
-
-function keepCopy(file: string, version: number, database: DatabaseSync): void {
-  const copy = `${file}.before-${version}`
-  const draft = `${copy}.part`
-  try {
-    rmSync(draft, { force: true })
-    closeSync(openSync(draft, 'wx', 0o600))
-    database.prepare('VACUUM INTO ?').run(draft)
-    syncPath(draft)
-    renameSync(draft, copy)
-    syncPath(dirname(file))
-  } catch (error) {
-    rmSync(draft, { force: true })
-    const message = `${file} was not migrated: its copy ${copy} could not be written (${(error as Error).message}). Make room, and start again.`
-    throw new Error(message, { cause: error })
-  }
 }
 
 function migrate(file: string, database: DatabaseSync, version: number, migrations: string[]): void {

@@ -1,0 +1,97 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { invalid } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import type { Job } from '../jobs/model.ts'
+import type { KeyPlace } from './key-files.ts'
+import type { Backup } from './model.ts'
+import { Shelf } from './shelf.ts'
+import type { Shelved, ShelfSettings } from './shelf.ts'
+
+export interface BackupSettings extends ShelfSettings, KeyPlace {
+  data_dir: string
+  mail_domain: string
+}
+
+interface Needs {
+  settings: BackupSettings
+  version: string
+  clock: Clock
+  cursors: Cursors
+  jobs: Jobs
+  log: Log
+}
+
+/** The backups that the box makes when its operator asks. */
+export class Backups {
+  readonly #needs: Needs
+  #settings: BackupSettings
+
+  constructor(needs: Needs) {
+    this.#needs = needs
+    this.#settings = needs.settings
+  }
+
+  reload(settings: BackupSettings): void {
+    this.#settings = settings
+  }
+
+  /** Begins a backup. Throws Fault conflict when it is not said where to, or another is being made. */
+  async begin(caller: Caller): Promise<Job> {
+    const { jobs, clock, version, log } = this.#needs
+    const { data_dir, keys_dir, master_key_file, mail_domain } = this.#settings
+    const shelf = new Shelf(this.#settings)
+    // whoever asks hears at once that the directory is not there
+    shelf.mustBeThere()
+    const place = { data_dir, keys_dir, master_key_file, mail_domain }
+    return jobs.start(
+      caller,
+      'backup',
+      async (report, signal) => {
+        const created_at = iso(clock.now())
+        const progress = (done: number, total: number | null): void => report({ done, total, unit: 'bytes' })
+        const made = await shelf.add({ ...place, program_version: version, created_at }, { signal, progress })
+        const { file, size, manifest, warnings, removed } = made
+        report({ done: manifest.database_size, total: manifest.database_size, unit: 'bytes' })
+        for (const warning of warnings) log.warn({ file }, warning)
+        log.info({ file, size, keys: manifest.keys, removed }, 'a backup was made')
+        return { name: nameOf(file), size, created_at, keys: manifest.keys === 'sealed', warnings, removed }
+      },
+      { scopes: ['account:read'] },
+    )
+  }
+
+  /** A page of those that are there, newest first. */
+  async list({ limit, cursor, offset }: Paging): Promise<{ data: Backup[]; has_more: boolean; next_cursor: string | null }> {
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    const before = cursor === undefined ? Infinity : this.#needs.cursors.read('backups', cursor)
+    const rest = new Shelf(this.#settings).list().filter((one) => momentOf(one) < before)
+    const page = rest.slice(offset, offset + limit)
+    const has_more = rest.length > offset + limit
+    const next_cursor = has_more ? this.#needs.cursors.write('backups', momentOf(page.at(-1)!)) : null
+    return { data: page.map(shown), has_more, next_cursor }
+  }
+
+  /** The moment that the newest backup of this box holds, in milliseconds; undefined without one. */
+  newest(): number | undefined {
+    const newest = new Shelf(this.#settings).list()[0]
+    return newest && momentOf(newest)
+  }
+}
+
+function momentOf({ manifest }: Shelved): number {
+  return Date.parse(manifest.created_at)
+}
+
+function shown({ name, size, manifest }: Shelved): Backup {
+  const { box_id, created_at, program_version, database_version, keys, rows } = manifest
+  return { name, size, box_id, created_at, program_version, database_version, keys: keys === 'sealed', rows }
+}
+
+function nameOf(file: string): string {
+  return file.slice(file.lastIndexOf('/') + 1)
+}

@@ -1,0 +1,28 @@
+import { setPriority } from 'node:os'
+import { Fault } from '../core/fault.ts'
+import { makeBackup } from './make.ts'
+import type { BackupWish } from './make.ts'
+import type { Told } from './apart.ts'
+
+// A program of its own: it makes one backup for the process that began it, and ends with it.
+
+const stop = new AbortController()
+process.umask(0o077)
+// whoever waits for a mail comes before a backup
+setPriority(10)
+process.once('disconnect', () => stop.abort(new Error('The program that asked for the backup has ended.')))
+process.once('message', (wish) => void make(wish as BackupWish))
+
+async function make(wish: BackupWish): Promise<void> {
+  try {
+    tell({ made: await makeBackup(wish, (done, total) => tell({ progress: { done, total } }), stop.signal) })
+  } catch (error) {
+    const { message, stack } = error as Error
+    tell({ failed: error instanceof Fault ? { message, code: error.code } : { message: stack ?? message } })
+  }
+  if (process.connected) process.disconnect()
+}
+
+function tell(told: Told): void {
+  if (process.connected) process.send!(told)
+}

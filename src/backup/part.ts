@@ -1,0 +1,44 @@
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Jobs } from '../jobs/jobs.ts'
+import type { Part } from '../part.ts'
+import { Backups } from './backups.ts'
+import type { BackupSettings } from './backups.ts'
+import { routes } from './routes.ts'
+
+interface Needs {
+  config: Config
+  version: string
+  clock: Clock
+  cursors: Cursors
+  jobs: Jobs
+  log: Log
+  metrics: Metrics
+}
+
+/** All of the box in one file. */
+export function backupPart(needs: Needs): Part {
+  const backups = new Backups({ ...needs, settings: settingsOf(needs.config) })
+  needs.metrics.gauge(
+    'pillarbox_backup_last_timestamp_seconds',
+    'The moment that the newest backup in backup.directory holds, in seconds since 1970; 0 without one',
+    (gauge) => gauge.set(newest(backups)),
+  )
+  return { name: 'backup', routes: routes(backups), reload: (config) => backups.reload(settingsOf(config)) }
+}
+
+/** A directory that cannot be read has none. */
+function newest(backups: Backups): number {
+  try {
+    return (backups.newest() ?? 0) / 1000
+  } catch {
+    return 0
+  }
+}
+
+function settingsOf({ backup, data_dir, keys_dir, master_key_file, mail }: Config): BackupSettings {
+  return { ...backup, data_dir, keys_dir, master_key_file, mail_domain: mail.domain }
+}

@@ -1,0 +1,132 @@
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { nameOf } from '../core/master-key.ts'
+import { readKey } from '../core/seal.ts'
+import type { SealedColumn } from '../core/seal.ts'
+import { knownVersion, takeOver } from '../store/migrate.ts'
+import { Archive } from './archive.ts'
+import { damaged, refused } from './faults.ts'
+import { inspectBlobs, inspectDatabase, inspectSealed, inspectState } from './inspect.ts'
+import { entryNames } from './manifest.ts'
+import type { Manifest } from './manifest.ts'
+import { keysContext, openKeys } from './sealed-keys.ts'
+import { masterKeyName } from './snapshot.ts'
+import { unpack } from './unpack.ts'
+
+export interface VerifyWish {
+  file: string
+  /** What the keys in the backup were sealed under. */
+  passphrase?: string | undefined
+  /** A master key that is kept elsewhere. */
+  master_key?: string | undefined
+  /** Where the database is unpacked to for the time being; else beside the backup, or in the temporary directory. */
+  scratch?: string | undefined
+  /** What is sealed under the master key. */
+  columns: () => Promise<readonly SealedColumn[]>
+}
+
+/** What was looked at, and found to be right. */
+export interface Verified {
+  file: string
+  size: number
+  manifest: Manifest
+  /** Octets of messages, bodies and pictures compared with their checksums. */
+  blobs: number
+  /** Whether a key was given, and opens everything that is sealed. */
+  keys: 'left out' | 'not opened' | 'opened'
+  /** Values that were opened under the master key. */
+  sealed: number
+}
+
+/**
+ * Proves a backup: every checksum, the database page by page and row by row, every blob; that this program takes its database over; and,
+ * with a passphrase or a master key, that everything sealed opens. Throws Fault that names what is wrong.
+ */
+export async function verifyBackup(wish: VerifyWish, signal?: AbortSignal): Promise<Verified> {
+  const archive = new Archive(wish.file)
+  await archive.check(signal)
+  inspectState(archive)
+  const master = await masterKeyIn(archive, wish)
+  const scratch = mkdtempSync(join(wish.scratch ?? placeFor(wish.file), 'pillarbox-verify-'))
+  try {
+    const file = await unpack(archive, scratch, signal)
+    inspectDatabase(archive, file, knownVersion())
+    signal?.throwIfAborted()
+    const blobs = inspectBlobs(archive, file)
+    bringUp(archive, file)
+    const sealed = master ? inspectSealed(archive, file, await wish.columns(), checked(archive, file, master)) : 0
+    const keys = master ? 'opened' : archive.manifest.keys === 'sealed' ? 'not opened' : 'left out'
+    return { file: wish.file, size: archive.size, manifest: archive.manifest, blobs, keys, sealed }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** The master key that was given, or that the passphrase opens; undefined when there was neither. Throws Fault. */
+export async function masterKeyIn(
+  archive: Archive,
+  { passphrase, master_key }: Pick<VerifyWish, 'passphrase' | 'master_key'>,
+): Promise<Buffer | undefined> {
+  if (master_key !== undefined) return givenKey(master_key)
+  if (passphrase === undefined) return undefined
+  if (archive.manifest.keys !== 'sealed')
+    throw refused(`${archive.file} holds no keys that a passphrase could open: give --master-key instead.`, 'no_keys')
+  const files = await openKeys(archive.text(entryNames.keys), passphrase, keysContext(archive.manifest))
+  const text = files
+    .find(({ name }) => name === 'master.key')
+    ?.content.toString()
+    .trim()
+  const key = Buffer.from(text ?? '', 'base64')
+  if (key.length !== 32) throw damaged(archive.file, 'its keys have no master key among them')
+  return key
+}
+
+/** Throws Fault when this is not the key that the database is sealed under. */
+export function mustOpen(archive: Archive, file: string, master: Buffer): void {
+  const database = new DatabaseSync(file, { readOnly: true })
+  try {
+    const name = masterKeyName(database)
+    if (name === null || name === nameOf(master)) return
+    throw refused(
+      `This is not the master key that the database in ${archive.file} is sealed under. Nothing was changed.`,
+      'wrong_master_key',
+    )
+  } finally {
+    database.close()
+  }
+}
+
+function checked(archive: Archive, file: string, master: Buffer): Buffer {
+  mustOpen(archive, file, master)
+  return master
+}
+
+/** A key in a file. Throws Fault. */
+export function givenKey(file: string): Buffer {
+  try {
+    return readKey(file, 0o007)
+  } catch (error) {
+    throw refused(`The master key could not be read: ${(error as Error).message}`, 'unreadable', error)
+  }
+}
+
+/** Brings an unpacked database to this program's version, as its next start would. */
+export function bringUp(archive: Archive, file: string): void {
+  try {
+    takeOver(file)
+  } catch (error) {
+    throw damaged(archive.file, `its database cannot be taken over: ${(error as Error).message}`, error)
+  }
+}
+
+function placeFor(file: string): string {
+  const beside = dirname(resolve(file))
+  try {
+    accessSync(beside, constants.W_OK)
+    return beside
+  } catch {
+    return tmpdir()
+  }
+}

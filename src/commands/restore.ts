@@ -1,0 +1,85 @@
+import type { Command } from 'commander'
+import { restoreBackup } from '../backup/restore.ts'
+import type { Restored } from '../backup/restore.ts'
+import { settingsOf } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { declared } from './declared.ts'
+import { passphraseIn } from '../backup/passphrase.ts'
+import { say, withJson } from './say.ts'
+import { untilSignal } from './signals.ts'
+
+interface Options extends BoxOptions {
+  json?: boolean
+  passphraseFile?: string
+  masterKey?: string
+  withoutKeys?: boolean
+}
+
+/** `pillarbox restore FILE --data DIR`. */
+export function addRestoreCommand(program: Command): void {
+  const command = program
+    .command('restore <file>')
+    .description('make a box of a backup, where there is none')
+    .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
+    .option('--data <directory>', 'where to: missing or empty (default: $PILLARBOX_DATA_DIR, else as the settings say)')
+    .option('--passphrase-file <file>', 'what the keys in the backup were sealed under')
+    .option('--master-key <file>', "the box's master key, when it was kept elsewhere")
+    .option('--without-keys', 'give up what is sealed: one-time passwords, webhooks with their secrets, DKIM keys')
+  withJson(command).action(async (file: string, options: Options) => {
+    process.umask(0o077)
+    const { data_dir, keys_dir, master_key_file } = await settingsOf(options)
+    const wish = {
+      file,
+      data_dir,
+      keys_dir,
+      master_key_file,
+      passphrase: passphraseIn(options.passphraseFile),
+      master_key: options.masterKey,
+      without_keys: options.withoutKeys === true,
+      columns: () => declared(({ sealed }) => sealed),
+    }
+    const restored = await untilSignal((signal) => restoreBackup(wish, signal))
+    const { manifest, ...rest } = restored
+    const { box_id, created_at, mail_domain } = manifest
+    say(options, { ...rest, box_id, created_at, mail_domain, warnings: warningsOf(restored) }, told(restored))
+  })
+}
+
+function told(restored: Restored): string {
+  const { data_dir, keys_dir, keys, manifest } = restored
+  const key = {
+    backup: `The keys were put into ${keys_dir}.`,
+    given: `The master key was put into ${keys_dir}.`,
+    there: 'The master key that was there is the right one, and was left as it is.',
+    new: `A new master key was made in ${keys_dir}.`,
+  }[keys]
+  const lines = [
+    `${data_dir} holds the box of ${manifest.mail_domain} as it was on ${manifest.created_at}. ${key}`,
+    ...warningsOf(restored).map((warning) => `- ${warning}`),
+    `Start it with: pillarbox serve, with data_dir ${data_dir} and the settings it had.`,
+  ]
+  return lines.join('\n')
+}
+
+/** What an operator should know before the box starts. */
+function warningsOf({ manifest, waiting, lost, keys, data_dir }: Restored): string[] {
+  const { created_at } = manifest
+  const warnings = [
+    `What happened after ${created_at} is not known to it: what was revoked or deleted since is there again, what came since is not.`,
+  ]
+  const queued = Object.entries(waiting).map(([kind, count]) => `${count} of kind ${kind}`)
+  if (queued.length > 0) {
+    warnings.push(
+      `It had ${queued.join(', ')} to deliver, and sends them when it starts, also those that were sent since. ` +
+        'To look at the mail first, start it with outbound.mode: none.',
+    )
+  }
+  const given = Object.entries(lost).map(([place, count]) => `${count} of ${place}`)
+  if (keys === 'new' || given.length > 0) {
+    warnings.push(
+      `Given up with the keys: ${given.length > 0 ? given.join(', ') : 'nothing'}. Set webhooks and one-time passwords up anew, and publish new DKIM records ` +
+        `(pillarbox domain list --data ${data_dir}).`,
+    )
+  }
+  return warnings
+}

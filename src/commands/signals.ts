@@ -1,0 +1,16 @@
+import { Failure } from './failure.ts'
+
+/** Does work that cleans up after itself when it is cut short: by Ctrl-C, a closed terminal or SIGTERM. */
+export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController()
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  const cut = (): void => stop.abort(new Failure('It was cut short. Nothing was left behind.', 'cut_short'))
+  for (const name of names) process.once(name, cut)
+  try {
+    return await work(stop.signal)
+  } catch (error) {
+    throw stop.signal.aborted ? stop.signal.reason : error
+  } finally {
+    for (const name of names) process.removeListener(name, cut)
+  }
+}
