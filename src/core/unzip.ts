@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { crc32, createInflateRaw } from 'node:zlib'
+import { crc32, createInflateRaw, inflateRawSync } from 'node:zlib'
 import { Fault } from './fault.ts'
 import { through } from './through.ts'
 
@@ -20,6 +20,9 @@ export interface Packed {
 /** Files that one archive may have, and octets of the list of them. */
 const mostEntries = 300_000
 const mostDirectory = 64 * 1024 * 1024
+
+/** The most that is read at once. */
+const small = 64 * 1024
 
 const most32 = 0xffffffff
 
@@ -62,7 +65,7 @@ export class ZipFile {
         yield chunk
       }
     } catch (error) {
-      throw (error as NodeJS.ErrnoException).code?.startsWith('Z_') === true
+      throw (error as NodeJS.ErrnoException).code?.match(/^Z_|^ERR_BUFFER_TOO_LARGE$/)
         ? damaged(`${shown(entry)} cannot be unpacked`)
         : error
     }
@@ -73,15 +76,21 @@ export class ZipFile {
     return this.#file.close()
   }
 
-  #unpacked({ method, packed }: Packed, start: number): AsyncIterable<Buffer> {
+  #unpacked({ method, packed, size }: Packed, start: number): AsyncIterable<Buffer> {
     const octets = pieces(this.#file, start, packed)
-    return method === 0 ? octets : through(octets, createInflateRaw())
+    if (method === 0) return octets
+    return size <= small && packed <= small ? inflated(octets, size) : through(octets, createInflateRaw())
   }
+}
+
+/** What is small is unpacked at once, to no more than it is said to be. */
+async function* inflated(octets: AsyncIterable<Buffer>, size: number): AsyncGenerator<Buffer> {
+  for await (const chunk of octets) yield inflateRawSync(chunk, { maxOutputLength: Math.max(size, 1) })
 }
 
 async function* pieces(file: FileHandle, start: number, length: number): AsyncGenerator<Buffer> {
   for (let done = 0; done < length;) {
-    const chunk = await at(file, start + done, Math.min(64 * 1024, length - done))
+    const chunk = await at(file, start + done, Math.min(small, length - done))
     if (chunk.length === 0) throw damaged('it ends in the middle of a file')
     done += chunk.length
     yield chunk
@@ -152,8 +161,7 @@ async function endOf(file: FileHandle): Promise<{ count: number; length: number;
   // the comment behind the record has 65535 octets at most
   const from = Math.max(0, size - 22 - 0xffff - 20)
   const tail = await at(file, from, size - from)
-  const place = tail.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'))
-  if (place === -1 || place + 22 > tail.length) throw damaged('its end is missing')
+  const place = endIn(tail)
   const short = {
     count: tail.readUInt16LE(place + 10),
     length: tail.readUInt32LE(place + 12),
@@ -163,6 +171,15 @@ async function endOf(file: FileHandle): Promise<{ count: number; length: number;
   const record = await at(file, number64(tail, place - 20 + 8), 56)
   if (record.length < 56 || record.readUInt32LE(0) !== 0x06064b50) throw damaged('its end is damaged')
   return { count: number64(record, 32), length: number64(record, 40), start: number64(record, 48) }
+}
+
+/** The record whose comment ends where the file does: in a comment may stand anything. */
+function endIn(tail: Buffer): number {
+  const mark = Buffer.from('PK\x05\x06', 'latin1')
+  for (let place = tail.lastIndexOf(mark); place !== -1; place = place === 0 ? -1 : tail.lastIndexOf(mark, place - 1)) {
+    if (place + 22 <= tail.length && place + 22 + tail.readUInt16LE(place + 20) === tail.length) return place
+  }
+  throw damaged('its end is missing')
 }
 
 async function at(file: FileHandle, position: number, length: number): Promise<Buffer> {

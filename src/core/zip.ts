@@ -1,4 +1,4 @@
-import { crc32, createDeflateRaw } from 'node:zlib'
+import { crc32, createDeflateRaw, deflateRawSync } from 'node:zlib'
 import { through } from './through.ts'
 
 /** A file to be put into a ZIP. */
@@ -19,6 +19,7 @@ interface Kept {
   offset: number
 }
 
+const small = 64 * 1024
 const most32 = 0xffffffff
 const most16 = 0xffff
 
@@ -34,7 +35,7 @@ export async function* zip(files: AsyncIterable<Packable>): AsyncGenerator<Buffe
     const head = localHeader(entry)
     at += head.length
     yield head
-    for await (const chunk of through(measured(content, entry), createDeflateRaw())) {
+    for await (const chunk of deflated(content, entry)) {
       entry.packed += chunk.length
       at += chunk.length
       yield chunk
@@ -55,6 +56,15 @@ export async function* zip(files: AsyncIterable<Packable>): AsyncGenerator<Buffe
     yield record
   }
   yield ending(kept.length, start, at - start)
+}
+
+/** What is small is deflated at once: to make a stream takes longer than to use it. */
+async function* deflated(content: Packable['content'], entry: Kept): AsyncGenerator<Buffer> {
+  if (content instanceof Uint8Array && content.length <= small) {
+    entry.crc = crc32(content)
+    entry.size = content.length
+    yield deflateRawSync(content)
+  } else yield* through(measured(content, entry), createDeflateRaw())
 }
 
 /** The content as it is, its checksum and size noted. */

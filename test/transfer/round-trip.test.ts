@@ -20,9 +20,9 @@ async function livedIn(): Promise<{ box: Appliance; identity: Fields }> {
   const at = `/v1/identities/${identity.id}`
   const to = identity.email
   let kept = 0
-  for (const raw of letters) {
+  for (const octets of letters) {
     clock.advance(61_000)
-    if ((await deliver(box.smtp, { to, raw })).startsWith('250')) kept += 1
+    if ((await deliver(box.smtp, { to, raw: octets })).startsWith('250')) kept += 1
   }
   expect(kept).toBeGreaterThan(80)
   const twice = message(
