@@ -102,7 +102,6 @@ test('damaged, lying, encrypted and linked entries are counted, and do not stop 
     })
   }
 })
-})
 
 test('an archive cannot forge what the box itself says of a message', async () => {
   const box = await appliance()
