@@ -8,8 +8,8 @@ import type { Packable } from '../../src/core/zip.ts'
 import { message, openAppliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { peer } from '../support/peer.ts'
-import { run } from '../support/program.ts'
-import { deliverAll, emailsOf, exported, imported } from './moving.ts'
+import { run, succeed } from '../support/program.ts'
+import { deliverAll, emailsOf, exported, finished, imported } from './moving.ts'
 import type { Fields } from './moving.ts'
 
 const { box, close } = await openAppliance()
@@ -240,4 +240,24 @@ test('a message alone, with the line ends of Unix, is a message; what is none is
     status: 'failed',
     error: { message: expect.stringContaining('neither an mbox') },
   })
+})
+
+test('curl uploads a file as the documentation says', async () => {
+  const curl = peer('curl')
+  if (!curl) return
+  const owner = await identity()
+  const file = join(folder(), 'old.mbox')
+  writeFileSync(file, `From a@b.test Fri Nov 20 10:00:00 2020\n${message({ Subject: 'By curl' }, 'x')}\n\n`.repeat(2))
+  const words = [
+    '-sS',
+    '-T',
+    file,
+    '-X',
+    'POST',
+    `${box.url}/v1/identities/${owner}/import`,
+    '-H',
+    `Authorization: Bearer ${box.key}`,
+  ]
+  const job = JSON.parse((await succeed(curl, words)).toString()) as Fields
+  expect(await finished(box, job['id'])).toMatchObject({ status: 'done', result: { imported: 1, duplicates: 1 } })
 })

@@ -153,9 +153,9 @@ test('an upload has a limit, and a mailbox too; what was kept before stays, and 
   const box = await appliance({ PILLARBOX_TRANSFER__UPLOAD_LIMIT: '1 MiB', PILLARBOX_MAIL__QUOTA: '20 KiB' })
   const { id } = await identity(box)
   const refused = await upload(box, id, Buffer.alloc(1024 * 1024 + 1))
-  expect([refused.status, (await refused.json())]).toMatchObject([400, { error: { code: 'body_too_large' } }])
+  expect([refused.status, await refused.json()]).toMatchObject([400, { error: { code: 'body_too_large' } }])
   const empty = await upload(box, id, '')
-  expect([empty.status, (await empty.json())]).toMatchObject([400, { error: { param: 'body' } }])
+  expect([empty.status, await empty.json()]).toMatchObject([400, { error: { param: 'body' } }])
   const much = mbox(60, 'x'.repeat(900))
   const full = await imported(box, id, much)
   expect(full).toMatchObject({ status: 'failed', error: { message: expect.stringContaining('The mailbox is full') } })
@@ -173,7 +173,7 @@ test('an import is cancelled, another begins at once, and nothing is there twice
   const long = mbox(1500)
   const begun = (await (await upload(box, id, long)).json()) as Fields
   const second = await upload(box, id, long)
-  expect([second.status, (await second.json())]).toMatchObject([409, { error: { code: 'job_running' } }])
+  expect([second.status, await second.json()]).toMatchObject([409, { error: { code: 'job_running' } }])
   for (;;) {
     const { body } = await box.call('GET', `/v1/jobs/${begun['id']}`)
     if (body.status !== 'running' || body.progress.done > 0) break

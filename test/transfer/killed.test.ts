@@ -18,8 +18,10 @@ test('killed while it imports, the box says so at the next start, and the same i
     const process = boxProcess(env)
     const { api } = await process.said('started')
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-    const call = async (method: string, path: string, body?: string): Promise<Fields> =>
-      (await fetch(`${String(api)}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })).json()
+    const call = async (method: string, path: string, body?: string): Promise<Fields> => {
+      const answer = await fetch(`${String(api)}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
+      return JSON.parse(await answer.text()) as Fields
+    }
     return { process, call }
   }
   const letters = Array.from({ length: 600 }, (_, number) => {
