@@ -61,16 +61,25 @@ function told(restored: Restored): string {
   return lines.join('\n')
 }
 
+/** What leaves a box, by kind. */
+const words: Record<string, string> = {
+  email: 'e-mails (one for each recipient)',
+  'email-release': 'e-mails of which the time had not come',
+  'operator-mail': 'e-mails for the operator',
+  webhook: 'webhook calls',
+  sms: 'text messages',
+}
+
 /** What an operator should know before the box starts. */
 function warningsOf({ manifest, waiting, lost, keys, data_dir }: Restored): string[] {
   const { created_at } = manifest
   const warnings = [
     `What happened after ${created_at} is not known to it: what was revoked or deleted since is there again, what came since is not.`,
   ]
-  const queued = Object.entries(waiting).map(([kind, count]) => `${count} of kind ${kind}`)
+  const queued = Object.entries(waiting).map(([kind, count]) => `${words[kind] ?? kind}: ${count}`)
   if (queued.length > 0) {
     warnings.push(
-      `It had ${queued.join(', ')} to deliver, and sends them when it starts, also those that were sent since. ` +
+      `It had this to deliver: ${queued.join('; ')}. It sends them when it starts, also those that were sent since. ` +
         'To look at the mail first, start it with outbound.mode: none.',
     )
   }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -53,6 +54,7 @@ const limits = {
   PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '1000000',
+  PILLARBOX_BACKUP__DIRECTORY: './backups',
 }
 
 /** How the person of the first account signs in. */
@@ -61,6 +63,7 @@ export const person = { email: 'ada@example.com', password: 'a long and quiet ev
 /** Starts the box and settles it. Rate limits are on, and too high to be met. */
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
   const { box, close } = await openAppliance({ ...limits, ...env })
+  mkdirSync(join(box.directory, 'backups'))
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
   const plantKey = async (wish: PlantedKey): Promise<string> => {
     const key = plant(database, wish)

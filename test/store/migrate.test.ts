@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -52,6 +52,43 @@ describe('migrations', () => {
     expect(look(`${file}.before-2`)).toEqual({ version: 2, notes: 1, extra: true, sound: 'ok' })
     expect(statSync(`${file}.before-2`).mode & 0o777).toBe(0o600)
     prepare(`${file}.before-2`, true, migrations(first, 'CREATE TABLE extra (x)'))
+  })
+
+  it('keep the copy of the last upgrade only, and that for 30 days', () => {
+    const file = join(folder(), 'box.db')
+    const steps = [first, 'CREATE TABLE extra (x)', 'DELETE FROM notes']
+    prepare(file, false, migrations(...steps.slice(0, 1)))
+    prepare(file, true, migrations(...steps.slice(0, 2)))
+    writeFileSync(`${file}.before-1.mine`, '')
+    prepare(file, true, migrations(...steps))
+    const copies = (): string[] => readdirSync(join(file, '..')).filter((name) => name.includes('before'))
+    expect(copies()).toEqual(['box.db.before-1.mine', 'box.db.before-2'])
+    const day = 86_400
+    for (const [age, there] of [
+      [29 * day, true],
+      [31 * day, false],
+    ] as const) {
+      utimesSync(`${file}.before-2`, Date.now() / 1000 - age, Date.now() / 1000 - age)
+      prepare(file, true, migrations(...steps))
+      expect(copies()).toEqual(there ? ['box.db.before-1.mine', 'box.db.before-2'] : ['box.db.before-1.mine'])
+    }
+  })
+
+  it('are never taken back: a program that is older says so, and names the copy it could use', () => {
+    const file = join(folder(), 'box.db')
+    const steps = [first, 'CREATE TABLE extra (x)', 'DELETE FROM notes']
+    prepare(file, false, migrations(...steps.slice(0, 2)))
+    prepare(file, true, migrations(...steps))
+    const before = readFileSync(file)
+    const older = migrations(...steps.slice(0, 2))
+    expect(() => prepare(file, true, older)).toThrow(
+      `written by a newer Pillarbox (version 3, this one knows 2). Run the newer program, or restore a backup, or move it away with its -wal and -shm and put ${file}.before-2`,
+    )
+    expect(() => prepare(file, true, migrations(first))).toThrow(/Run the newer program, or restore a backup\.$/)
+    expect(readFileSync(file).equals(before)).toBe(true)
+    renameSync(`${file}.before-2`, file)
+    prepare(file, true, older)
+    expect(look(file)).toMatchObject({ version: 2, notes: 1 })
   })
 
   it('that fail leave the version before, and name themselves', () => {

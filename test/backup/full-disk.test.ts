@@ -1,0 +1,70 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { folder } from '../support/folder.ts'
+import { absent } from '../support/peer.ts'
+import { run } from '../support/program.ts'
+import { bigBox } from './big-box.ts'
+import { pillarbox } from './command.ts'
+
+/** A disk of its own; undefined where none can be had. */
+function disk(size: string): string | undefined {
+  const directory = folder()
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory], { stdio: 'pipe' })
+  } catch {
+    return absent('tmpfs', 'a small disk cannot be mounted (that takes root)')
+  }
+  onTestFinished(() => void execFileSync('umount', ['-l', directory]))
+  return directory
+}
+
+test('on a full disk nothing is left of a backup or a restore, and it is said what is needed', async () => {
+  const small = disk('12m')
+  if (small === undefined) return
+  const box = await bigBox(16)
+  // the copy of the database does not fit, then it does and the archive does not
+  for (const mounted of [small, disk('24m')!]) {
+    const file = join(mounted, 'box.tar')
+    const { status, errors } = await pillarbox(box, 'backup', file)
+    expect([status, errors]).toEqual([
+      1,
+      expect.stringMatching(
+        /could not be written: the disk is full\. Make room, or choose another place; nothing was left behind\.\n$/,
+      ),
+    ])
+    expect(readdirSync(mounted)).toEqual([])
+  }
+  const file = join(box.directory, 'box.tar')
+  expect(await pillarbox(box, 'backup', file)).toMatchObject({ status: 0 })
+  const key = join(box.directory, 'data-keys', 'master.key')
+  const data = join(small, 'data')
+  const refused = await pillarbox(box, 'restore', file, '--data', data, '--master-key', key)
+  expect([refused.status, refused.errors]).toEqual([
+    1,
+    expect.stringMatching(/has not enough room: \d+ bytes are needed, \d+ are free\. Nothing was left behind\.\n$/),
+  ])
+  expect(readdirSync(small)).toEqual([])
+  const verified = await pillarbox(box, 'verify', file, '--scratch', small)
+  expect([verified.status, verified.errors]).toEqual([1, expect.stringMatching(/has not enough room/)])
+  expect(readdirSync(small)).toEqual([])
+  // a mounted disk that is empty is a place to restore to
+  const roomy = disk('64m')!
+  const restored = await pillarbox(box, 'restore', file, '--data', roomy, '--master-key', key)
+  expect([restored.status, restored.errors]).toEqual([0, ''])
+  expect(readdirSync(roomy).toSorted()).toEqual(['pillarbox.db', 'state.json'])
+}, 120_000)
+
+test('where the system cuts a write off, nothing is left of a backup', async () => {
+  const box = await bigBox(4)
+  const target = join(box.directory, 'shelf')
+  mkdirSync(target)
+  const program = new URL('../../src/main.ts', import.meta.url).pathname
+  const limited = ['--fsize=1000000', process.execPath, program, 'backup', join(target, 'box.tar')]
+  const { code, errors } = await run('prlimit', limited, { env: box.env, cwd: box.directory })
+  expect(code).toBe(1)
+  expect(errors).toMatch(/Nothing was left behind|nothing was left behind/)
+  expect(existsSync(join(target, 'box.tar'))).toBe(false)
+  expect(readdirSync(target)).toEqual([])
+}, 60_000)
