@@ -50,6 +50,7 @@ import { Waiting } from './timeline/wait.ts'
 import { TokensPart } from './tokens/part.ts'
 import { codeAt } from './totp/codes.ts'
 import { totpPart } from './totp/part.ts'
+import { TransferPart } from './transfer/part.ts'
 import { TrustPart } from './trust/part.ts'
 import { Reputations } from './trust/reputations.ts'
 import { WebhooksPart } from './webhooks/part.ts'
@@ -167,33 +168,37 @@ export function assemble(basis: Basis): {
     log: logOf('doctor'),
   })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
-  return {
-    parts: [
-      people,
-      identitiesPart(identities),
-      ours,
-      certificates,
-      mail,
-      sending,
-      sms,
-      totpPart({ ...common, identities, admitted }),
-      cardsPart({ ...common, identities }),
-      new AgentsPart({ ...common, agents, signer: tokens.keys }),
-      tokens,
-      trust,
-      timelinePart(timeline, waiting),
-      webhooks,
-      realtime,
-      doctor,
-      backupPart({ ...common, jobs, log: logOf('backup') }),
-      jobsPart(jobs, metrics),
-      keeping,
-      operationPart({ ...common, queue }),
-    ],
+  const transfer = new TransferPart({
+    ...common,
+    identities,
+    jobs,
+    mail: mail.archive,
+    sms: sms.archive,
+    urls,
+    routes: () => parts.flatMap((part) => part.routes ?? []),
+  })
+  const parts: Part[] = [
     people,
-    queue,
-    mail,
-    trust,
+    identitiesPart(identities),
+    ours,
     certificates,
-  }
+    mail,
+    sending,
+    sms,
+    totpPart({ ...common, identities, admitted }),
+    cardsPart({ ...common, identities }),
+    new AgentsPart({ ...common, agents, signer: tokens.keys }),
+    tokens,
+    trust,
+    timelinePart(timeline, waiting),
+    webhooks,
+    realtime,
+    doctor,
+    transfer,
+    backupPart({ ...common, jobs, log: logOf('backup') }),
+    jobsPart(jobs, metrics),
+    keeping,
+    operationPart({ ...common, queue }),
+  ]
+  return { parts, people, queue, mail, trust, certificates }
 }

@@ -31,7 +31,7 @@ import { retention } from './config/retention.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import { tokens } from './config/tokens.ts'
-import { certificateFile, keyFile, time } from './config/words.ts'
+import { bytes, certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
 
 export { ConfigError } from './config/problems.ts'
@@ -117,6 +117,13 @@ const dns = Group({
   timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'How long to wait for one answer', unit: time }),
 })
 
+const transfer = Group({
+  upload_limit: Size(1_048_576).prefault('1 GiB').meta({
+    description: 'The largest file that is imported by one call; a ZIP may hold 8 times as much unpacked',
+    unit: bytes,
+  }),
+})
+
 const account = Group({
   name: Text('a name').prefault('default').meta({ description: "The name of the box's first account", restart: true }),
 })
@@ -180,6 +187,7 @@ const Settings = Group({
   fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
+  transfer: transfer.prefault({}).meta({ description: 'Moving identities out of the box and into it' }),
   tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   acme: acme.optional().meta({ description: 'Certificates from a CA that speaks ACME, obtained and renewed by the box itself' }),

@@ -10,6 +10,8 @@ import { addDocsCommand } from './commands/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addDomainCommand } from './commands/domain.ts'
 import { addInitCommand } from './commands/init.ts'
+import { addExportCommand } from './commands/export.ts'
+import { addImportCommand } from './commands/import.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { addReadyCommand } from './commands/ready.ts'
 import { exits, refuse } from './commands/refuse.ts'
@@ -33,6 +35,8 @@ addDocsCommand(program)
 addDomainCommand(program)
 addDoctorCommand(program)
 addReadyCommand(program)
+addExportCommand(program)
+addImportCommand(program)
 addBackupCommand(program)
 addVerifyCommand(program)
 addRestoreCommand(program)

@@ -11,7 +11,7 @@ import type { Admitting, Arrival, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { addressOf, arrivalOf } from './arrival.ts'
-import { readBody } from './body.ts'
+import { bodyOf } from './body.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, share } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
@@ -151,8 +151,8 @@ export class Api {
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
-    const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit, route.raw)
-    const call = { requestId, search, hand, caller, params, headers: request.headers, read }
+    const body = bodyOf(context, route.raw)
+    const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
     const answer = await answerCall(route, call, this.#idempotency, this.#parts.log)
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))

@@ -32,6 +32,13 @@ export interface RawRequest {
   search: string
 }
 
+/** A body that is not read before the handler runs: it takes the octets as they come. */
+export interface Upload {
+  octets: AsyncIterable<Buffer>
+  /** Octets that the client announced; undefined where it did not say. */
+  length: number | undefined
+}
+
 export interface Input<P, Q, B> {
   params: P
   query: Q
@@ -39,6 +46,8 @@ export interface Input<P, Q, B> {
   caller: Caller
   /** The request as it came, on a route that is `raw`; empty on any other. */
   raw: RawRequest
+  /** The body as it comes, on a route that takes an `upload`; empty on any other. */
+  upload: Upload
   /** The name that the client asked, in lower case and without a port; empty when it named none. */
   host: string
   /** Also in `X-Request-Id` and in the log. */
@@ -74,6 +83,8 @@ export interface Route<
   local?: boolean
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
+  /** The media type of a body that is handed on as it comes, however large: the handler bounds it, and takes part in `signal`. */
+  upload?: string
   /**
    * What a public call counts as: `address` (few) unless it is a `document` (many), a `callback` of a provider (very many), or somebody who
    * signs in (fewest).
@@ -160,8 +171,8 @@ export function spellings(routes: readonly AnyRoute[]): Spelling[] {
 }
 
 /** Whether `Idempotency-Key` means something on this route. */
-export function isIdempotent({ idempotent, method, scope, download }: AnyRoute): boolean {
-  return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
+export function isIdempotent({ idempotent, method, scope, download, upload }: AnyRoute): boolean {
+  return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
 
 /** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */

@@ -23,8 +23,9 @@ export async function isAnswer(reader: Reader, accountId: string, email: Email):
   if (email.verified_domain === null || email.spam || email.automated) return false
   const ids = [...new Set([email.in_reply_to, ...email.references.slice(-50)])].filter((id) => id !== null)
   if (ids.length === 0 || !(await isOutside(reader, accountId, email.from))) return false
+  // what was imported did not leave here: it has no date and signatures of ours
   const ours = await reader.get(
-    sql`SELECT 1 FROM emails WHERE identity_id = ${email.identity_id} AND message_id IN (${join(ids)}) AND direction = 'outbound'`,
+    sql`SELECT 1 FROM emails WHERE identity_id = ${email.identity_id} AND message_id IN (${join(ids)}) AND direction = 'outbound' AND trace <> ''`,
   )
   if (!ours) return false
   const before = await reader.get(

@@ -15,6 +15,7 @@ import type { Part } from '../part.ts'
 import type { Trash } from '../retention/trash.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
+import { Archive } from './archive.ts'
 import { Attachments } from './attachments.ts'
 import { sureAuthorOf } from './author.ts'
 import { Doors } from './doors.ts'
@@ -68,6 +69,7 @@ export class MailPart implements Part {
   readonly routes: AnyRoute[]
   readonly emails: Emails
   readonly outgoing: Outgoing
+  readonly archive: Archive
   readonly examiner: Examiner
   readonly inbox: Inbox
   readonly #needs: Needs
@@ -92,6 +94,12 @@ export class MailPart implements Part {
       examiner: this.examiner,
       screening: this.#screening,
       settings: inboxSettings(config),
+    })
+    this.archive = new Archive({
+      ...needs,
+      examiner: this.examiner,
+      hostname: config.hostname,
+      quota: () => this.#config.mail.quota,
     })
     this.routes = routes({
       emails: this.emails,

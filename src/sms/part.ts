@@ -18,6 +18,7 @@ import type { Part } from '../part.ts'
 import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
+import { SmsArchive } from './archive.ts'
 import { Arrears } from './arrears.ts'
 import { callbacks } from './callbacks.ts'
 import { SmsCourier } from './courier.ts'
@@ -56,6 +57,7 @@ export class SmsPart implements Part {
   readonly jobs: Job[]
   readonly messages: Messages
   readonly numbers: Numbers
+  readonly archive: SmsArchive
   readonly #needs: Needs
   readonly #provider: SmsProvider | undefined
   readonly #outside: Outside
@@ -71,6 +73,7 @@ export class SmsPart implements Part {
     const provider = this.#choose(() => inbound)
     this.#provider = provider
     this.numbers = new Numbers({ ...needs, provider, country: () => this.#settings.country })
+    this.archive = new SmsArchive(needs)
     const common = { ...needs, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
     const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })

@@ -148,13 +148,7 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
   const link = { chain_id: 1, registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', token_id: freshToken() }
   const { body: linked } = await box.call('POST', `/v1/agents/${agent.id}/erc8004`, link, as)
   const { body: agentless } = await box.call('POST', '/v1/identities', { name: `${name} without an agent` }, as)
-  const job = newId('job')
-  database
-    .prepare(
-      `INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, result, created_at, finished_at)
-        VALUES (?, ?, ?, 'export', 'done', '', '{}', ?, ?)`,
-    )
-    .run(job, account, identity.id, iso(Date.now()), iso(Date.now()))
+  const job = await exported(box, identity.id, key)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -179,14 +173,26 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
       ...(domain ? { 'domains/:id': domain.id } : {}),
+      'jobs/:id': job,
+      ':job_id': job,
       'agents/:id': agent.id,
       ':link_id': linked.id,
       agentless: agentless.id,
-      'jobs/:id': job,
       ':totp_id': totp.id,
       'cards/:id': active.id,
       'cards/:id/unfreeze': frozen.id,
     },
+  }
+}
+
+/** The job of an export that is done. */
+async function exported(box: Appliance, identity: string, key: string): Promise<string> {
+  const { body: job } = await box.call('POST', `/v1/identities/${identity}/export`, undefined, { key })
+  for (;;) {
+    const { body } = await box.call('GET', `/v1/jobs/${job.id}`, undefined, { key })
+    if (body.status === 'done') return job.id
+    if (body.status !== 'running') throw new Error(`The export failed: ${JSON.stringify(body)}`)
+    await sleep(10)
   }
 }
 
