@@ -196,7 +196,10 @@ test('a wrong command line is told, with status 2, and nothing is done', async (
 })
 
 test('whoever sits in front is asked, and may go away', async () => {
-  if (!existsSync('/usr/bin/script')) return void absent('script', 'script (bsdutils) is not installed')
+  if (!existsSync('/usr/bin/script')) {
+    absent('script', 'script (bsdutils) is not installed')
+    return
+  }
   const directory = folder()
   const typed = async (...keys: string[]): Promise<string> => {
     const command = `stty cols 120 rows 40; ${process.execPath} ${program} init --offline --data data`
@@ -205,7 +208,7 @@ test('whoever sits in front is asked, and may go away', async () => {
     child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
     const ended = once(child, 'close')
     onTestFinished(() => void child.kill('SIGKILL'))
-    for (const [question, key] of keys.map((key) => key.split('|'))) {
+    for (const [question, key] of keys.map((words) => words.split('|'))) {
       while (!shown.includes(question!) && child.exitCode === null) await pause(20)
       shown = shown.slice(shown.indexOf(question!))
       child.stdin.write(key!)
