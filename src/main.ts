@@ -6,10 +6,14 @@ import { addAccountCommand } from './commands/account.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
+import { addIdentityCommand } from './commands/identity.ts'
 import { addKeyCommand } from './commands/key.ts'
+import { addQueueCommand } from './commands/queue.ts'
 import { exits, refuse } from './commands/refuse.ts'
 import { addReputationCommand } from './commands/reputation.ts'
+import { addSendCommand } from './commands/send.ts'
 import { addServeCommand } from './commands/serve.ts'
+import { addStatusCommand } from './commands/status.ts'
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')
@@ -23,4 +27,8 @@ addReputationCommand(program)
 addAccountCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
+addIdentityCommand(program)
+addSendCommand(program)
+addQueueCommand(program)
+addStatusCommand(program)
 await program.parseAsync().catch(refuse)

@@ -6,13 +6,18 @@ import { App } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import { reference } from '../http/reference.ts'
+import { commandReference } from './reference.ts'
 
 export function addDocsCommand(program: Command): void {
   program
     .command('docs')
-    .description('write the API reference, made from the routes and event types')
-    .argument('[file]', 'where to', 'docs/api.md')
-    .action(async (file: string) => writeFileSync(file, await apiReference()))
+    .description('write the API reference, made from the routes and event types, or that of the commands')
+    .argument('[file]', 'where to (default: docs/api.md, or docs/commands.md)')
+    .option('--commands', 'the reference of the commands, made from their help', false)
+    .action(async (file: string | undefined, { commands }: { commands: boolean }) => {
+      if (commands) writeFileSync(file ?? 'docs/commands.md', commandReference(program))
+      else writeFileSync(file ?? 'docs/api.md', await apiReference())
+    })
 }
 
 /** The API reference as Markdown, from the declarations of a box that is opened but never started. */

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { isCancel, password } from '@clack/prompts'
+import { confirm, isCancel, password } from '@clack/prompts'
+import { Failure } from './failure.ts'
 
 /**
  * A password: typed unseen, twice, where somebody sits in front; else the first line of standard input. Never an argument, which every
@@ -8,15 +9,22 @@ import { isCancel, password } from '@clack/prompts'
 export async function askPassword(): Promise<string> {
   if (process.stdin.isTTY) return typed()
   const [line = ''] = (await text(process.stdin)).split(/\r?\n/)
-  if (line === '') throw new Error('No password came. Type it, or pass it as the first line of standard input.')
+  if (line === '') throw new Failure('No password came. Type it, or pass it as the first line of standard input.')
   return line
+}
+
+/** Asks whether to go on. Throws a sentence when the answer is no, or nobody sits in front. */
+export async function confirmed(question: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new Failure(`${question} Say so with --yes.`, 'not_confirmed', 'yes')
+  const answer = await confirm({ message: question, initialValue: false })
+  if (isCancel(answer) || !answer) throw new Failure('Nothing was changed.', 'not_confirmed')
 }
 
 async function typed(): Promise<string> {
   const first = await password({ message: 'Password' })
-  if (isCancel(first)) throw new Error('Nothing was changed.')
+  if (isCancel(first)) throw new Failure('Nothing was changed.')
   const second = await password({ message: 'Again' })
-  if (isCancel(second)) throw new Error('Nothing was changed.')
-  if (first !== second) throw new Error('The two are not the same. Nothing was changed.')
+  if (isCancel(second)) throw new Failure('Nothing was changed.')
+  if (first !== second) throw new Failure('The two are not the same. Nothing was changed.')
   return first
 }
