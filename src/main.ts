@@ -19,6 +19,10 @@ import { addReputationCommand } from './commands/reputation.ts'
 import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addVerifyCommand } from './commands/verify.ts'
+import { addIdentityCommand } from './commands/identity.ts'
+import { addQueueCommand } from './commands/queue.ts'
+import { addSendCommand } from './commands/send.ts'
+import { addStatusCommand } from './commands/status.ts'
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')
@@ -41,4 +45,8 @@ addBackupCommand(program)
 addVerifyCommand(program)
 addRestoreCommand(program)
 addCertificateCommand(program)
+addIdentityCommand(program)
+addSendCommand(program)
+addQueueCommand(program)
+addStatusCommand(program)
 await program.parseAsync().catch(refuse)

@@ -42,6 +42,13 @@ export async function askPassword(): Promise<string> {
   return line
 }
 
+/** Asks whether to go on. Throws a sentence when the answer is no, or nobody sits in front. */
+export async function confirmed(question: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new Failure(`${question} Say so with --yes.`, 'not_confirmed', 'yes')
+  const answer = await confirm({ message: question, initialValue: false })
+  if (isCancel(answer) || !answer) throw new Failure('Nothing was changed.', 'not_confirmed')
+}
+
 async function typed(): Promise<string> {
   const first = await password({ message: 'Password' })
   if (isCancel(first)) throw left()
