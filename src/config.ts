@@ -273,7 +273,7 @@ export function changed(before: Config, after: Config): { reloadable: string[]; 
 }
 
 /** Where the box's own socket is; undefined where the path is longer than sockets may have (`sun_path`, unix(7)). */
-export function controlSocket({ data_dir }: Config): string | undefined {
+export function controlSocket({ data_dir }: Pick<Config, 'data_dir'>): string | undefined {
   const path = join(resolve(data_dir), 'control.sock')
   return Buffer.byteLength(path) < 108 ? path : undefined
 }

@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { controlSocket } from '../config.ts'
+import type { Config } from '../config.ts'
 import { ofBox, settingsOf } from './box.ts'
 import type { BoxOptions } from './box.ts'
 import { Failure } from './failure.ts'
@@ -19,7 +20,7 @@ export function addReadyCommand(program: Command): void {
   withJson(ofBox(ready))
     .option('--wait <seconds>', 'for how long to look again while it does not', '0')
     .action(async (options: Options) => {
-      const socket = controlSocket(await settingsOf(options))
+      const socket = controlSocket(await place(options))
       if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
       const until = performance.now() + seconds(options.wait) * 1000
       let lacking = await lacks(socket)
@@ -30,6 +31,12 @@ export function addReadyCommand(program: Command): void {
       if (lacking !== undefined) throw new Failure(lacking, 'not_ready')
       say(options, { ready: true }, 'The box is ready.')
     })
+}
+
+/** The settings are read only where nothing else says where the data is: systemd shows the secrets among them to the box alone. */
+async function place(options: Options): Promise<Pick<Config, 'data_dir'>> {
+  const data = options.data ?? process.env['PILLARBOX_DATA_DIR']
+  return data ? { data_dir: data } : settingsOf(options)
 }
 
 /** What keeps the box from its work, as a sentence; undefined when nothing does. */

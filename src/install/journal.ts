@@ -63,7 +63,7 @@ export class Journal {
   /** Begins the file; until then lines are kept in memory. Directories on the way to it are made. */
   begin(): void {
     const missing = foldersTo(this.file)
-    for (const folder of missing) mkdirSync(folder, { mode: 0o755 })
+    for (const folder of missing) open(folder, 0o755)
     writeFileSync(this.file, '', { flag: 'wx', mode: 0o600 })
     const lines = [`begun by process ${process.pid}`, ...(this.#waiting ?? [])]
     this.#waiting = undefined
@@ -81,7 +81,6 @@ export class Journal {
     if (existsSync(path)) throw new Error(`${path} is there already.`)
     this.#made('file', path)
     writeFileSync(path, text, { flag: 'wx', mode })
-    // the umask of the process is stricter than what services read
     chmodSync(path, mode)
   }
 
@@ -95,8 +94,7 @@ export class Journal {
     for (const one of [...foldersTo(path), path]) {
       if (existsSync(one)) continue
       this.#made('folder', one)
-      mkdirSync(one)
-      chmodSync(one, one === path ? mode : 0o755)
+      open(one, one === path ? mode : 0o755)
     }
   }
 
@@ -139,6 +137,12 @@ export class Journal {
     if (this.#waiting) this.#waiting.push(text)
     else appendFileSync(this.file, `${line}\n`, { flush: true })
   }
+}
+
+/** Whatever the umask, which is stricter than what services read. */
+function open(folder: string, mode: number): void {
+  mkdirSync(folder)
+  chmodSync(folder, mode)
 }
 
 function runs(id: number): boolean {
