@@ -33,6 +33,7 @@ import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
 import { totpPart } from './totp/part.ts'
+import { TransferPart } from './transfer/part.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What every box stands on, before it can do anything. */
@@ -96,24 +97,30 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   identities.onRemove((tx, id) => jobs.leave(tx, id))
   const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
-  return {
-    parts: [
-      accountPart(keys),
-      identitiesPart(identities),
-      ours,
-      mail,
-      sending,
-      sms,
-      totpPart({ ...common, identities, admitted }),
-      cardsPart({ ...common, identities }),
-      timelinePart(timeline, waiting),
-      webhooks,
-      realtime,
-      backupPart({ ...common, jobs, log: logOf('backup') }),
-      jobsPart(jobs, metrics),
-    ],
-    keys,
-    queue,
+  const transfer = new TransferPart({
+    ...common,
+    identities,
+    jobs,
+    mail: mail.archive,
+    sms: sms.archive,
+    urls,
+    routes: () => parts.flatMap((part) => part.routes ?? []),
+  })
+  const parts: Part[] = [
+    accountPart(keys),
+    identitiesPart(identities),
+    ours,
     mail,
-  }
+    sending,
+    sms,
+    totpPart({ ...common, identities, admitted }),
+    cardsPart({ ...common, identities }),
+    timelinePart(timeline, waiting),
+    webhooks,
+    realtime,
+    transfer,
+    backupPart({ ...common, jobs, log: logOf('backup') }),
+    jobsPart(jobs, metrics),
+  ]
+  return { parts, keys, queue, mail }
 }

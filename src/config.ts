@@ -25,7 +25,7 @@ import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
-import { certificateFile, keyFile, time } from './config/words.ts'
+import { bytes, certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
 
 export { ConfigError } from './config/problems.ts'
@@ -97,6 +97,13 @@ const dns = Group({
   timeout: Duration(50, 60_000).prefault('2 s').meta({ description: 'How long to wait for one answer', unit: time }),
 })
 
+const transfer = Group({
+  upload_limit: Size(1_048_576).prefault('1 GiB').meta({
+    description: 'The largest file that is imported by one call; a ZIP may hold 8 times as much unpacked',
+    unit: bytes,
+  }),
+})
+
 const account = Group({
   name: Text('a name').prefault('default').meta({ description: "The name of the box's first account", restart: true }),
 })
@@ -157,6 +164,7 @@ const Settings = Group({
   fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
+  transfer: transfer.prefault({}).meta({ description: 'Moving identities out of the box and into it' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
   backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),

@@ -6,6 +6,8 @@ import { addBackupCommand } from './commands/backup.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
+import { addExportCommand } from './commands/export.ts'
+import { addImportCommand } from './commands/import.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { exits, refuse } from './commands/refuse.ts'
 import { addRestoreCommand } from './commands/restore.ts'
@@ -22,6 +24,8 @@ addConfigCommand(program)
 addKeyCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
+addExportCommand(program)
+addImportCommand(program)
 addBackupCommand(program)
 addVerifyCommand(program)
 addRestoreCommand(program)

@@ -1,6 +1,10 @@
-import { existsSync } from 'node:fs'
+import { createWriteStream, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { request } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { App } from '../app.ts'
 import { controlSocket, loadConfig } from '../config.ts'
@@ -24,6 +28,10 @@ export interface Box {
   call<Answer>(method: string, path: string, body?: unknown): Promise<Answer>
   /** The same, with octets in place of JSON. */
   read(path: string): Promise<Buffer>
+  /** Writes what it answers into a file as it comes: a new one, for its owner only. */
+  save(path: string, file: string): Promise<void>
+  /** Makes a call whose body is octets, as they come. */
+  send<Answer>(path: string, octets: AsyncIterable<Uint8Array>): Promise<Answer>
 }
 
 /** Gives a command the options with which it finds its box. */
@@ -77,6 +85,10 @@ function boxAt(socket: string, options: BoxOptions, config: Config, running: boo
     call: async <Answer>(method: string, path: string, body?: unknown) =>
       JSON.parse((await ask(socket, options.account, method, path, body)).toString()) as Answer,
     read: (path) => ask(socket, options.account, 'GET', path),
+    save: async (path, file) =>
+      pipeline(await begin(socket, options.account, 'GET', path), createWriteStream(file, { flags: 'wx', mode: 0o600 })),
+    send: async <Answer>(path: string, octets: AsyncIterable<Uint8Array>) =>
+      JSON.parse((await buffer(await begin(socket, options.account, 'POST', path, octets))).toString()) as Answer,
   }
 }
 
@@ -91,23 +103,31 @@ async function answers(socket: string): Promise<boolean> {
   }
 }
 
-function ask(socketPath: string, account: string | undefined, method: string, path: string, body?: unknown): Promise<Buffer> {
+async function ask(socket: string, account: string | undefined, method: string, path: string, body?: unknown): Promise<Buffer> {
+  return buffer(await begin(socket, account, method, path, body === undefined ? undefined : JSON.stringify(body)))
+}
+
+/** The answer, of which only the head has come. Text is sent as JSON, octets as they are. Throws Failure for a refusal. */
+function begin(
+  socketPath: string,
+  account: string | undefined,
+  method: string,
+  path: string,
+  body?: string | AsyncIterable<Uint8Array>,
+): Promise<IncomingMessage> {
   const headers: Record<string, string> = { Host: 'localhost', 'User-Agent': 'pillarbox command' }
-  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (body !== undefined) headers['Content-Type'] = typeof body === 'string' ? 'application/json' : 'application/octet-stream'
   if (account !== undefined) headers['Pillarbox-Account'] = account
   return new Promise((resolve, reject) => {
     const call = request({ socketPath, method, path, headers, agent: false }, (answer) => {
-      const chunks: Buffer[] = []
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
-      answer.on('error', reject)
-      answer.on('end', () => {
-        const bytes = Buffer.concat(chunks)
-        if ((answer.statusCode ?? 500) < 400) resolve(bytes)
-        else reject(failureOf(bytes, answer.statusCode ?? 500))
-      })
+      const { statusCode = 500 } = answer
+      if (statusCode < 400) resolve(answer)
+      else buffer(answer).then((bytes) => reject(failureOf(bytes, statusCode)), reject)
     })
     call.on('error', reject)
-    call.end(body === undefined ? undefined : JSON.stringify(body))
+    if (body === undefined || typeof body === 'string') call.end(body)
+    // who refuses what comes has said why before the connection breaks
+    else pipeline(Readable.from(body), call).catch((error: unknown) => setTimeout(() => reject(error as Error), 500))
   })
 }
 

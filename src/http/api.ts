@@ -14,7 +14,7 @@ import { Admission } from './admission.ts'
 import type { Admitting, Arrival, Authenticate, RateLimits, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
-import { readBody } from './body.ts'
+import { bodyOf } from './body.ts'
 import { addressOf, arrivalOf } from './arrival.ts'
 import { corsHeaders, preflight } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
@@ -186,8 +186,8 @@ export class Api {
     const { caller } = await this.#admit(state, route)
     if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
-    const read = (limit: number): ReturnType<typeof readBody> => readBody(context, limit, route.raw)
-    const call = { requestId, search, hand, caller, params, headers: request.headers, read }
+    const body = bodyOf(context, route.raw)
+    const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
     send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
   }
 

@@ -1,9 +1,11 @@
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Fault } from '../core/fault.ts'
 import { parseJson } from './json.ts'
+import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
+type Body = { bytes: Buffer; value: Record<string, unknown> }
 
 const readers = new Map<string, Reader>()
 
@@ -11,11 +13,7 @@ const readers = new Map<string, Reader>()
  * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400 `unsupported_media_type`,
  * `body_too_large` (over `limit` bytes) or `malformed_json`. Encodings other than identity must be refused before.
  */
-export async function readBody(
-  context: Context,
-  limit: number,
-  raw = false,
-): Promise<{ bytes: Buffer; value: Record<string, unknown> }> {
+export async function readBody(context: Context, limit: number, raw = false): Promise<Body> {
   const headers = context.req.headers
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
@@ -31,6 +29,26 @@ export async function readBody(
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
   return { bytes, value: raw ? {} : parseJson(bytes) }
+}
+
+/** The two ways to take the body of a call; it is on its way until one of them is used. */
+export function bodyOf(context: Context, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
+  return { read: (limit) => readBody(context, limit, raw), receive: () => received(context) }
+}
+
+/** Who sends more than we want to know hears why, and is not listened to any longer. */
+function received({ req: request, res: response }: Context): Upload {
+  const { socket } = request
+  request.emit('upload')
+  response.once('finish', () => {
+    if (!request.complete) setTimeout(() => socket.destroy(), 1000).unref()
+  })
+  const announced = request.headers['content-length']
+  return {
+    // whoever breaks off has an answer to give on the same connection
+    octets: request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
+    length: announced === undefined ? undefined : Number(announced),
+  }
 }
 
 /** The only parameter JSON may come with is a charset, and it can only be UTF-8 (RFC 8259 8.1). */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -10,7 +11,7 @@ import type { Attempt, Idempotency } from './idempotency.ts'
 import { errorBody, problemOf } from './problem.ts'
 import type { Problem } from './problem.ts'
 import { isIdempotent } from './route.ts'
-import type { AnyRoute } from './route.ts'
+import type { AnyRoute, Upload } from './route.ts'
 import { checkIds, readQuery } from './target.ts'
 import { validate } from './validation.ts'
 
@@ -24,19 +25,24 @@ export interface Call {
   hand: Hand
   /** The body, read only now: never before the caller was admitted. */
   read(limit: number): Promise<{ bytes: Buffer; value: Record<string, unknown> }>
+  /** The body in place of that, as it comes. */
+  receive(): Upload
 }
 
 const mebibyte = 1024 * 1024
 const halfMinute = 30_000
 const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
+const noBody = { bytes: nothing.bytes, value: {} }
 
 /** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema. Throws what goes wrong. */
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
-  const { bytes, value } = await call.read(route.limit ?? mebibyte)
+  const { bytes, value } = route.upload === undefined ? await call.read(route.limit ?? mebibyte) : noBody
   const body = validate(route.body, value, 'field')
-  const input = inputOf(call, query, body, route.raw ? { bytes, headers: call.headers, search: call.search } : nothing)
+  const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
+  const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : call.receive()
+  const input = inputOf(call, query, body, { raw, upload })
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
@@ -68,13 +74,19 @@ const nothingKept: Given['remember'] = async () => undefined
 
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
-function inputOf({ params, caller, headers, requestId, hand }: Call, query: unknown, body: unknown, raw: Given['raw']) {
+function inputOf(
+  { params, caller, headers, requestId, hand }: Call,
+  query: unknown,
+  body: unknown,
+  { raw, upload }: Pick<Given, 'raw' | 'upload'>,
+) {
   return (remember: Given['remember']): Given => ({
     params,
     query: query as never,
     body: body as never,
     caller,
     raw,
+    upload,
     host: hostOf(headers.host),
     request_id: requestId,
     get signal() {

@@ -56,7 +56,8 @@ export class Listener {
     const settings = {
       connectionsCheckingInterval: Math.min(1000, bounds.headers),
       headersTimeout: bounds.headers,
-      requestTimeout: bounds.request,
+      // kept by hand below: there are calls that may take longer
+      requestTimeout: 0,
       keepAliveTimeout: bounds.keepAlive,
       maxHeaderSize: 16 * 1024,
       // Node's own refusal has no body; the guard says it in the API's words.
@@ -65,6 +66,7 @@ export class Listener {
     }
     const serve: RequestListener = (request, response) => {
       this.#answers.set(request.socket, response)
+      this.#bound(request, bounds.request)
       handler(request, response)
     }
     this.#server = options.certificate
@@ -131,6 +133,17 @@ export class Listener {
     for (const socket of this.#upgraded) socket.destroy()
   }
 
+  /** A body must come in time, unless whoever takes it says that it is an `upload`: that has bounds of its own. */
+  #bound(request: IncomingMessage, most: number): void {
+    const { 'transfer-encoding': encoding, 'content-length': length } = request.headers
+    if (encoding === undefined && (length === undefined || length === '0')) return
+    const timer = setTimeout(() => {
+      if (!request.complete) this.#refuse({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, request.socket)
+    }, most)
+    const free = (): void => clearTimeout(timer)
+    request.once('upload', free).once('close', free)
+  }
+
   #keep(socket: Duplex): void {
     this.#upgraded.add(socket)
     this.limit(this.#maxConnections)
@@ -140,7 +153,7 @@ export class Listener {
     })
   }
 
-  #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  #refuse(error: Pick<NodeJS.ErrnoException, 'code'>, socket: Duplex): void {
     const answer = this.#answers.get(socket)
     const answering = answer !== undefined && !answer.writableFinished && answer.headersSent
     if (error.code === 'ECONNRESET' || !socket.writable || answering) {

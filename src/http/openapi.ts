@@ -84,6 +84,7 @@ function operation({ route, path, alias }: Spelling): ZodOpenApiOperationObject 
       ...header,
     },
     ...(route.body ? { requestBody: requestBody(route) } : {}),
+    ...(route.upload === undefined ? {} : { requestBody: octets(route.upload) }),
     responses: { [route.status ?? 200]: success(route), ...errorsOf(route, path) },
   }
 }
@@ -92,6 +93,10 @@ function requestBody(route: AnyRoute) {
   const body = route.body!
   const example = route.example?.body === undefined ? {} : { example: route.example.body }
   return { required: !body.safeParse({}).success, content: { 'application/json': { schema: body, ...example } } }
+}
+
+function octets(type: string) {
+  return { required: true, content: { [type]: { schema: z.string().meta({ format: 'binary' }) } } }
 }
 
 function success(route: AnyRoute): ZodOpenApiResponseObject {

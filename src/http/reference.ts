@@ -96,8 +96,11 @@ function call({ method, path, route }: Spelling, document: Document): string {
           ]),
         ),
     taken ? `Takes ${shape(taken)}` : '',
+    route.upload === undefined ? '' : `Takes octets (\`${route.upload}\` or any other type), as long as they come`,
     route.example?.query ? `Example: \`?${new URLSearchParams(route.example.query).toString()}\`` : '',
-    route.example?.body === undefined ? '' : `\`\`\`json\n${JSON.stringify(route.example.body, null, 2)}\n\`\`\``,
+    route.example?.body === undefined || route.upload !== undefined
+      ? ''
+      : `\`\`\`json\n${JSON.stringify(route.example.body, null, 2)}\n\`\`\``,
     `Answers ${route.status ?? 200}: ${given ? shape(given) : (route.download ?? 'nothing')}`,
   ]
     .filter(Boolean)

@@ -26,6 +26,13 @@ export interface RawRequest {
   search: string
 }
 
+/** A body that is not read before the handler runs: it takes the octets as they come. */
+export interface Upload {
+  octets: AsyncIterable<Buffer>
+  /** Octets that the client announced; undefined where it did not say. */
+  length: number | undefined
+}
+
 export interface Input<P, Q, B> {
   params: P
   query: Q
@@ -33,6 +40,8 @@ export interface Input<P, Q, B> {
   caller: Caller
   /** The request as it came, on a route that is `raw`; empty on any other. */
   raw: RawRequest
+  /** The body as it comes, on a route that takes an `upload`; empty on any other. */
+  upload: Upload
   /** The name that the client asked, in lower case and without a port; empty when it named none. */
   host: string
   /** Also in `X-Request-Id` and in the log. */
@@ -66,6 +75,8 @@ export interface Route<
   operator?: boolean
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
+  /** The media type of a body that is handed on as it comes, however large: the handler bounds it, and takes part in `signal`. */
+  upload?: string
   /** What a public call counts as: `address` (few) unless it is a `document` (many). */
   rate?: 'address' | 'document'
   tag: string
@@ -141,8 +152,8 @@ export function spellings(routes: readonly AnyRoute[]): Spelling[] {
 }
 
 /** Whether `Idempotency-Key` means something on this route. */
-export function isIdempotent({ idempotent, method, scope, download }: AnyRoute): boolean {
-  return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined)
+export function isIdempotent({ idempotent, method, scope, download, upload }: AnyRoute): boolean {
+  return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
 
 /** DELETE makes room, so it is let through for as long as the disk can take it. */

@@ -158,6 +158,11 @@ export class Jobs {
     return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined
   }
 
+  /** Whether it is under way in this process. */
+  runs(id: string): boolean {
+    return this.#running.has(id)
+  }
+
   /** Before `start`: called with the id of each job that is forgotten, for what it left behind. */
   onForgotten(listener: (id: string) => void): void {
     this.#listeners.push(listener)

@@ -12,6 +12,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
+import { Archive } from './archive.ts'
 import { Attachments } from './attachments.ts'
 import { sureAuthorOf } from './author.ts'
 import { certificate } from './certificate.ts'
@@ -63,11 +64,13 @@ export class MailPart implements Part {
   readonly routes: AnyRoute[]
   readonly emails: Emails
   readonly outgoing: Outgoing
+  readonly archive: Archive
   readonly examiner: Examiner
   readonly inbox: Inbox
   readonly #needs: Needs
   readonly #screening: Screening
   readonly #desks: Desk[] = []
+  #quota: number
   #receiver: Receiver | undefined
   #gate: Gate | undefined
   #doors: Doors | undefined
@@ -86,6 +89,8 @@ export class MailPart implements Part {
       screening: this.#screening,
       settings: inboxSettings(config),
     })
+    this.#quota = config.mail.quota
+    this.archive = new Archive({ ...needs, examiner: this.examiner, hostname: config.hostname, quota: () => this.#quota })
     const urls = new SignedUrls({ key: needs.urlKey, clock: needs.clock, publicUrl: needs.publicUrl })
     this.routes = routes({
       emails: this.emails,
@@ -138,6 +143,7 @@ export class MailPart implements Part {
     this.examiner.reload(examinerSettings(config))
     this.#screening.reload(screeningSettings(config))
     this.inbox.reload(inboxSettings(config))
+    this.#quota = config.mail.quota
     this.#receiver?.reload(await receiverSettings(config))
     this.#doors?.reload(await doorSettings(config))
   }

@@ -3,10 +3,10 @@ import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { mac, sameBytes } from '../core/seal.ts'
 
-/** How long a URL opens, in milliseconds. */
-const lifetime = 15 * 60_000
+/** How long a URL opens unless said, in milliseconds. */
+const quarter = 15 * 60_000
 
-/** URLs that open one attachment without a key, for a quarter of an hour. */
+/** URLs that open one attachment, or another file, without a key, for a quarter of an hour or as long as the file is kept. */
 export class SignedUrls {
   readonly #key: Buffer
   readonly #clock: Clock
@@ -19,7 +19,7 @@ export class SignedUrls {
   }
 
   /** `place` is the path below which it is opened. */
-  sign(emailId: string, index: number, place = 'attachments'): { url: string; expires_at: string } {
+  sign(emailId: string, index: number, place = 'attachments', lifetime = quarter): { url: string; expires_at: string } {
     const expires = Math.ceil((this.#clock.now() + lifetime) / 1000)
     const signature = this.#signature(emailId, index, expires).toString('base64url')
     const url = `${this.#publicUrl()}/v1/${place}/${emailId}/${index}?expires=${expires}&signature=${signature}`

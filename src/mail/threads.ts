@@ -75,7 +75,8 @@ export async function addToThread(
       ? sql`INSERT INTO threads (id, identity_id, subject, subject_key, participants_key, participants, message_count, unread_count,
           last_message_at, last_seq, snippet) VALUES (${thread.id}, ${identity_id}, ${subject}, ${subjectKey(subject)},
           ${participantsKey(message)}, ${participants}, 1, ${unread}, ${at}, ${seq}, ${snippet})`
-      : sql`UPDATE threads SET message_count = message_count + 1, unread_count = unread_count + ${unread}, last_message_at = ${at},
+      : sql`UPDATE threads SET message_count = message_count + 1, unread_count = unread_count + ${unread},
+          last_message_at = CASE WHEN last_message_at > ${at} THEN last_message_at ELSE ${at} END,
           last_seq = ${seq}, snippet = ${snippet}, participants = ${participants} WHERE id = ${thread.id}`,
   )
 }

@@ -16,6 +16,7 @@ import type { SignedUrls } from '../mail/signed-urls.ts'
 import type { Part } from '../part.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
+import { SmsArchive } from './archive.ts'
 import { callbacks } from './callbacks.ts'
 import { SmsCourier } from './courier.ts'
 import { Inbound } from './inbound.ts'
@@ -51,6 +52,7 @@ export class SmsPart implements Part {
   readonly jobs: Job[]
   readonly messages: Messages
   readonly numbers: Numbers
+  readonly archive: SmsArchive
   readonly #needs: Needs
   readonly #provider: SmsProvider | undefined
   readonly #outside: Outside
@@ -65,6 +67,7 @@ export class SmsPart implements Part {
     const provider = this.#choose(() => inbound)
     this.#provider = provider
     this.numbers = new Numbers({ ...needs, provider, country: () => this.#settings.country })
+    this.archive = new SmsArchive(needs)
     const common = { ...needs, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
     const inbound = new Inbound(common)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Readable } from 'node:stream'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openAppliance } from '../support/appliance.ts'
 import { blob } from '../support/card.ts'
@@ -130,6 +131,7 @@ describe('revealing', () => {
           body: {} as never,
           caller: caller as never,
           raw: { bytes: Buffer.alloc(0), headers: {}, search: '' },
+          upload: { octets: Readable.from([]), length: 0 },
           host: 'box.test',
           request_id: '',
           signal: AbortSignal.timeout(1000),

@@ -51,6 +51,7 @@ test('the example loads as it is, and with every setting uncommented', async () 
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
     }
     await writeFile(join(secrets, 'pillarbox-master-key'), `${Buffer.alloc(32).toString('base64')}\n`)
+    await writeFile(join(secrets, 'pillarbox-backup-passphrase'), 'correct horse battery\n')
     await certificate(join(cwd, 'tls'), 'mx.example.com')
     const whole = text.replace(/^( *)#(?=\S)/gm, '$1').replaceAll('/run/secrets', secrets)
     expect(whole).not.toMatch(/^ *#\S/m)

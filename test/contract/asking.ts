@@ -21,6 +21,8 @@ export interface Told {
   status: number
   headers: Headers
   text: string
+  /** Octets of the body. */
+  size: number
   json: Json
 }
 
@@ -96,12 +98,14 @@ export class Asking {
             headers,
             ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
           })
-    const text = await response.text()
+    const octets = Buffer.from(await response.arrayBuffer())
+    const text = octets.toString()
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true && text !== ''
     const told = {
       status: response.status,
       headers: response.headers,
       text,
+      size: octets.length,
       json: isJson ? JSON.parse(text) : undefined,
     }
     this.#check(spelling, method, told)
@@ -118,6 +122,12 @@ export class Asking {
       ...(example?.headers ? { headers: example.headers } : {}),
     }
     if (query === undefined || !('signature' in shapeOf(query))) return { path, question }
+    if (path.startsWith('/v1/exports/')) {
+      const { body } = await this.#inhabited.box.call('GET', `/v1/jobs/${estate.objects[':job_id']}`, undefined, {
+        key: estate.key,
+      })
+      return { path, question: { ...question, query: Object.fromEntries(new URL(body.result.url as string).searchParams) } }
+    }
     const below = path.startsWith('/v1/media/')
       ? `sms/${estate.objects[':sms_id']}/media/0`
       : `emails/${estate.objects[':email_id']}/attachments/0`

@@ -70,16 +70,16 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
   const foreignAccount = newId('acct')
   const foreignKey = await plantKey({ account: foreignAccount })
-  const own = await settle(box, database, box.key, account_id, 'Own')
-  const sibling = await settle(box, database, box.key, account_id, 'Sibling')
-  const foreign = await settle(box, database, foreignKey, foreignAccount, 'Foreign')
+  const own = await settle(box, box.key, account_id, 'Own')
+  const sibling = await settle(box, box.key, account_id, 'Sibling')
+  const foreign = await settle(box, foreignKey, foreignAccount, 'Foreign')
   return {
     box,
     own,
     sibling,
     foreign,
     plantKey,
-    settle: (name) => settle(box, database, box.key, account_id, name),
+    settle: (name) => settle(box, box.key, account_id, name),
     database,
     close: async () => {
       database.close()
@@ -88,7 +88,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   }
 }
 
-async function settle(box: Appliance, database: DatabaseSync, key: string, account: string, name: string): Promise<Estate> {
+async function settle(box: Appliance, key: string, account: string, name: string): Promise<Estate> {
   const as = { key }
   const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name }, provision_phone: true }, as)
   const reply = await deliver(box.smtp, { to: identity.email, raw: letter(name) })
@@ -120,13 +120,7 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
   const { body: active } = await store('active')
   const { body: frozen } = await store('frozen')
   await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
-  const job = newId('job')
-  database
-    .prepare(
-      `INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, result, created_at, finished_at)
-        VALUES (?, ?, ?, 'export', 'done', '', '{}', ?, ?)`,
-    )
-    .run(job, account, identity.id, iso(Date.now()), iso(Date.now()))
+  const job = await exported(box, identity.id, key)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
     const { body } = await box.call('GET', `/v1/identities/${identity.id}/wait?timeout=0`, undefined, as)
@@ -149,10 +143,22 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
       'suppressions/:id': suppression.id,
       ...(domain ? { 'domains/:id': domain.id } : {}),
       'jobs/:id': job,
+      ':job_id': job,
       ':totp_id': totp.id,
       'cards/:id': active.id,
       'cards/:id/unfreeze': frozen.id,
     },
+  }
+}
+
+/** The job of an export that is done. */
+async function exported(box: Appliance, identity: string, key: string): Promise<string> {
+  const { body: job } = await box.call('POST', `/v1/identities/${identity}/export`, undefined, { key })
+  for (;;) {
+    const { body } = await box.call('GET', `/v1/jobs/${job.id}`, undefined, { key })
+    if (body.status === 'done') return job.id
+    if (body.status !== 'running') throw new Error(`The export failed: ${JSON.stringify(body)}`)
+    await sleep(10)
   }
 }
 

@@ -41,13 +41,13 @@ function caller(wish: Partial<Caller> = {}): Caller {
 /** Work that goes on until it is told to end, and reports what it is told. */
 function patient() {
   const end = Promise.withResolvers<Record<string, unknown>>()
-  let report: Report = () => undefined
+  let report: Report | undefined
   const work = (tell: Report, signal: AbortSignal): Promise<Record<string, unknown>> => {
     report = tell
     signal.addEventListener('abort', () => end.reject(new Error('aborted')))
     return end.promise
   }
-  return { work, end, report: (progress: Parameters<Report>[0]) => report(progress) }
+  return { work, end, report: (progress: Parameters<Report>[0]) => report?.(progress) }
 }
 
 async function over(jobs: Jobs, id: string): Promise<Job> {

@@ -1,0 +1,57 @@
+import { existsSync } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import { ofBox, withBox } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { Failure } from './failure.ts'
+import { identityNamed } from './identity-named.ts'
+import { resultOf } from './job.ts'
+import type { Job } from './job.ts'
+import { say, withJson } from './say.ts'
+import { untilSignal } from './signals.ts'
+
+interface Options extends BoxOptions {
+  json?: boolean
+  force?: boolean
+  format: string
+}
+
+/** `pillarbox export IDENTITY FILE`. */
+export function addExportCommand(program: Command): void {
+  const format = new Option('--format <format>', 'how messages are written').choices(['mbox', 'eml']).default('mbox')
+  const command = program
+    .command('export <identity> <file>')
+    .description('write all of one identity (by id, address or name) into a ZIP; secrets are not in it')
+    .addOption(format)
+    .option('--force', 'write over a file that is there')
+  withJson(ofBox(command)).action(write)
+}
+
+async function write(words: string, file: string, options: Options): Promise<void> {
+  if (existsSync(file) && !options.force)
+    throw new Failure(`${file} is there already: give another name, or --force.`, 'file_exists', 'file')
+  await withBox(options, (box) =>
+    untilSignal(async (signal) => {
+      const { id, email } = await identityNamed(box, words)
+      const job = await box.call<Job>('POST', `/v1/identities/${id}/export`, { format: options.format })
+      const { url, ...result } = await resultOf(box, job, signal)
+      const { pathname, search } = new URL(String(url))
+      const part = `${file}.part`
+      await rm(part, { force: true })
+      try {
+        await box.save(`${pathname}${search}`, part)
+        await rename(part, file)
+      } finally {
+        await rm(part, { force: true })
+        await box.call('DELETE', `/v1/jobs/${job.id}`)
+      }
+      const { expires_at: _, ...counts } = result
+      say(
+        options,
+        { file, identity_id: id, ...counts },
+        `${file} holds ${email}: ${String(counts['messages'])} e-mails, ${String(counts['sms'])} text messages.`,
+      )
+    }),
+  )
+}

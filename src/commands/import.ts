@@ -1,0 +1,72 @@
+import { createReadStream } from 'node:fs'
+import { constants, lstat, open, readdir } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import type { Command } from 'commander'
+import { zip } from '../core/zip.ts'
+import type { Packable } from '../core/zip.ts'
+import { ofBox, withBox } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { Failure } from './failure.ts'
+import { identityNamed } from './identity-named.ts'
+import { resultOf } from './job.ts'
+import type { Job } from './job.ts'
+import { say, withJson } from './say.ts'
+import { untilSignal } from './signals.ts'
+
+type Options = BoxOptions & { json?: boolean }
+
+/** `pillarbox import IDENTITY PATH`. */
+export function addImportCommand(program: Command): void {
+  const command = program
+    .command('import <identity> <path>')
+    .description(
+      'put mail into an identity: an mbox, a maildir, a message (.eml), a directory of such, or an export; may be repeated',
+    )
+  withJson(ofBox(command)).action(read)
+}
+
+async function read(words: string, path: string, options: Options): Promise<void> {
+  const found = await lstat(path).catch(() => undefined)
+  if (!found?.isFile() && !found?.isDirectory()) {
+    throw new Failure(found ? `${path} is neither a file nor a directory.` : `There is no ${path}.`, 'no_file', 'path')
+  }
+  const octets = found.isDirectory() ? zip(filesBelow(path)) : createReadStream(path)
+  await withBox(options, (box) =>
+    untilSignal(async (signal) => {
+      const { id, email } = await identityNamed(box, words)
+      const job = await box.send<Job>(`/v1/identities/${id}/import`, octets)
+      const result = await resultOf(box, job, signal)
+      say(options, { identity_id: id, ...result }, `${email}: ${told(result)}.`)
+    }),
+  )
+}
+
+/** Files of a directory and those below it, in the order of their names; what a link points to is somebody else's. */
+async function* filesBelow(root: string, directory = root): AsyncGenerator<Packable> {
+  const names = (await readdir(directory, { withFileTypes: true })).toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  for (const entry of names) {
+    const path = join(directory, entry.name)
+    if (entry.isDirectory()) yield* filesBelow(root, path)
+    if (!entry.isFile()) continue
+    // between the look and the opening it may have become a link
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    const { mtimeMs } = await file.stat()
+    yield { name: relative(root, path).split(sep).join('/'), modified: mtimeMs, content: file.createReadStream() }
+  }
+}
+
+const words: [name: string, one: string][] = [
+  ['imported', 'e-mails imported'],
+  ['sms', 'text messages imported'],
+  ['duplicates', 'there already'],
+  ['too_large', 'too large'],
+  ['unreadable', 'unreadable'],
+  ['not_understood', 'of unknown state'],
+  ['ignored', 'ignored'],
+]
+
+function told(result: Record<string, unknown>): string {
+  return words
+    .flatMap(([name, one]) => (result[name] === 0 && name !== 'imported' ? [] : [`${String(result[name])} ${one}`]))
+    .join(', ')
+}

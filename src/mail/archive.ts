@@ -1,0 +1,254 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import { keepBlob, readBlob } from '../store/blobs.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { operatorMailboxes } from './address.ts'
+import { emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
+import type { Copy } from './arrival.ts'
+import { State } from './archived.ts'
+import { cluesIn } from './clues.ts'
+import type { Clues } from './clues.ts'
+import { deliveriesOf } from './deliveries.ts'
+import { whole } from './email-rows.ts'
+import type { EmailDetail, StoredEmail } from './email-rows.ts'
+import type { Examination, Examiner } from './examiner.ts'
+import type { Delivery, Email, Envelope } from './model.ts'
+import { addToThread, threadOf } from './threads.ts'
+import { undecided } from './undecided.ts'
+
+/** A message as an archive holds it, without its octets and bodies. */
+export type Archived = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_truncated'> & { mail_from: string }
+
+/** A message of an archive, read and not yet kept. */
+export interface Restorable {
+  raw: Buffer
+  examined: Examination
+  state: State
+  clues: Clues
+}
+
+/** What became of it: kept, there already, or without room. */
+export type Restored = 'kept' | 'duplicate' | 'full'
+
+/** The messages of an identity, all of them, on their way out of the box and into it. */
+export class Archive {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #identities: Identities
+  readonly #examiner: Examiner
+  readonly #hostname: string
+  /** Octets one identity may keep; 0 is no limit. */
+  readonly #quota: () => number
+
+  constructor(parts: {
+    database: Database
+    clock: Clock
+    identities: Identities
+    examiner: Examiner
+    hostname: string
+    quota: () => number
+  }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#identities = parts.identities
+    this.#examiner = parts.examiner
+    this.#hostname = parts.hostname
+    this.#quota = parts.quota
+  }
+
+  async count(identityId: string): Promise<number> {
+    const row = await this.#database.get<{ n: number }>(sql`SELECT count(*) AS n FROM emails WHERE identity_id = ${identityId}`)
+    return row!.n
+  }
+
+  /** The messages after a place in the order they came, spam and repeats too. */
+  async after(seq: number, identityId: string, limit: number): Promise<{ row: StoredEmail; archived: Archived }[]> {
+    const rows = await this.#database.all<StoredEmail>(
+      sql`SELECT * FROM emails WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
+    )
+    const sent = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
+    const deliveries = await deliveriesOf(this.#database, sent)
+    return rows.map((row) => ({ row, archived: archivedOf(row, deliveries.get(row.id) ?? []) }))
+  }
+
+  /** Exactly what came; of what the identity sent, with date and signatures before it. Undefined when retention has removed it. */
+  async octets({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
+    const raw = await readBlob(this.#database, raw_id)
+    return raw && direction === 'outbound' ? Buffer.concat([Buffer.from(trace), raw]) : raw
+  }
+
+  /** Reads a message like each that is received, but judges it not: who brings it can have written anything into it. */
+  async read(raw: Buffer, told: unknown): Promise<Restorable & { understood: boolean }> {
+    const parsed = State.safeParse(told ?? {})
+    const envelope = envelopeOf(raw, '')
+    const examined = await this.#examiner.examine(raw, envelope)
+    const verdict = undecided(envelope, this.#hostname, 'imported', 'none')
+    return {
+      raw,
+      examined: { ...examined, verdict },
+      state: parsed.data ?? {},
+      clues: cluesIn(raw),
+      understood: parsed.success,
+    }
+  }
+
+  /** Keeps it, unless it is there already: known by Message-ID and octets. It is found and counted like others, but is no news: no event tells of it. */
+  async keep(tx: Transaction, caller: Caller, identityId: string, message: Restorable): Promise<Restored> {
+    const owner = await this.#identities.row(caller, identityId, tx)
+    const { raw, examined, state, clues } = message
+    const at = this.#timeOf(message)
+    const same = await this.#same(tx, owner, message, at)
+    if (same.known) return 'duplicate'
+    if (owner.stored_bytes + raw.length > this.#limitOf(owner)) return 'full'
+    const rawId = await keepBlob(tx, {
+      size: raw.length,
+      sha256: Buffer.from(examined.sha256, 'hex'),
+      deflated: examined.deflated !== null,
+      bytes: examined.deflated ?? raw,
+    })
+    const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const sender = state.mail_from ?? clues.sender ?? examined.parsed.from?.address ?? ''
+    const envelope = envelopeOf(raw, sender)
+    const copy: Copy = { envelope, raw, examined, spam: state.spam ?? false, rawId, bodyId, owner, recipient: owner.email }
+    const threaded = threadedOf(copy)
+    const original = state.duplicate_of ? same.original : undefined
+    const thread = original ? undefined : await threadOf(tx, threaded, at)
+    const email = this.#emailOf(copy, message, {
+      at: iso(at),
+      thread_id: thread?.id ?? original!.thread_id,
+      duplicate_of: original?.id ?? null,
+    })
+    const seq = await insertEmail(tx, email, { rawId, bodyId, trace: '', mail_from: sender })
+    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
+    if (email.direction === 'outbound') await insertDeliveries(tx, email)
+    if (!thread) return 'kept'
+    await insertSearchable(tx, seq, email, examined.parsed)
+    await addToThread(tx, thread, {
+      ...threaded,
+      seq,
+      at: email.received_at,
+      snippet: email.snippet,
+      participants: [email.from, ...email.to.split(', ')],
+      unread: !email.read,
+    })
+    return 'kept'
+  }
+
+  /** When it came: as the archive says, else as its header does; never later than now. */
+  #timeOf({ state, clues }: Restorable): number {
+    const now = this.#clock.now()
+    const told = [state.received_at, clues.received, state.arrived_at, clues.written].find((time) => time !== undefined) ?? now
+    const time = typeof told === 'string' ? Date.parse(told) : told
+    return Math.min(Math.max(time, 0), now)
+  }
+
+  async #same(
+    tx: Transaction,
+    owner: IdentityRow,
+    { examined, state }: Restorable,
+    at: number,
+  ): Promise<{ known: boolean; original: { id: string; thread_id: string } | undefined }> {
+    const { message_id } = examined.parsed
+    const named = message_id === null ? sql`message_id IS NULL` : sql`message_id = ${message_id}`
+    // what we sent is kept here without the date and signatures that it left with
+    const sent = state.direction === 'outbound' && message_id !== null ? sql` OR direction = 'outbound'` : sql``
+    const alike = sql`(blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}${sent})`
+    const rows = await tx.all<Pick<StoredEmail, 'id' | 'thread_id' | 'to_text' | 'received_at' | 'duplicate_of'>>(
+      sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.received_at, emails.duplicate_of FROM emails JOIN blobs ON blobs.id = emails.raw_id
+        WHERE identity_id = ${owner.id} AND ${named} AND ${alike} ORDER BY seq LIMIT 1000`,
+    )
+    // an archive of ours knows which of several copies it was
+    const exact = state.received_at !== undefined && state.to !== undefined
+    const known = rows.some((row) => !exact || (row.to_text === state.to && row.received_at === iso(at)))
+    return { known, original: rows.find((row) => row.duplicate_of === null) }
+  }
+
+  #limitOf({ email }: IdentityRow): number {
+    const quota = this.#quota()
+    if (quota === 0) return Infinity
+    return operatorMailboxes.has(email.slice(0, email.lastIndexOf('@'))) ? 10 * quota : quota
+  }
+
+  #emailOf(
+    copy: Copy,
+    { state, clues }: Restorable,
+    place: { at: string; thread_id: string; duplicate_of: string | null },
+  ): Email {
+    const { parsed } = copy.examined
+    const email: Email = {
+      ...emailOf(copy, { ...place, to: state.to ?? copy.owner.email, tag: state.tag ?? null }),
+      // what nothing is known of lay in an archive, and is not new
+      read: state.read ?? clues.read ?? true,
+      labels: [...new Set([...(state.labels ?? []), ...clues.labels])].slice(0, 100),
+      created_at: iso(this.#clock.now()),
+    }
+    if (state.direction !== 'outbound') return email
+    const bcc = state.bcc ?? []
+    return {
+      ...email,
+      direction: 'outbound',
+      status: ended(state.status),
+      automated: parsed.automated,
+      read: true,
+      spam: false,
+      codes: [],
+      authentication: null,
+      to: state.to ?? parsed.to.map(({ address }) => address).join(', '),
+      bcc,
+      recipients: { ...email.recipients, bcc },
+      sent_at: state.sent_at ?? null,
+      send_at: state.send_at ?? null,
+      deliveries: state.deliveries ?? [],
+    }
+  }
+}
+
+/** What was still to be sent when the archive was made will not be. */
+function ended(status: Email['status'] | undefined): Email['status'] {
+  if (status === undefined) return 'sent'
+  return (['sent', 'delivered', 'bounced', 'failed'] as Email['status'][]).includes(status) ? status : 'cancelled'
+}
+
+function among(list: { address: string }[], address: string): boolean {
+  return list.some((one) => one.address === address)
+}
+
+async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
+  for (const [position, one] of email.deliveries.entries()) {
+    const field = among(email.bcc, one.recipient) ? 'bcc' : among(email.cc, one.recipient) ? 'cc' : 'to'
+    await tx.run(
+      sql`INSERT INTO email_recipients (email_id, position, field, address, status, smtp_code, enhanced_code, response, mx, tls, attempts, delivered_at)
+        VALUES (${email.id}, ${position}, ${field}, ${one.recipient}, ${ended(one.status)}, ${one.smtp_code}, ${one.enhanced_code},
+        ${one.response}, ${one.mx}, ${one.tls}, ${one.attempts}, ${one.delivered_at})`,
+    )
+  }
+}
+
+function archivedOf(row: StoredEmail, deliveries: Delivery[]): Archived {
+  const {
+    body_text: _text,
+    body_html: _html,
+    text: _new,
+    ...shown
+  } = whole({ ...row, body_size: null, deflated: null, bytes: null })
+  return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
+}
+
+/** It never came by SMTP: there is a sender, and nothing else. */
+function envelopeOf(raw: Buffer, sender: string): Envelope {
+  return {
+    remote_address: '',
+    helo: '',
+    mail_from: sender,
+    recipients: [],
+    smtputf8: false,
+    eight_bit: raw.length > 0,
+    tls: null,
+    session: '',
+    own: true,
+  }
+}

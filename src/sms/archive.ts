@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import * as z from 'zod'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import { TimestampInput } from '../core/shapes.ts'
+import type { Identities } from '../identities/identities.ts'
+import { keepBlob, readBlob } from '../store/blobs.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { Sms, SmsError, SmsStatus } from './model.ts'
+import { whole } from './rows.ts'
+import type { SmsRow } from './rows.ts'
+
+/** What an archive of ours says of a text message, as far as the box takes it over. */
+const State = z.object({
+  direction: Sms.shape.direction,
+  status: SmsStatus,
+  from: z.string().max(64),
+  to: z.string().max(64),
+  body: z.string().max(20_000),
+  read: z.boolean(),
+  provider: z.string().max(64),
+  segments: z.int().min(0).max(1000),
+  error: SmsError.nullable(),
+  media: z.array(z.object({ content_type: z.string().max(200), status: z.enum(['pending', 'kept', 'failed']) })).max(100),
+  codes: z.array(z.string().max(64)).max(50),
+  received_at: TimestampInput,
+  sent_at: TimestampInput.nullable(),
+  delivered_at: TimestampInput.nullable(),
+})
+export type SmsState = z.output<typeof State>
+
+/** The text messages of an identity on their way out of the box and into it. */
+export class SmsArchive {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #identities: Identities
+
+  constructor(parts: { database: Database; clock: Clock; identities: Identities }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#identities = parts.identities
+  }
+
+  /** The messages after a place, in the order they came. */
+  async after(seq: number, identityId: string, limit: number): Promise<{ seq: number; sms: Sms }[]> {
+    const rows = await this.#database.all<SmsRow>(
+      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
+    )
+    const shown = await whole(this.#database, rows)
+    return rows.map((row, index) => ({ seq: row.seq, sms: shown[index]! }))
+  }
+
+  /** The octets that came with a message; undefined when they were never kept. */
+  async media(smsId: string, index: number): Promise<Buffer | undefined> {
+    const row = await this.#database.get<{ blob_id: number | null }>(
+      sql`SELECT blob_id FROM sms_media WHERE sms_id = ${smsId} AND position = ${index}`,
+    )
+    return row?.blob_id == null ? undefined : readBlob(this.#database, row.blob_id)
+  }
+
+  /** What a line of an archive says; undefined when it is none of ours. */
+  understand(told: unknown): SmsState | undefined {
+    return State.safeParse(told).data
+  }
+
+  /** Keeps it, unless there is one of the same numbers, time and text. No event tells of it, and nothing of it is ever sent. */
+  async keep(
+    tx: Transaction,
+    caller: Caller,
+    identityId: string,
+    { state, media }: { state: SmsState; media: (Buffer | undefined)[] },
+  ): Promise<'kept' | 'duplicate'> {
+    const { account_id } = await this.#identities.row(caller, identityId, tx)
+    const known = await tx.get(
+      sql`SELECT 1 FROM sms WHERE identity_id = ${identityId} AND direction = ${state.direction} AND sender = ${state.from}
+        AND recipient = ${state.to} AND body = ${state.body} AND received_at = ${state.received_at} LIMIT 1`,
+    )
+    if (known) return 'duplicate'
+    const id = newId('sms')
+    const status = state.direction === 'outbound' && state.status === 'queued' ? 'failed' : state.status
+    await tx.run(
+      sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, error, codes,
+          received_at, sent_at, delivered_at, created_at)
+        VALUES (${id}, ${account_id}, ${identityId}, ${state.direction}, ${status}, ${state.from}, ${state.to}, ${state.body}, ${state.read ? 1 : 0},
+          ${state.provider}, ${state.segments}, ${state.error && JSON.stringify(state.error)}, ${JSON.stringify(state.codes)},
+          ${state.received_at}, ${state.sent_at}, ${state.delivered_at}, ${iso(this.#clock.now())})`,
+    )
+    for (const [position, { content_type }] of state.media.entries()) {
+      const bytes = media[position]
+      const sha256 = bytes && createHash('sha256').update(bytes).digest()
+      const blob = bytes && (await keepBlob(tx, { size: bytes.length, sha256: sha256!, deflated: false, bytes }))
+      await tx.run(
+        sql`INSERT INTO sms_media (sms_id, position, content_type, status, size, sha256, blob_id)
+          VALUES (${id}, ${position}, ${content_type}, ${bytes ? 'kept' : 'failed'}, ${bytes?.length ?? null}, ${sha256?.toString('hex') ?? null}, ${blob ?? null})`,
+      )
+    }
+    return 'kept'
+  }
+}

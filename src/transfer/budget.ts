@@ -1,0 +1,87 @@
+import { Fault } from '../core/fault.ts'
+import type { Packed, ZipFile } from '../core/unzip.ts'
+
+/** One thing that a file brings: an e-mail, a text message, or why there is none. */
+export type Incoming =
+  | { email: Buffer; told: unknown }
+  | { sms: unknown; media: (Buffer | undefined)[] }
+  | { flaw: 'too_large' | 'unreadable' | 'ignored' }
+
+/** How far the reading is, in octets: of the file, or of what is packed in it. */
+export interface Reading {
+  done: number
+  total: number
+}
+
+/** Bounds of what is read. */
+export interface Bounds {
+  /** Octets of one message. */
+  message: number
+  /** Octets that an archive may hold unpacked. */
+  unpacked: number
+}
+
+/** Reads from an archive, and no more than it may hold in all. */
+export class Budget {
+  readonly bounds: Bounds
+  readonly #archive: ZipFile
+  #left: number
+
+  constructor(archive: ZipFile, bounds: Bounds) {
+    this.#archive = archive
+    this.bounds = bounds
+    this.#left = bounds.unpacked
+  }
+
+  get entries(): Packed[] {
+    return this.#archive.entries
+  }
+
+  async *stream(entry: Packed): AsyncGenerator<Buffer> {
+    for await (const chunk of this.#archive.read(entry, Infinity)) {
+      this.#left -= chunk.length
+      if (this.#left < 0) throw tooMuch(this.bounds.unpacked)
+      yield chunk
+    }
+  }
+
+  /** A message that is a file; `exact` when its line ends are not ours to mend. */
+  async message(entry: Packed, told: unknown, exact = false): Promise<Incoming> {
+    try {
+      const octets = await this.octets(entry, this.bounds.message)
+      return { email: exact ? octets : canonical(octets), told }
+    } catch (error) {
+      return { flaw: flawOf(error) }
+    }
+  }
+
+  /** Of a file that is not large. */
+  async octets(entry: Packed, most: number): Promise<Buffer> {
+    const chunks: Buffer[] = []
+    for await (const chunk of this.#archive.read(entry, most)) {
+      this.#left -= chunk.length
+      if (this.#left < 0) throw tooMuch(this.bounds.unpacked)
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks)
+  }
+}
+
+/** Which flaw of one file a Fault means; what concerns the whole archive is thrown on. */
+export function flawOf(error: unknown): 'too_large' | 'unreadable' {
+  const code = error instanceof Fault ? error.code : undefined
+  if (code === 'too_large') return code
+  if (code === 'bad_archive') return 'unreadable'
+  throw error
+}
+
+function tooMuch(most: number): Fault {
+  return new Fault('invalid_request', `The archive holds more than ${most} octets unpacked (8 times transfer.upload_limit).`, {
+    code: 'archive_too_large',
+  })
+}
+
+/** Line ends as mail has them, where the file has only those of Unix. */
+export function canonical(octets: Buffer): Buffer {
+  return octets.includes('\r\n') ? octets : Buffer.from(octets.toString('latin1').replaceAll('\n', '\r\n'), 'latin1')
+}

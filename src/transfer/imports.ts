@@ -1,0 +1,206 @@
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { conflict, Fault, invalid, storageFull } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import { may } from '../core/scopes.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Upload } from '../http/route.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Jobs, Report } from '../jobs/jobs.ts'
+import type { Job } from '../jobs/model.ts'
+import type { Archive, Restorable, Restored } from '../mail/archive.ts'
+import type { SmsArchive } from '../sms/archive.ts'
+import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
+import type { Incoming } from './budget.ts'
+import { incomingFrom } from './incoming.ts'
+import { importKind } from './model.ts'
+import type { Tally } from './model.ts'
+
+interface Parts {
+  database: Database
+  jobs: Jobs
+  identities: Identities
+  mail: Archive
+  sms: SmsArchive
+  space: Space
+  /** Octets that one upload may have. */
+  limit: () => number
+  /** Where uploads lie until they are read. */
+  directory: string
+}
+
+/** Octets of the largest message that is taken. */
+const largest = 64 * 1024 * 1024
+
+/** How many times its limit an upload may hold unpacked. */
+const swell = 8
+
+/** Messages that are read at once, and the octets they may have together. */
+const abreast = { messages: 8, octets: 32 * 1024 * 1024 }
+
+/** Messages that are written at once: they share a commit. */
+const together = 16
+
+/** Files of old mail, put into identities. */
+export class Imports {
+  readonly #parts: Parts
+  readonly #arriving = new Set<string>()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Takes the file, and begins to read it. Throws Fault `body_too_large` above the limit, `job_running` while the account has another in hand. */
+  async start(caller: Caller, identityId: string, upload: Upload, signal: AbortSignal): Promise<Job> {
+    const { jobs, identities } = this.#parts
+    await identities.row(caller, identityId)
+    jobs.requireFree(caller, importKind, 'account')
+    if (this.#arriving.has(caller.account_id)) {
+      throw conflict('Another import is arriving; wait for its end.', { code: 'job_running' })
+    }
+    this.#arriving.add(caller.account_id)
+    const path = join(this.#parts.directory, newId('req'))
+    try {
+      const size = await this.#receive(upload, path, signal)
+      const work = async (report: Report, stop: AbortSignal): Promise<Record<string, unknown>> => {
+        try {
+          return await this.#work(caller, identityId, { path, size, report, signal: stop })
+        } finally {
+          await rm(path, { force: true })
+        }
+      }
+      return await jobs.start(caller, importKind, work, { identity_id: identityId, each: 'account' })
+    } catch (error) {
+      await rm(path, { force: true })
+      throw error
+    } finally {
+      this.#arriving.delete(caller.account_id)
+    }
+  }
+
+  /** Removes what an earlier run of the box left: no job reads it any more. */
+  async sweep(): Promise<void> {
+    const { directory } = this.#parts
+    for (const name of await readdir(directory).catch(() => [])) await rm(join(directory, name), { force: true })
+  }
+
+  async #receive({ octets, length }: Upload, path: string, signal: AbortSignal): Promise<number> {
+    const { limit, directory, space } = this.#parts
+    const most = limit()
+    if (length !== undefined && length > most) throw tooLarge(most)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const file = await open(path, 'wx', 0o600)
+    let size = 0
+    try {
+      for await (const chunk of octets) {
+        signal.throwIfAborted()
+        size += chunk.length
+        if (size > most) throw tooLarge(most)
+        if (space.low()) throw storageFull()
+        for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten
+      }
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? storageFull(error) : error
+    } finally {
+      await file.close()
+    }
+    if (size === 0) throw invalid('body', 'Send the file as the body: an mbox, a message (.eml), or a ZIP of such.', 'missing')
+    return size
+  }
+
+  async #work(
+    caller: Caller,
+    identityId: string,
+    { path, size, report, signal }: { path: string; size: number; report: Report; signal: AbortSignal },
+  ): Promise<Record<string, unknown>> {
+    const reading = { done: 0, total: size }
+    report({ done: 0, total: size, unit: 'octets' })
+    const bounds = { message: largest, unpacked: swell * this.#parts.limit() }
+    const intake = new Intake(this.#parts, caller, identityId)
+    for await (const incoming of incomingFrom(path, bounds, reading)) {
+      signal.throwIfAborted()
+      if (this.#parts.space.low()) throw storageFull()
+      await intake.take(incoming)
+      report({ done: Math.min(reading.done, reading.total), total: reading.total })
+    }
+    const tally = await intake.end()
+    report({ done: reading.total, total: reading.total })
+    return { ...tally }
+  }
+}
+
+/** Puts what comes into one identity: a few messages are read while those before them are written, always in order. */
+class Intake {
+  readonly #parts: Parts
+  readonly #caller: Caller
+  readonly #identityId: string
+  readonly #tally: Tally = { imported: 0, duplicates: 0, sms: 0, too_large: 0, unreadable: 0, not_understood: 0, ignored: 0 }
+  #reading: { octets: number; message: Promise<Restorable & { understood: boolean }> }[] = []
+  #writing: Promise<Restored>[] = []
+
+  constructor(parts: Parts, caller: Caller, identityId: string) {
+    this.#parts = parts
+    this.#caller = caller
+    this.#identityId = identityId
+  }
+
+  async take(incoming: Incoming): Promise<void> {
+    if ('flaw' in incoming) this.#tally[incoming.flaw] += 1
+    else if ('sms' in incoming) await this.#text(incoming)
+    else {
+      const message = this.#parts.mail.read(incoming.email, incoming.told)
+      // looked at in its turn
+      message.catch(() => undefined)
+      this.#reading.push({ octets: incoming.email.length, message })
+      const octets = this.#reading.reduce((sum, one) => sum + one.octets, 0)
+      if (this.#reading.length >= abreast.messages || octets > abreast.octets) await this.#next()
+    }
+  }
+
+  async end(): Promise<Tally> {
+    while (this.#reading.length > 0) await this.#next()
+    await this.#settle()
+    return this.#tally
+  }
+
+  async #next(): Promise<void> {
+    const { database, mail } = this.#parts
+    const message = await this.#reading.shift()!.message
+    if (!message.understood) this.#tally.not_understood += 1
+    const kept = database.transaction((tx) => mail.keep(tx, this.#caller, this.#identityId, message))
+    kept.catch(() => undefined)
+    this.#writing.push(kept)
+    if (this.#writing.length >= together) await this.#settle()
+  }
+
+  async #settle(): Promise<void> {
+    const outcomes = await Promise.all(this.#writing.splice(0))
+    for (const outcome of outcomes) {
+      if (outcome === 'kept') this.#tally.imported += 1
+      if (outcome === 'duplicate') this.#tally.duplicates += 1
+    }
+    if (!outcomes.includes('full')) return
+    throw conflict(
+      `The mailbox is full (mail.quota); ${this.#tally.imported} messages were imported before it was. Make room and import the same again: what is there already is left out.`,
+      { code: 'mailbox_full' },
+    )
+  }
+
+  async #text({ sms, media }: Extract<Incoming, { sms: unknown }>): Promise<void> {
+    const { database, sms: archive } = this.#parts
+    const state = archive.understand(sms)
+    if (!state) this.#tally.unreadable += 1
+    else if (!may(this.#caller, ['messages:write', 'sms:write'])) this.#tally.ignored += 1
+    else {
+      const kept = await database.transaction((tx) => archive.keep(tx, this.#caller, this.#identityId, { state, media }))
+      this.#tally[kept === 'kept' ? 'sms' : 'duplicates'] += 1
+    }
+  }
+}
+
+function tooLarge(most: number): Fault {
+  return new Fault('invalid_request', `The file has more than ${most} octets, the most that is taken (transfer.upload_limit).`, {
+    code: 'body_too_large',
+  })
+}
