@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Plan } from '../src/account/plan.ts'
 import { iso, systemClock } from '../src/core/clock.ts'
 import { Cursors } from '../src/core/cursor.ts'
 import { newId } from '../src/core/ids.ts'
@@ -18,6 +19,7 @@ export interface Store {
   database: SqliteDatabase
   events: EventLog
   identities: Identities
+  plan: Plan
   caller: Caller
   close(): Promise<void>
 }
@@ -43,6 +45,7 @@ export async function openStore(directory: string): Promise<Store> {
   const seal = new Seal(masterKey(`${directory}-keys`))
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
+  const plan = new Plan({ database, clock, limits: {}, limitsOf: () => undefined })
   const identities = new Identities({
     database,
     events,
@@ -50,10 +53,20 @@ export async function openStore(directory: string): Promise<Store> {
     cursors,
     domains: { mayUse: () => false, stillUsable: async () => true },
     domain: boxDomain,
+    plan,
   })
   const account_id = state.data.accounts[0]!.id
-  const caller = { account_id, key_id: null, scopes: new Set(scopes), identity_id: null, rate_limit: 0, ip: '', user_agent: '' }
-  return { database, events, identities, caller, close: () => database.close() }
+  const caller = {
+    account_id,
+    key_id: null,
+    session_id: null,
+    scopes: new Set(scopes),
+    identity_id: null,
+    rate_limit: 0,
+    ip: '',
+    user_agent: '',
+  }
+  return { database, events, identities, plan, caller, close: () => database.close() }
 }
 
 /** Makes the identities `1<name>`, `2<name>`, … that the generator writes to; answers their ids. */

@@ -1,36 +1,34 @@
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Keys } from './account/keys.ts'
+import type { Accounts } from './account/accounts.ts'
+import type { AccountPart } from './account/part.ts'
 import { assemble } from './assembly.ts'
 import type { Config } from './config.ts'
 import { changed } from './config.ts'
 import { systemClock } from './core/clock.ts'
 import type { Clock } from './core/clock.ts'
 import { Schedule } from './core/cron.ts'
+import type { Job } from './core/cron.ts'
 import type { Log } from './core/log.ts'
-import { MasterKey } from './core/master-key.ts'
 import type { Step } from './core/master-key.ts'
 import { Metrics } from './core/metrics.ts'
 import type { SealedColumn } from './core/seal.ts'
 import type { Queue } from './delivery/queue.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
+import { openDirectory } from './data-directory.ts'
+import type { DataDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
 import { sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
-import { freshState } from './first-start.ts'
 import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
 import type { CarriageTest } from './sending/carriage.ts'
-import { Keyring } from './store/keyring.ts'
 import type { Rotated } from './store/keyring.ts'
-import { Lock } from './store/lock.ts'
-import { prepare } from './store/migrate.ts'
 import { Probe } from './store/probe.ts'
-import { Space } from './store/space.ts'
-import { SqliteDatabase } from './store/sqlite.ts'
-import { StateFile } from './store/state.ts'
+import { rewrite } from './store/rewrite.ts'
+import type { TrustPart } from './trust/part.ts'
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -47,19 +45,16 @@ interface Opened {
 export class App {
   readonly metrics = new Metrics()
   readonly #log: Log
-  readonly #lock: Lock
-  readonly #database: SqliteDatabase
-  readonly #keyring: Keyring
-  readonly #space: Space
+  readonly #directory: DataDirectory
   readonly #probe: Probe
   readonly #schedule: Schedule
-  readonly #keys: Keys
+  readonly #people: AccountPart
   readonly #parts: Part[]
   readonly #queue: Queue
   readonly #mail: MailPart
+  readonly #trust: TrustPart
   readonly #http: HttpServer
   readonly #account: string
-  readonly #state: StateFile
   readonly #types = new EventTypes()
   /** The settings of the start; what of them cannot change while running stays so. */
   readonly #begun: Config
@@ -72,50 +67,19 @@ export class App {
    * there is never written over.
    */
   static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: CarriageTest): Promise<App> {
-    mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
-    const lock = new Lock(config.data_dir)
-    let database: SqliteDatabase | undefined
-    try {
-      const file = join(config.data_dir, 'pillarbox.db')
-      const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock, file))
-      const key = new MasterKey(config.keys_dir, config.master_key_file)
-      key.read(state.data.database_created)
-      prepare(file, state.data.database_created)
-      if (!state.data.database_created) {
-        await state.update((document) => {
-          document.database_created = true
-        })
-      }
-      database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
-      const keyring = await Keyring.open(database, key)
-      return new App({ config, log, clock, testing }, lock, keyring, state, database, new Space(config.data_dir, config.min_free))
-    } catch (error) {
-      await database?.close()
-      lock.release()
-      throw error
-    }
+    return new App({ config, log, clock, testing }, await openDirectory(config, log, clock))
   }
 
-  private constructor(
-    { config, log, clock, testing }: Opened,
-    lock: Lock,
-    keyring: Keyring,
-    state: StateFile,
-    database: SqliteDatabase,
-    space: Space,
-  ) {
+  private constructor({ config, log, clock, testing }: Opened, directory: DataDirectory) {
+    const { keyring, state, database, space } = directory
     this.#begun = config
     this.#config = config
     this.#log = log
-    this.#lock = lock
-    this.#database = database
-    this.#keyring = keyring
-    this.#space = space
+    this.#directory = directory
     this.#probe = new Probe(database, clock)
-    this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { keys, queue, mail, parts } = assemble({
+    const { people, queue, mail, trust, parts } = assemble({
       config,
       log,
       clock,
@@ -126,12 +90,14 @@ export class App {
       metrics: this.metrics,
       types: this.#types,
       account: this.#account,
+      state,
       testing,
       publicUrl: () => this.publicUrl,
     })
-    this.#keys = keys
+    this.#people = people
     this.#queue = queue
     this.#mail = mail
+    this.#trust = trust
     this.#parts = parts
     for (const part of this.#parts) {
       this.#types.add(part.events ?? [])
@@ -142,7 +108,8 @@ export class App {
       routes: this.routes,
       upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
       origin: () => this.publicUrl,
-      authenticate: (key) => this.#keys.authenticate(key),
+      authenticate: (key) => people.keys.authenticate(key),
+      session: (token) => people.sessions.authenticate(token),
       database,
       seal: keyring.seal,
       log: log.child({ part: 'http' }),
@@ -150,6 +117,7 @@ export class App {
       ready: () => this.#ready(),
       roomy: () => !space.low(),
       operator: this.#account,
+      exists: (id) => people.accounts.exists(id),
       version,
       clock,
     })
@@ -166,9 +134,19 @@ export class App {
     return this.#types.all()
   }
 
+  /** What the parts do at times, as declared. */
+  get jobs(): Job[] {
+    return this.#parts.flatMap((part) => part.jobs ?? [])
+  }
+
   /** Every column that is sealed under the master key, as declared. */
   get sealed(): SealedColumn[] {
     return [sealedAnswers, ...this.#parts.flatMap((part) => part.sealed ?? [])]
+  }
+
+  /** Who may use the box, for the operator; open or running alike. */
+  get accounts(): Accounts {
+    return this.#people.accounts
   }
 
   /** Where the API is reached; a port chosen by the system is filled in once it is known. */
@@ -194,7 +172,7 @@ export class App {
 
   /** Starts every part; answers the first API key until `firstKeyShown` was told that somebody has it. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
-    await this.#space.start()
+    await this.#directory.space.start()
     for (const part of this.#parts) {
       await part.start?.()
       for (const job of part.jobs ?? []) this.#schedule.add(job)
@@ -212,7 +190,7 @@ export class App {
 
   /** Whoever started the box has seen the first key: no later start makes another. */
   async firstKeyShown(): Promise<void> {
-    await this.#state.update((document) => {
+    await this.#directory.state.update((document) => {
       document.first_key_shown = true
     })
   }
@@ -223,12 +201,21 @@ export class App {
   }
 
   /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */
-  rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
-    return this.#keyring.rotate(this.sealed, told)
+  async rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
+    const rotated = await this.#directory.keyring.rotate(this.sealed, told)
+    await this.#directory.database.close()
+    forgetFormer(join(this.#begun.data_dir, 'pillarbox.db'))
+    return rotated
   }
 
-  /** Takes over what can change while running; answers the settings that need a restart. */
+  /** Of a box that is open and never started: counts reputations anew from the log; it must be stopped then. */
+  recountReputations(): ReturnType<TrustPart['counting']['recount']> {
+    return this.#trust.counting.recount()
+  }
+
+  /** Takes over what can change while running, of state.json too; answers the settings that need a restart. */
   async reload(config: Config): Promise<{ restart: string[] }> {
+    await this.#directory.state.reread()
     const { reloadable } = changed(this.#config, config)
     const { restart } = changed(this.#begun, config)
     this.#config = config
@@ -259,15 +246,14 @@ export class App {
         this.#log.error({ part: part.name, err: error }, 'a part did not stop as it should')
       }
     }
-    this.#space.stop()
-    await this.#database.close()
-    this.#lock.release()
+    this.#directory.space.stop()
+    await this.#directory.close()
     this.#log.info('stopped')
   }
 
   async #firstKey(): Promise<string | null> {
-    if (this.#state.data.first_key_shown) return null
-    const key = await this.#keys.first(this.#account, this.#config.bootstrap_key)
+    if (this.#directory.state.data.first_key_shown) return null
+    const key = await this.#people.keys.first(this.#account, this.#config.bootstrap_key)
     if (key === null || this.#config.bootstrap_key !== undefined) await this.firstKeyShown()
     return key
   }
@@ -276,8 +262,20 @@ export class App {
     const failing: string[] = []
     if (!this.#started || this.#http.addresses.plain === undefined) failing.push('http')
     if (this.#mail.addresses.length === 0) failing.push('smtp')
-    if (this.#space.low()) failing.push('space')
+    if (this.#directory.space.low()) failing.push('space')
     if (!(await this.#probe.sound())) failing.push('store')
     return failing
+  }
+}
+
+/** Rows that moved or went leave their octets in the file until it is written anew, and the former key would open them. */
+function forgetFormer(file: string): void {
+  try {
+    rewrite(file)
+  } catch (error) {
+    const message =
+      `The new master key is in use, but ${file} could not be written anew (${(error as Error).message}): octets that the former key ` +
+      'opens may still lie in it. Mend that (it takes as much room as the file has), and run this again.'
+    throw new Error(message, { cause: error })
   }
 }

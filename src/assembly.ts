@@ -1,5 +1,7 @@
-import { Keys } from './account/keys.ts'
-import { accountPart } from './account/part.ts'
+import { AccountPart } from './account/part.ts'
+import { Plan } from './account/plan.ts'
+import { Agents } from './agents/agents.ts'
+import { AgentsPart } from './agents/part.ts'
 import { backupPart } from './backup/part.ts'
 import { cardsPart } from './cards/part.ts'
 import type { Config } from './config.ts'
@@ -7,6 +9,7 @@ import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
 import type { Log } from './core/log.ts'
 import type { Metrics } from './core/metrics.ts'
+import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
@@ -15,11 +18,13 @@ import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
 import { Identities } from './identities/identities.ts'
+import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { jobsPart } from './jobs/part.ts'
 import { codesIn } from './mail/codes.ts'
 import { inquire } from './mail/inquire.ts'
+import { linksIn } from './mail/links.ts'
 import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
 import type { Part } from './part.ts'
@@ -29,11 +34,16 @@ import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
 import type { Database } from './store/database.ts'
 import type { Space } from './store/space.ts'
+import type { StateFile } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { Waiting } from './timeline/wait.ts'
+import { TokensPart } from './tokens/part.ts'
+import { codeAt } from './totp/codes.ts'
 import { totpPart } from './totp/part.ts'
 import { TransferPart } from './transfer/part.ts'
+import { TrustPart } from './trust/part.ts'
+import { Reputations } from './trust/reputations.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What every box stands on, before it can do anything. */
@@ -48,6 +58,7 @@ export interface Basis {
   types: EventTypes
   /** The account of the operator. */
   account: string
+  state: StateFile
   publicUrl: () => string
   version: string
   /** How tests reach other servers. */
@@ -55,24 +66,34 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart } {
-  const { config, log, clock, seal, database, metrics, types, account } = basis
+export function assemble(basis: Basis): {
+  parts: Part[]
+  people: AccountPart
+  queue: Queue
+  mail: MailPart
+  trust: TrustPart
+} {
+  const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
   const cursors = new Cursors(seal.key('cursors'))
-  const common = { ...basis, events, cursors }
+  const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
+  const plan = new Plan({ ...basis, limits: config.limits, limitsOf })
+  const common = { ...basis, events, cursors, plan }
   const queue = new Queue({ ...common, log: logOf('delivery') })
-  const keys = new Keys({ ...common, rateLimit: config.http.rate_limit })
+  const people = new AccountPart({ ...common, codeAt, log: logOf('account') })
+  const { keys, holders } = people
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
+  const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const mail = new MailPart({
     ...common,
     identities,
     hosted: domains,
     log: logOf('smtp'),
     operatorAccount: account,
-    urlKey: seal.key('signed urls'),
+    urls,
   })
   mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
@@ -85,17 +106,22 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     log: logOf('sending'),
     returnKey: seal.key('return paths'),
   })
-  const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
-  const admitted = (caller: Caller): Promise<boolean> => keys.stillAdmits(caller)
-  const waiting = new Waiting({ ...readers, timeline, admitted })
+  const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
+  const waiting = new Waiting({ ...readers, timeline, admitted, linksIn })
+  const agents = new Agents({ ...common, identities, transliterate: localPartOf })
+  const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
+  const reputations = new Reputations({ ...common, identities, agents })
+  tokens.equip(reputations)
+  const { keys: signer, judge, resolver } = tokens
+  const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, resolver, log: logOf('trust') })
   const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
   const jobs = new Jobs({ ...common, log: logOf('jobs') })
   identities.onRemove((tx, id) => jobs.leave(tx, id))
-  const realtime = new RealtimePart({ ...common, keys, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  const realtime = new RealtimePart({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   const transfer = new TransferPart({
     ...common,
@@ -107,7 +133,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     routes: () => parts.flatMap((part) => part.routes ?? []),
   })
   const parts: Part[] = [
-    accountPart(keys),
+    people,
     identitiesPart(identities),
     ours,
     mail,
@@ -115,6 +141,9 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     sms,
     totpPart({ ...common, identities, admitted }),
     cardsPart({ ...common, identities }),
+    new AgentsPart({ ...common, agents, signer: tokens.keys }),
+    tokens,
+    trust,
     timelinePart(timeline, waiting),
     webhooks,
     realtime,
@@ -122,5 +151,5 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     backupPart({ ...common, jobs, log: logOf('backup') }),
     jobsPart(jobs, metrics),
   ]
-  return { parts, keys, queue, mail }
+  return { parts, people, queue, mail, trust }
 }

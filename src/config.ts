@@ -22,9 +22,11 @@ import {
 } from './config/values.ts'
 import { backup } from './config/backup.ts'
 import { realtime, webhooks } from './config/live.ts'
+import { limits } from './config/limits.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
+import { tokens } from './config/tokens.ts'
 import { bytes, certificateFile, keyFile, time } from './config/words.ts'
 import type { Endpoint } from './config/values.ts'
 
@@ -68,6 +70,19 @@ const http = Group({
   document_rate_limit: Whole(0, 1_000_000)
     .prefault(600)
     .meta({ description: 'Signed URLs and public documents read from one address; 0 means no limit', unit: 'calls a minute' }),
+  sign_in_rate_limit: Whole(0, 1_000_000)
+    .prefault(5)
+    .meta({ description: 'Attempts to sign in from one address; 0 means no limit', unit: 'calls a minute' }),
+  session_idle: Duration(60_000, 365 * 86_400_000)
+    .prefault('7 d')
+    .meta({ description: 'A session that is not used for so long ends', unit: time }),
+  session_lifetime: Duration(60_000, 365 * 86_400_000)
+    .prefault('30 d')
+    .meta({ description: 'Every session ends after so long, and its person signs in again', unit: time }),
+  session_same_site: Choice(['strict', 'lax', 'none']).prefault('strict').meta({
+    description:
+      'Whether browsers send the cookie of a session from pages of other sites: never, when a link is followed, or always (https only). What changes something must come from our own origin or http.cors_origins all the same',
+  }),
   max_connections: Whole(1, 1_000_000)
     .prefault(1000)
     .meta({ description: 'Connections open at once; more are closed as they come', unit: 'connections' }),
@@ -152,6 +167,9 @@ const Settings = Group({
     restart: true,
   }),
   account: account.prefault({}).meta({ description: 'The account the box starts with' }),
+  limits: limits.prefault({}).meta({
+    description: 'What each account may have and use; the accounts in state.json can have limits of their own',
+  }),
   log: log.prefault({}).meta({ description: 'What the box says of itself, as JSON lines on standard output' }),
   http: http.prefault({}).meta({ description: 'The REST API' }),
   metrics: metrics
@@ -165,6 +183,7 @@ const Settings = Group({
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
   transfer: transfer.prefault({}).meta({ description: 'Moving identities out of the box and into it' }),
+  tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
   backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),
@@ -202,13 +221,22 @@ export const Config = Settings.transform((settings, context) => {
   for (const { path, why } of loginFlaws(settings.outbound)) {
     context.issues.push({ code: 'custom', path, message: why, input: undefined })
   }
+  const public_url =
+    settings.public_url ??
+    new URL(`${tls ? 'https' : 'http'}://${reachable(tls?.listen ?? settings.http.listen, settings.hostname)}`).origin
+  if (settings.http.session_same_site === 'none' && !public_url.startsWith('https:')) {
+    context.issues.push({
+      code: 'custom',
+      path: ['http', 'session_same_site'],
+      message: 'can be none only where public_url is https: browsers keep no such cookie otherwise',
+      input: 'none',
+    })
+  }
   return {
     ...settings,
     keys_dir,
     hostname,
-    public_url:
-      settings.public_url ??
-      new URL(`${tls ? 'https' : 'http'}://${reachable(tls?.listen ?? settings.http.listen, settings.hostname)}`).origin,
+    public_url,
   }
 })
 export type Config = z.output<typeof Config>

@@ -14,6 +14,8 @@ export function httpSettings(config: Config): HttpSettings {
     cors_origins: http.cors_origins,
     public_rate_limit: http.public_rate_limit,
     document_rate_limit: http.document_rate_limit,
+    sign_in_rate_limit: http.sign_in_rate_limit,
+    session_same_site: http.session_same_site,
     max_connections: http.max_connections,
     // a local proxy, and programs beside the box, may hold as many as they like
     uncounted: [...http.trusted_proxies, '127.0.0.0/8', '::1/128'],

@@ -3,6 +3,7 @@ import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
 import { addBackupCommand } from './commands/backup.ts'
+import { addAccountCommand } from './commands/account.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
@@ -11,6 +12,7 @@ import { addImportCommand } from './commands/import.ts'
 import { addKeyCommand } from './commands/key.ts'
 import { exits, refuse } from './commands/refuse.ts'
 import { addRestoreCommand } from './commands/restore.ts'
+import { addReputationCommand } from './commands/reputation.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
@@ -22,6 +24,8 @@ const program = new Command('pillarbox')
 addServeCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
+addReputationCommand(program)
+addAccountCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
 addExportCommand(program)

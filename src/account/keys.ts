@@ -13,6 +13,7 @@ import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import type { Bounds } from './granting.ts'
 import type { ApiKey, NewApiKey } from './model.ts'
+import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
 interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
@@ -51,15 +52,17 @@ export class Keys {
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
+  readonly #plan: Plan
   #defaultRate: number
   readonly #known = new Map<string, Known>()
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
 
-  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; rateLimit: number }) {
+  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#cursors = parts.cursors
+    this.#plan = parts.plan
     this.#defaultRate = parts.rateLimit
     parts.events.tail((event) => {
       // a key bound to an identity dies with it
@@ -119,6 +122,7 @@ export class Keys {
       const rate_limit = wish.rate_limit ?? bounds.usualRate
       const expires_at = wish.expires_at ?? bounds.expires_at
       requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
+      await this.#plan.require(tx, caller.account_id, 'api_keys')
       const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at }
       return this.#insert(tx, caller.account_id, made, key)
     })
@@ -224,11 +228,12 @@ export class Keys {
   #identified(row: KeyRow): Identified {
     const { account_id, id, identity_id } = row
     const scopes = new Set(JSON.parse(row.scopes) as Scope[])
-    return { account_id, key_id: id, scopes, identity_id, rate_limit: row.rate_limit ?? this.#defaultRate }
+    return { account_id, key_id: id, session_id: null, scopes, identity_id, rate_limit: row.rate_limit ?? this.#defaultRate }
   }
 
   /** What a key that this caller makes may have at most, and has when nothing is said. */
   async #bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
+    if (caller.session_id !== null) return { rate_limit: 0, expires_at: null, usualRate: null }
     const maker = await tx.get<Pick<KeyRow, 'rate_limit' | 'expires_at'>>(
       sql`SELECT rate_limit, expires_at FROM api_keys WHERE id = ${caller.key_id}`,
     )

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { planned } from '../core/planned.ts'
+import type { Planned } from '../core/planned.ts'
 import { scopes } from '../core/scopes.ts'
 import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 
@@ -53,18 +55,116 @@ export const Rotation = z
   })
   .meta({ id: 'Rotation' })
 
-/** What a plan can limit: how many of each an account may have at once, or use in the current period. */
-export const planned = [
-  'identities',
-  'domains',
-  'webhooks',
-  'api_keys',
-  'phone_numbers',
-  'cards',
-  'totp_entries',
-  'agents',
-  'storage_bytes',
-  'emails_sent',
-  'sms_sent',
-] as const
-export type Planned = (typeof planned)[number]
+const number = z.int().min(0)
+
+/** What one account may have and use, and does. */
+export const Subscription = z
+  .object({
+    plan: z.literal('self_hosted'),
+    status: z.literal('active'),
+    limits: z.object(ofEach(number.nullable())).meta({ id: 'PlanLimits', description: 'null is no limit' }),
+    usage: z.object(ofEach(number)).meta({ id: 'PlanUsage' }),
+    current_period_start: Timestamp.meta({ description: 'the start of the month in UTC' }),
+    current_period_end: Timestamp.meta({ description: 'when emails_sent and sms_sent begin again at 0' }),
+  })
+  .meta({ id: 'Subscription' })
+export type Subscription = z.output<typeof Subscription>
+
+function ofEach<Shape extends z.ZodType>(shape: Shape): Record<Planned, Shape> {
+  return Object.fromEntries(planned.map((what) => [what, shape])) as Record<Planned, Shape>
+}
+/** The name of an account. */
+export const Name = z
+  .string()
+  .trim()
+  .min(1, { error: 'must not be empty' })
+  .max(128, { error: 'must have at most 128 characters' })
+  .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
+
+/** What a person signs in with; nothing is sent there. */
+export const Email = z
+  .string()
+  .max(254, { error: 'must have at most 254 characters' })
+  .regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]+$/u, { error: 'must be an address such as ada@example.com' })
+  .meta({ example: 'ada@example.com' })
+
+const Typed = z.string().min(1).max(1000)
+
+/** An account, as whoever may act for it sees it. */
+export const Account = z
+  .object({
+    id: Id('acct'),
+    name: z.string(),
+    email: z.string().nullable().meta({ description: 'what its person signs in with' }),
+    password_set: z.boolean(),
+    totp_enabled: z.boolean().meta({ description: 'whether signing in takes a second factor' }),
+    recovery_codes_left: z.int(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Account' })
+export type Account = z.output<typeof Account>
+
+export const SignInWish = z
+  .strictObject({
+    email: Typed,
+    password: Typed,
+    totp: Typed.optional().meta({ description: 'the code of the authenticator app, or a recovery code' }),
+    recovery_code: Typed.optional().meta({ description: 'in place of totp' }),
+  })
+  .meta({ id: 'SignInWish' })
+export type SignInWish = z.output<typeof SignInWish>
+
+/** Who is signed in. */
+export const Session = z
+  .object({
+    id: Id('sess'),
+    account: z.object({ id: Id('acct'), name: z.string(), email: z.string() }),
+    totp_enabled: z.boolean(),
+    created_at: Timestamp,
+    expires_at: Timestamp.meta({ description: 'when it ends, however much it is used; unused, it ends before' }),
+  })
+  .meta({ id: 'Session' })
+export type Session = z.output<typeof Session>
+
+/** A session as lists show it. */
+export const SessionEntry = z
+  .object({
+    id: Id('sess'),
+    current: z.boolean().meta({ description: 'whether it is the one that asks' }),
+    ip: z.string(),
+    user_agent: z.string(),
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'SessionEntry' })
+export type SessionEntry = z.output<typeof SessionEntry>
+
+/** How many sessions ended. */
+export const SessionsEnded = z.object({ id: Id('acct'), deleted: z.literal(true), count: z.int() }).meta({ id: 'SessionsEnded' })
+
+export const PasswordWish = z
+  .strictObject({
+    email: Email.optional().meta({ description: 'required the first time; later, a new address' }),
+    current_password: Typed.optional().meta({ description: 'required when there is a password' }),
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+  })
+  .meta({ id: 'PasswordWish' })
+export type PasswordWish = z.output<typeof PasswordWish>
+
+/** Shown this once. */
+export const SecondFactorSetup = z
+  .object({
+    uri: z.string().meta({ description: 'otpauth://, for the QR code' }),
+    secret: z.string().meta({ description: 'the same in base32, to be typed' }),
+    recovery_codes: z.array(z.string()).meta({ description: 'each stands in for a code once' }),
+  })
+  .meta({ id: 'SecondFactorSetup' })
+export type SecondFactorSetup = z.output<typeof SecondFactorSetup>
+
+export const FactorCode = z.strictObject({ code: Typed }).meta({ id: 'FactorCode' })
+
+export const FactorProof = z
+  .strictObject({ password: Typed.optional(), code: Typed.optional().meta({ description: 'of the app, or a recovery code' }) })
+  .meta({ id: 'FactorProof', description: 'One of the two.' })
+export type FactorProof = z.output<typeof FactorProof>

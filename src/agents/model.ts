@@ -1,5 +1,39 @@
 import * as z from 'zod'
-import { Id, Timestamp } from '../core/shapes.ts'
+import { Id, Paging, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+import { Metadata, Name } from '../identities/model.ts'
+
+const Handle = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .regex(/^[a-z0-9][a-z0-9-]{1,38}$/, { error: 'must be 2 to 39 of a-z, 0-9 and hyphen, beginning with a letter or digit' })
+
+const Description = z
+  .string()
+  .trim()
+  .max(2000)
+  // marks of writing direction could make one text look like another
+  .refine((text) => !/[\p{Cs}\u202a-\u202e\u2066-\u2069]/u.test(text) && !/\p{Cc}/u.test(text.replaceAll('\n', '')), {
+    error: 'must be text; line breaks are the only control characters in it',
+  })
+
+const PublicUrl = z.string().max(2048).refine(isPublicUrl, { error: 'must be an https:// URL without a user name or password' })
+
+const Capabilities = z
+  .array(
+    z
+      .string()
+      .trim()
+      .min(1)
+      .max(64)
+      .regex(/^[^\p{C}]+$/u, { error: 'must be on one line' }),
+  )
+  .max(50)
+  .transform((list) => [...new Set(list)])
+  .meta({ override: { type: 'array', items: { type: 'string', maxLength: 64 }, maxItems: 50 } })
+
+const Links = z.array(z.strictObject({ name: Name, url: PublicUrl })).max(20)
 
 /** The public face of an identity: what strangers may know of it, and how they tell it is who it says. */
 export const Agent = z
@@ -20,6 +54,68 @@ export const Agent = z
   })
   .meta({ id: 'Agent' })
 export type Agent = z.output<typeof Agent>
+
+export const NewAgent = z
+  .strictObject({
+    identity_id: Id('ident').meta({ description: 'whose public face it is; an identity has one' }),
+    handle: Handle.optional().meta({
+      description:
+        '2 to 39 of a-z, 0-9 and hyphen, in either case; unique on this box for ever. Made from the identity’s name when left out',
+    }),
+    display_name: Name.optional().meta({ description: 'the identity’s name when left out' }),
+    description: Description.nullable().optional().meta({ description: 'what it is for, at most 2000 characters; public' }),
+    avatar_url: PublicUrl.nullable().optional(),
+    capabilities: Capabilities.optional().meta({ description: 'what it can do, in words of your own' }),
+    links: Links.optional().meta({ description: 'where to find more; https only' }),
+    metadata: Metadata.optional().meta({ description: 'free-form, at most 16 KiB; not public' }),
+  })
+  .meta({ id: 'NewAgent' })
+export type NewAgent = z.output<typeof NewAgent>
+
+export const AgentChange = z
+  .strictObject({
+    handle: Handle.optional().meta({ description: 'the one before stays its own, and may be taken back' }),
+    display_name: Name.optional(),
+    description: Description.nullable().optional(),
+    avatar_url: PublicUrl.nullable().optional(),
+    capabilities: Capabilities.optional().meta({ description: 'replaces the list' }),
+    links: Links.optional().meta({ description: 'replaces the list' }),
+    metadata: z
+      .record(z.string().min(1).max(128), z.json())
+      .optional()
+      .meta({ override: { type: 'object', additionalProperties: true }, description: 'merged; null removes a key (RFC 7396)' }),
+  })
+  .meta({ id: 'AgentChange' })
+export type AgentChange = z.output<typeof AgentChange>
+
+export const AgentFilter = z.strictObject({
+  ...Paging.shape,
+  handle: Handle.optional().meta({ description: 'the agent of this handle, also of one it had before' }),
+  identity_id: Id('ident').optional(),
+})
+export type AgentFilter = z.output<typeof AgentFilter>
+
+export const AgentGone = z.object({
+  id: Id('agent'),
+  identity_id: Id('ident'),
+  handle: z.string(),
+  did: z.string(),
+  status: z.literal('deleted'),
+})
+
+export const agentCreated = eventType('agent.created', ['identities:read'], 'An agent was made.', Agent)
+export const agentUpdated = eventType(
+  'agent.updated',
+  ['identities:read'],
+  'An agent or what it is linked to was changed.',
+  Agent,
+)
+export const agentDeleted = eventType(
+  'agent.deleted',
+  ['identities:read'],
+  'An agent was deleted, by itself or with its identity.',
+  AgentGone,
+)
 
 /** A living agent with the account it belongs to. */
 export interface KnownAgent {
@@ -44,8 +140,40 @@ export function agentDid(publicUrl: string, agentId: string): string {
   return `${boxDid(publicUrl)}:v1:agents:${agentId}`
 }
 
+/**
+ * A DID in one spelling: of a did:web the host is in small letters without the port that needs no saying, and nothing is escaped that need
+ * not be. Undefined for what is no DID, or a DID with a path, query or fragment.
+ */
+export function canonicalDid(did: string): string | undefined {
+  if (!/^did:[a-z0-9]+:[^\s#?/\\]+$/.test(did)) return undefined
+  const [, method, encoded = '', ...path] = did.split(':')
+  if (method !== 'web') return did
+  const url = URL.parse(`https://${encoded.replaceAll(/%[0-9a-f]{2}/gi, unescaped)}`)
+  if (url?.pathname !== '/' || url.host === '' || url.username !== '' || url.search !== '' || url.hash !== '') return undefined
+  const host = url.host.replace(/\.(?=:|$)/, '')
+  const steps = path.map((step) =>
+    step.replaceAll(/%[0-9a-f]{2}/gi, (escape) => (/[\w.~-]/.test(unescaped(escape)) ? unescaped(escape) : escape.toUpperCase())),
+  )
+  return ['did:web', encodeURIComponent(host), ...steps].join(':')
+}
+
+/** Whether a DID in its one spelling is that of the box at this URL, or of somebody below it. */
+export function isOfBox(publicUrl: string, did: string): boolean {
+  return `${did}:`.startsWith(`${boxDid(publicUrl)}:`)
+}
+
 /** The id of the agent that a DID names, when it is one of the box at this URL. */
 export function agentOfDid(publicUrl: string, did: string): string | undefined {
   const prefix = `${boxDid(publicUrl)}:v1:agents:`
   return did.startsWith(prefix) ? did.slice(prefix.length) : undefined
+}
+
+function isPublicUrl(text: string): boolean {
+  const url = URL.parse(text)
+  // the parser would take out what is not visible, and read a backslash as a slash
+  return /^https:\/\/[^\s\p{C}\\]+$/iu.test(text) && url !== null && url.username === '' && url.password === ''
+}
+
+function unescaped(escape: string): string {
+  return String.fromCharCode(Number.parseInt(escape.slice(1), 16))
 }

@@ -41,7 +41,7 @@ export function masterKeyOf({ keys_dir, master_key_file }: KeyPlace, name: strin
   const all = master_key_file === undefined ? places : [master_key_file, ...places]
   for (const file of only === undefined ? all : [only]) {
     try {
-      const key = readKey(file, file === master_key_file ? 0o007 : 0o077)
+      const key = readKey(file, file === master_key_file)
       if (nameOf(key) === name) return key
     } catch {
       continue

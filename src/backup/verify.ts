@@ -106,7 +106,7 @@ function checked(archive: Archive, file: string, master: Buffer): Buffer {
 /** A key in a file. Throws Fault. */
 export function givenKey(file: string): Buffer {
   try {
-    return readKey(file, 0o007)
+    return readKey(file, true)
   } catch (error) {
     throw refused(`The master key could not be read: ${(error as Error).message}`, 'unreadable', error)
   }

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -27,6 +28,7 @@ interface Parts {
   cursors: Cursors
   identities: Identities
   ledger: Ledger
+  plan: Plan
 }
 
 /** The furthest any place's calendar lies behind UTC, in milliseconds: a card is good to the end of its month there. */
@@ -39,10 +41,14 @@ export class Cards {
   constructor(parts: Parts) {
     this.#parts = parts
     parts.identities.onRemove((tx, identityId) => this.#cancelAll(tx, identityId))
+    parts.plan.counts(
+      'cards',
+      (accountId) => sql`SELECT count(*) AS n FROM cards WHERE account_id = ${accountId} AND status <> 'cancelled'`,
+    )
   }
 
   async create(caller: Caller, identityId: string, wish: NewCard): Promise<Card> {
-    const { database, clock, identities } = this.#parts
+    const { database, clock, identities, plan } = this.#parts
     const name = nameOf(wish)
     const { budget_cents, currency = 'usd', period = 'one_time' } = budgetOf(wish)
     if (budget_cents === undefined) throw invalid('budget_cents', 'budget_cents (or budget.amount) is required.', 'missing')
@@ -51,6 +57,7 @@ export class Cards {
     requireNotPast(wish, now)
     return database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
+      await plan.require(tx, account_id, 'cards')
       const row = await tx.get<CardRow>(
         sql`INSERT INTO cards (id, account_id, identity_id, card_name, last4, brand, exp_month, exp_year, status, currency, period,
           budget_cents, resets_at, created_at, updated_at) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { EventLog } from '../events/log.ts'
@@ -16,6 +17,7 @@ interface Needs {
   clock: Clock
   cursors: Cursors
   identities: Identities
+  plan: Plan
 }
 
 /** Payment cards that the box keeps without being able to read them. */

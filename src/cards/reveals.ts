@@ -26,7 +26,7 @@ type Refusal = Exclude<RevealReason, 'repeated'>
 type Open = CardRow & { encrypted_data: string }
 
 /** What became of a reveal: what is handed out, or why nothing is. Either is on disk. */
-type Outcome = { open: Open; transaction: TransactionRow } | { refusal: Refusal }
+type Outcome = { open: Open; transaction: TransactionRow; now: number } | { refusal: Refusal }
 
 /** Notes, in the transaction of the reveal, its id for a repetition of the call. */
 type Remember = (tx: Transaction, memo: string) => Promise<void>
@@ -59,8 +59,8 @@ export class Reveals {
       })
       await remember(tx, transaction.id)
       if (!open) return { refusal: refusal! }
-      await this.#tell(tx, open, transaction)
-      return { open, transaction }
+      await this.#tell(tx, open, transaction, now)
+      return { open, transaction, now }
     })
     return this.#answer(outcome)
   }
@@ -79,18 +79,18 @@ export class Reveals {
       const reason = refusal ?? 'repeated'
       const transaction = await ledger.record(tx, caller, open ?? before, now, { ...entry, allowed: refusal === null, reason })
       if (!open) return { refusal: refusal! }
-      await this.#tell(tx, open, transaction)
-      return { open, transaction: first }
+      await this.#tell(tx, open, transaction, now)
+      return { open, transaction: first, now }
     })
     return this.#answer(outcome)
   }
 
   #answer(outcome: Outcome): Revealed {
     if ('refusal' in outcome) throw new Fault('forbidden', refusals[outcome.refusal], { code: outcome.refusal })
-    const { open, transaction } = outcome
+    const { open, transaction, now } = outcome
     return {
       encrypted_data: open.encrypted_data,
-      card: shown(open, this.#parts.clock.now()),
+      card: shown(open, now),
       transaction: transactionShown(transaction),
     }
   }
@@ -111,9 +111,9 @@ export class Reveals {
     return row && { ...row, encrypted_data: Buffer.from(row.encrypted_data).toString('base64') }
   }
 
-  async #tell(tx: Transaction, card: CardRow, transaction: TransactionRow): Promise<void> {
+  async #tell(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
     const { account_id, identity_id } = card
-    const data = { ...shown(card, this.#parts.clock.now()), transaction: transactionShown(transaction) }
+    const data = { ...shown(card, now), transaction: transactionShown(transaction) }
     await this.#parts.events.append(tx, cardRevealed, { account_id, identity_id, data })
   }
 }

@@ -108,6 +108,7 @@ function revealRoutes(reveals: Reveals): AnyRoute[] {
       query: RevealQuery,
       reply: Revealed,
       secret: true,
+      effect: true,
       idempotent: true,
       example: { query: { amount_cents: '1250' } },
       handle: async ({ caller, params, query, remember }) => {

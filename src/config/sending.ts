@@ -107,13 +107,18 @@ export const submission = Group({
     .meta({ description: 'How long the answer to a failed login takes', unit: time }),
 })
 
-/** What is fetched because a caller named its URL. */
+/** What is fetched because a caller named its URL, or a token its issuer. */
 export const fetching = Group({
   allow_networks: List(AddressBlock, 'address blocks')
     .prefault([])
     .meta({
       description:
-        'Private networks that URLs of callers (attachments) may lead to, over plain http too; else https to public addresses',
+        'Private networks that URLs of callers (attachments) and issuers of identity tokens may lead to, over plain http too; else https to public addresses',
       example: ['192.168.1.0/24'],
     }),
+  ca_file: Text('the path of a file').optional().meta({
+    description: 'PEM file with certificate authorities that are believed there, beside those everybody believes',
+    file: true,
+    example: 'tls/authorities.pem',
+  }),
 })

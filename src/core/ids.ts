@@ -15,10 +15,14 @@ export const idPrefixes = [
   'key',
   'dom',
   'agent',
+  'tok',
+  'link',
   'txn',
   'sup',
   'acct',
   'job',
+  'rep',
+  'sess',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]

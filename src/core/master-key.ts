@@ -25,8 +25,7 @@ export class MasterKey {
 
   /** The key in use; made when there is none and none is `expected`. Throws a sentence when it cannot be read. */
   read(expected: boolean): Buffer {
-    // systemd lets the service read its credentials by an access list, which shows as bits of the group
-    return this.#given === undefined ? masterKey(this.#directory, expected) : readKey(this.#given, 0o007)
+    return this.#given === undefined ? masterKey(this.#directory, expected) : readKey(this.#given, true)
   }
 
   /**

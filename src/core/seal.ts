@@ -96,7 +96,7 @@ function keyObject(key: Uint8Array): KeyObject {
 
 /**
  * The master key of the box: 32 random bytes in `master.key` (mode 0600), made when there is none and none is `expected`.
- * Throws a sentence when the file is missing although there was one, is not a key, or is readable by others than its owner.
+ * Throws a sentence when the file is missing although there was one, is not a key, or is another's or readable by others.
  */
 export function masterKey(directory: string, expected = false): Buffer {
   const file = join(directory, 'master.key')
@@ -111,14 +111,21 @@ export function masterKey(directory: string, expected = false): Buffer {
 const restore =
   'Restore it from a backup, or hand it over (master_key_file, or the systemd credential master.key): without it what is sealed cannot be read.'
 
-/** The key in a file that only those may read whose bits are not `forbidden`. Throws a sentence with the file's name. */
-export function readKey(file: string, forbidden = 0o077): Buffer {
+/**
+ * The key in a file of ours, that nobody else can read or change; one that is `given` may be anybody's, and read by its group. Throws a
+ * sentence with the file's name.
+ */
+export function readKey(file: string, given = false): Buffer {
   const handle = openSync(file, 'r')
   try {
     const stat = fstatSync(handle)
-    if (stat.mode & forbidden) {
+    // systemd lets the service read its credentials by an access list, which shows as bits of the group
+    if (stat.mode & (given ? 0o007 : 0o077)) {
       const mode = (stat.mode & 0o777).toString(8)
       throw new Error(`${file} can be read by others than its owner (mode ${mode}); set it to 0600.`)
+    }
+    if (!given && stat.uid !== 0 && stat.uid !== process.geteuid?.()) {
+      throw new Error(`${file} belongs to another user (${stat.uid}), who can read and replace it; make it this one's (chown).`)
     }
     const text = stat.isFile() && stat.size < 1000 ? readFileSync(handle, 'utf8').trim() : ''
     const key = Buffer.from(text, 'base64')

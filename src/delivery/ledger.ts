@@ -3,6 +3,7 @@ import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import type { Outcome } from './courier.ts'
 import { everySoundness } from './flights.ts'
 import type { Claim, Flights, Soundness } from './flights.ts'
+import { few, slice } from './handfuls.ts'
 
 /** What leaves the box: `lane` is the destination that must not delay others. */
 export interface Shipment {
@@ -34,9 +35,6 @@ export interface End {
 
 type Lane = Pick<Claim, 'kind' | 'lane'>
 
-/** Deliveries claimed, or rows cleared, in one transaction at most: it must not hold the event loop. */
-const slice = 64
-
 /** Of those, the part that is full once lanes of this kind were looked at: however busy they are, the next are looked at too. */
 const part = { [1]: 40, [0]: 56, [-1]: slice }
 
@@ -64,13 +62,13 @@ export class Ledger {
   }
 
   /** Moves a delivery that no attempt was made of. */
-  async postpone(tx: Transaction, id: string, due: string): Promise<boolean> {
-    const row = await tx.get<{ kind: string; lane: string }>(
-      sql`UPDATE deliveries_queue SET due_at = ${due} WHERE id = ${id} AND state = 'waiting' AND attempts = 0 RETURNING kind, lane`,
-    )
-    // a lane that is looked at too early is only looked at
-    if (row) await this.#due(tx, [row], due)
-    return row !== undefined
+  postpone(tx: Transaction, id: string, due: string): Promise<boolean> {
+    return this.#move(tx, id, due, sql`attempts = 0`)
+  }
+
+  /** Makes a delivery that waits due now, at its place in the schedule. Answers whether it waited. */
+  hurry(tx: Transaction, id: string, now: string): Promise<boolean> {
+    return this.#move(tx, id, now, sql`due_at > ${now}`)
   }
 
   /** From the beginning of the schedule. Answers false when an attempt is under way. */
@@ -227,6 +225,15 @@ export class Ledger {
     )
   }
 
+  async #move(tx: Transaction, id: string, due: string, which: Sql): Promise<boolean> {
+    const row = await tx.get<Lane>(
+      sql`UPDATE deliveries_queue SET due_at = ${due} WHERE id = ${id} AND state = 'waiting' AND ${which} RETURNING kind, lane`,
+    )
+    // a lane that is looked at too early is only looked at
+    if (row) await this.#due(tx, [row], due)
+    return row !== undefined
+  }
+
   async #take(
     tx: Transaction,
     { kind, lane, sound }: Pick<Claim, 'kind' | 'lane' | 'sound'>,
@@ -288,13 +295,4 @@ const unchanged = sql`sound`
 function earliest(now: string): Sql {
   return sql`(SELECT max(min(d.due_at), ${now}) FROM deliveries_queue AS d
     WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.state = 'waiting')`
-}
-
-/** Handfuls of few different sizes, so that there are few different statements. */
-function* few<One>(all: readonly One[]): Generator<readonly One[]> {
-  for (let first = 0; first < all.length;) {
-    const size = 2 ** Math.floor(Math.log2(Math.min(all.length - first, slice)))
-    yield all.slice(first, first + size)
-    first += size
-  }
 }

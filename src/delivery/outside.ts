@@ -1,6 +1,9 @@
 import type { LookupAddress } from 'node:dns'
+import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { LookupFunction, Socket } from 'node:net'
+import { createSecureContext, getCACertificates } from 'node:tls'
+import type { SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { Networks } from '../core/networks.ts'
@@ -23,6 +26,8 @@ export interface OutsideSettings {
   allow_http: boolean
   /** Octets that an answer may have in all, what frames its body included; 512 KiB unless said. */
   largest?: number
+  /** A PEM file with certificate authorities that are believed beside those everybody believes. */
+  ca_file?: string | undefined
   resolve: Resolve
 }
 
@@ -65,17 +70,21 @@ export class Outside {
   #settings: OutsideSettings
   #allowed: Networks
   #agent: Agent
+  #authorities: { secureContext?: SecureContext }
 
+  /** Throws when the file of certificate authorities cannot be read. */
   constructor(settings: OutsideSettings, dial?: Dial) {
     this.#dial = dial
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
+    this.#authorities = authoritiesOf(settings)
     this.#agent = this.#connectAnew()
   }
 
   /** Connections that the new settings might refuse are not used again. */
   reload(settings: OutsideSettings): void {
     const former = this.#agent
+    this.#authorities = authoritiesOf(settings)
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
     this.#agent = this.#connectAnew()
@@ -180,7 +189,8 @@ export class Outside {
   async #connect(options: Parameters<Dial>[0]): Promise<Socket> {
     const url = { protocol: options.protocol, port: options.port }
     const addresses = await this.#addressesOf(url, options.hostname.replace(/^\[|\]$/g, ''))
-    const dial = this.#dial ?? buildConnector({ lookup: answering(addresses), timeout: connectTimeout, allowH2: false })
+    const lookup = answering(addresses)
+    const dial = this.#dial ?? buildConnector({ lookup, timeout: connectTimeout, allowH2: false, ...this.#authorities })
     const socket = await new Promise<Socket>((resolve, reject) => {
       dial(options, (...[failure, opened]) => (failure ? reject(failure) : resolve(opened)))
     })
@@ -206,6 +216,12 @@ export class Outside {
   }
 }
 
+/** Made once: it holds all that everybody believes, which takes long to read. */
+function authoritiesOf({ ca_file: file }: OutsideSettings): { secureContext?: SecureContext } {
+  if (file === undefined) return {}
+  return { secureContext: createSecureContext({ ca: [...getCACertificates('default'), readFileSync(file, 'utf8')] }) }
+}
+
 /** What was checked is what is connected to: the name has no second chance to mean something else. */
 function answering(addresses: LookupAddress[]): LookupFunction {
   return (_name, wish, answer) => {
@@ -220,14 +236,22 @@ const unsaid =
 
 /**
  * Calls a server that the operator named in the settings, wherever it is: no guard. Throws Unreachable when the server cannot have heard
- * of it, anything else when it may have, also when it answers more than `limit` octets.
+ * of it, anything else when it may have, also when it answers more than `limit` octets. `alone` has a connection of its own: one that was
+ * kept may be closed at the moment it is used again, and then nobody knows whether the server has heard.
  */
 export async function callInside(
   url: URL,
-  wish: { method: 'GET' | 'POST' | 'DELETE'; headers: string[]; body: Uint8Array | null; signal: AbortSignal; limit: number },
+  wish: {
+    method: 'GET' | 'POST' | 'DELETE'
+    headers: string[]
+    body: Uint8Array | null
+    signal: AbortSignal
+    limit: number
+    alone?: boolean
+  },
 ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
-  const { limit, ...asked } = wish
-  const answer = await request(url, asked).catch((error: unknown) => {
+  const { limit, alone = false, ...asked } = wish
+  const answer = await request(url, { ...asked, reset: alone }).catch((error: unknown) => {
     throw unsaid.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
   })
   return { status: answer.statusCode, headers: answer.headers, text: (await whole(answer.body, limit)).toString('utf8') }

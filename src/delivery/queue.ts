@@ -142,6 +142,12 @@ export class Queue {
     return this.#ledger.postpone(tx, id, due)
   }
 
+  /** What kept a delivery waiting is over: it is tried now. Answers false when it was not waiting. */
+  async hurry(tx: Transaction, id: string): Promise<boolean> {
+    tx.afterCommit(() => this.wake())
+    return this.#ledger.hurry(tx, id, this.#now())
+  }
+
   /** Nothing in this lane is begun once the transaction is committed; `silence` ends what is under way. */
   async close(tx: Transaction, kind: string, lane: string): Promise<void> {
     await this.#ledger.close(tx, kind, lane)

@@ -39,10 +39,12 @@ export function recordsOf({ servers, timeout }: { servers: readonly string[]; ti
   return (name, type) => dns.resolve(name, type) as Promise<never>
 }
 
-/** Whether a query failed because there is no such record, as opposed to trouble on the way to it. */
+/** Whether a query failed because there is no such record, or can be none, as opposed to trouble on the way to it. */
 export function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA')
+  return error instanceof Error && 'code' in error && absences.has(error.code)
 }
+
+const absences = new Set<unknown>(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
 async function system(host: string): Promise<string[]> {
   const found = await lookup(host, { all: true, order: 'ipv4first' })

@@ -1,3 +1,4 @@
+import { isAbsent } from '../delivery/resolve.ts'
 import type { Lookup } from '../mail/dns.ts'
 import { Unanswered } from './verdict.ts'
 
@@ -54,11 +55,8 @@ async function ask<Value>(lookup: Lookup, name: string, type: string): Promise<V
   try {
     return (await lookup(name, type)) as Value[]
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
-    if (code === undefined) throw error
-    if (absences.has(code)) return []
-    throw new Unanswered(code)
+    if (isAbsent(error)) return []
+    if (error instanceof Error && 'code' in error) throw new Unanswered(String(error.code))
+    throw error
   }
 }
-
-const absences = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -48,6 +49,7 @@ interface Parts {
   cursors: Cursors
   keys: DkimKeys
   agenda: Agenda
+  plan: Plan
   settings: () => DomainSettings
   /** The box's own domain, and the account that it belongs to. */
   domain: string
@@ -61,6 +63,10 @@ export class Domains {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.plan.counts(
+      'domains',
+      (accountId) => sql`SELECT count(*) AS n FROM domains WHERE account_id = ${accountId} AND is_default = 0`,
+    )
   }
 
   /** Reads what there is; makes the box's own domain when it has none yet. Its keys wait until somebody looks at it. */
@@ -124,15 +130,17 @@ export class Domains {
 
   async create(caller: Caller, wish: NewDomain): Promise<Domain> {
     requireWhole(caller)
-    const { database, clock, keys, agenda } = this.#parts
+    const { database, clock, keys, agenda, plan } = this.#parts
     const { param, name } = wishedName(wish)
     const taken = conflict(`This account has ${name} already.`, { param })
     const before = sql`SELECT 1 FROM domains WHERE account_id = ${caller.account_id} AND name = ${name}`
     // keys take long to make: not for nothing
     if (await database.get(before)) throw taken
+    await plan.require(database, caller.account_id, 'domains')
     const [active, spare] = [await keys.make(), await keys.make()]
     const made = await database.transaction(async (tx) => {
       if (await tx.get(before)) throw taken
+      await plan.require(tx, caller.account_id, 'domains')
       const now = iso(clock.now())
       const row = await tx.get<DomainRow>(
         sql`INSERT INTO domains (id, account_id, name, next_check_at, created_at) VALUES (${newId('dom')}, ${caller.account_id}, ${name},

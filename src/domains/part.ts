@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Job } from '../core/cron.ts'
@@ -29,6 +30,7 @@ interface Needs {
   clock: Clock
   cursors: Cursors
   seal: Seal
+  plan: Plan
   config: Config
   log: Log
   metrics: Metrics

@@ -1,8 +1,21 @@
 import { may } from '../core/scopes.ts'
-import type { Caller } from '../core/scopes.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
 import { join, sql } from '../store/database.ts'
 import type { Sql } from '../store/database.ts'
 import type { EventType } from './model.ts'
+
+/** Names of the published catalogue that a box may not raise yet: who asks for one hears it from the day it does. */
+const announced = `identity.created identity.updated identity.deleted
+  email.received email.queued email.sent email.delivered email.deferred email.bounced email.complained email.failed email.cancelled
+  sms.received sms.sent sms.delivered sms.failed phone.provisioned phone.released
+  card.created card.revealed card.frozen card.unfrozen card.cancelled card.limits_updated totp.created totp.deleted totp.read
+  domain.verified domain.failed webhook.disabled webhook.test reputation.updated`.split(/\s+/)
+
+const narrower: Record<string, Scope[]> = {
+  email: ['messages:read', 'emails:read'],
+  sms: ['messages:read', 'sms:read'],
+  card: ['cards:read'],
+}
 
 /** Every event type of the box, gathered from its parts. */
 export class EventTypes {
@@ -14,6 +27,15 @@ export class EventTypes {
 
   all(): EventType[] {
     return [...this.#types.values()]
+  }
+
+  /** The names of the published catalogue, also of what this box does not raise, and the scopes that see each. */
+  published(): Map<string, Scope[]> {
+    const names = new Map(
+      announced.map((name) => [name, narrower[name.split('.')[0]!] ?? (['identities:read'] satisfies Scope[])]),
+    )
+    for (const { name, scopes } of this.all()) names.set(name, scopes)
+    return names
   }
 
   /** The names of the types this caller's scopes let it see. */

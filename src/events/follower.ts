@@ -9,29 +9,47 @@ import type { Happening } from './model.ts'
  */
 export type Reading = (tx: Transaction, events: Happening[]) => Promise<number | void>
 
-interface Needs {
+/** What a follower reads; what it does not is passed over without a write. */
+export interface Interest {
+  /** Of these types; without it of all. Events of others do not even wake it. */
+  types?: readonly string[]
+  /** Of events of these types those that matter to it, as far as is known outside a transaction; without it all. */
+  concerns?: (events: Happening[]) => Promise<Happening[]>
+}
+
+interface Needs extends Interest {
   name: string
   database: Database
   log: Log
-  /** The events after a place, oldest first. */
+  /** The events of its types after a place, oldest first. */
   after: (seq: number, limit: number) => Promise<Happening[]>
   read: Reading
 }
 
 const batch = 200
 
+/** Events passed over before the bookmark follows: those that a killed box looks at once more. */
+const mostBehind = 10_000
+
 /** Waits between tries of a reading that fails, in milliseconds; the last one repeats. */
 const patience = [500, 1000, 2000, 5000, 15_000, 60_000]
 
 /**
- * Reads every event of the log once, in order, across restarts: the bookmark commits with what the reading writes. One that fails is
+ * Reads every event of interest once, in order, across restarts: the bookmark commits with what the reading writes. One that fails is
  * logged and tried again, event by event, until it succeeds; nothing is ever skipped. A new name begins at the present end of the log.
  */
 export class Follower {
   readonly #needs: Needs
+  readonly #types: ReadonlySet<string> | undefined
   #stopped = false
   #awake = true
+  /** Whether all of interest that was told up to now is read. */
+  #idle = false
   #failures = 0
+  /** The bookmark as it is on disk; undefined when that is not known. */
+  #marked: number | undefined
+  /** Up to here everything was read or passed over. */
+  #position = 0
   /** The end of the last batch that failed: up to there one event at a time, so that those before the one in trouble get through. */
   #careful = 0
   #wake: (() => void) | undefined
@@ -39,11 +57,18 @@ export class Follower {
 
   constructor(needs: Needs) {
     this.#needs = needs
+    this.#types = needs.types && new Set(needs.types)
     this.#running = this.#run()
   }
 
-  /** There is, or may be, something new. */
-  wake(): void {
+  /** This event is on disk, and so are those before it, which were told before. */
+  hear({ seq, type }: Pick<Happening, 'seq' | 'type'>): void {
+    if (this.#types?.has(type) === false) {
+      if (!this.#idle) return
+      this.#position = Math.max(this.#position, seq)
+      if (!this.#isBehind) return
+    }
+    this.#idle = false
     this.#awake = true
     if (this.#failures === 0) this.#wake?.()
   }
@@ -53,6 +78,11 @@ export class Follower {
     this.#stopped = true
     this.#wake?.()
     await this.#running
+    await this.#catchUp()
+  }
+
+  get #isBehind(): boolean {
+    return this.#marked !== undefined && this.#position - this.#marked >= mostBehind
   }
 
   async #run(): Promise<void> {
@@ -60,9 +90,12 @@ export class Follower {
       try {
         this.#awake = false
         while (!this.#stopped && (await this.#step())) this.#failures = 0
-        if (!this.#stopped && !this.#awake) await this.#sleep()
+        if (this.#stopped || this.#awake) continue
+        this.#idle = true
+        await this.#sleep()
       } catch (error) {
         if (this.#stopped) return
+        this.#marked = undefined
         const wait = patience[Math.min(this.#failures, patience.length - 1)]!
         this.#failures += 1
         this.#needs.log.error(
@@ -75,20 +108,51 @@ export class Follower {
   }
 
   async #step(): Promise<boolean> {
-    const { name, database, after, read } = this.#needs
-    const from = await this.#bookmark()
+    const { after, concerns, read } = this.#needs
+    this.#marked ??= await this.#bookmark()
+    const from = Math.max(this.#position, this.#marked)
+    if (this.#isBehind) await this.#move(async () => from)
     const events = await after(from, from < this.#careful ? 1 : batch)
     if (events.length === 0) return false
+    const last = events.at(-1)!.seq
     const before = this.#careful
-    this.#careful = Math.max(before, events.at(-1)!.seq)
-    await database.transaction(async (tx) => {
-      const taken = (await read(tx, events)) ?? events.length
-      const to = taken === 0 ? from : events[taken - 1]!.seq
-      const { changes } = await tx.run(sql`UPDATE bookmarks SET seq = ${to} WHERE name = ${name} AND seq = ${from}`)
-      if (changes !== 1) throw new Error(`The bookmark of ${name} was moved by somebody else.`)
-    })
+    this.#careful = Math.max(before, last)
+    const wanted = concerns ? await concerns(events) : events
+    if (wanted.length === 0) this.#position = last
+    else {
+      await this.#move(async (tx) => {
+        const taken = (await read(tx, wanted)) ?? wanted.length
+        if (taken === wanted.length) return last
+        return taken === 0 ? from : wanted[taken - 1]!.seq
+      })
+    }
     this.#careful = before
     return true
+  }
+
+  /** Moves the bookmark to where the work got, in its transaction. */
+  async #move(work: (tx: Transaction) => Promise<number>): Promise<void> {
+    const { name, database } = this.#needs
+    const before = this.#marked!
+    const to = await database.transaction(async (tx) => {
+      const place = await work(tx)
+      const { changes } = await tx.run(sql`UPDATE bookmarks SET seq = ${place} WHERE name = ${name} AND seq = ${before}`)
+      if (changes !== 1) throw new Error(`The bookmark of ${name} was moved by somebody else.`)
+      return place
+    })
+    this.#marked = to
+    this.#position = to
+  }
+
+  /** So that the next start need not look again at what was passed over. */
+  async #catchUp(): Promise<void> {
+    const place = this.#position
+    if (this.#marked === undefined || place <= this.#marked) return
+    try {
+      await this.#move(async () => place)
+    } catch (error) {
+      this.#needs.log.warn({ err: error, follower: this.#needs.name }, 'the bookmark of a follower stays behind')
+    }
   }
 
   async #bookmark(): Promise<number> {

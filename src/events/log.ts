@@ -3,10 +3,11 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Sql, Transaction } from '../store/database.ts'
+import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { unpack } from '../store/blobs.ts'
+import { ofTypes } from './catalogue.ts'
 import { Follower } from './follower.ts'
-import type { Reading } from './follower.ts'
+import type { Interest, Reading } from './follower.ts'
 import type { Event, EventType, Happening } from './model.ts'
 
 export interface NewEvent<Data> {
@@ -15,6 +16,8 @@ export interface NewEvent<Data> {
   data: Data
   /** The blob that holds the long fields of `data`; they are then not written a second time. */
   blob?: { id: number; fields: readonly (keyof Data & string)[] }
+  /** A word that followers see, never shown to callers. It outlives `data`: nothing of what people wrote may be in it. */
+  remark?: string | null
 }
 
 type Listener = (event: Event) => void
@@ -33,20 +36,21 @@ export class EventLog {
 
   /** Appends in the transaction of the change; those who tail hear of it once that is on disk. */
   async append<Data>(tx: Transaction, type: EventType<Data>, event: NewEvent<Data>): Promise<Event> {
-    const { account_id, identity_id, data, blob } = event
+    const { account_id, identity_id, data, blob, remark = null } = event
     const id = newId('evt')
     const created_at = iso(this.#clock.now())
     const kept = blob ? without(data as Record<string, unknown>, blob.fields) : data
     const row = await tx.get<{ seq: number }>(
-      sql`INSERT INTO events (id, type, account_id, identity_id, created_at, data, resource_id, blob_id) VALUES (${id}, ${type.name}, ${account_id},
-        ${identity_id}, ${created_at}, ${JSON.stringify(kept)}, ${resourceOf(data)}, ${blob?.id ?? null}) RETURNING seq`,
+      sql`INSERT INTO events (id, type, account_id, identity_id, created_at, data, resource_id, blob_id, remark)
+        VALUES (${id}, ${type.name}, ${account_id}, ${identity_id}, ${created_at}, ${JSON.stringify(kept)}, ${resourceOf(data)},
+        ${blob?.id ?? null}, ${remark}) RETURNING seq`,
     )
     const appended = { seq: row!.seq, id, type: type.name, account_id, identity_id, created_at, data }
     tx.afterCommit(() => this.#tell(appended))
     return appended
   }
 
-  /** Leaves of the events about a resource only that they happened: what was deleted is not read in the log either. */
+  /** Leaves of the events about a resource only that they happened, and their remark: what was deleted is not read in the log either. */
   async redact(tx: Transaction, resourceId: string): Promise<void> {
     const data = JSON.stringify({ id: resourceId, deleted: true })
     await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
@@ -67,20 +71,27 @@ export class EventLog {
   }
 
   /**
-   * Every event once, across restarts, at most 200 at a time: the bookmark of this name commits with what `read` writes. The events come
-   * without their data; `find` has it. A new name begins at the end of the log. Answers how to stop, which waits.
+   * Every event of interest once, across restarts, at most 200 at a time: the bookmark of this name commits with what `read` writes, and
+   * stays where it is over events that are of none. They come without their data; `find` has it. A new name begins at the end of the log.
+   * Answers how to stop, which waits.
    */
-  follow(name: string, read: Reading, log: Log): () => Promise<void> {
-    const after = (seq: number, limit: number): Promise<Happening[]> =>
-      this.#database.all(
-        sql`SELECT seq, id, type, account_id, identity_id, created_at, resource_id FROM events WHERE seq > ${seq} ORDER BY seq LIMIT ${limit}`,
-      )
-    const follower = new Follower({ name, database: this.#database, log, after, read })
-    const deaf = this.tail(() => follower.wake())
+  follow(name: string, read: Reading, log: Log, interest: Interest = {}): () => Promise<void> {
+    const asked = interest.types ? ofTypes(interest.types) : sql`1 = 1`
+    const after = (seq: number, limit: number): Promise<Happening[]> => this.happenings(seq, limit, asked)
+    const follower = new Follower({ ...interest, name, database: this.#database, log, after, read })
+    const deaf = this.tail((event) => follower.hear(event))
     return () => {
       deaf()
       return follower.stop()
     }
+  }
+
+  /** Events that the condition selects as followers are told of them: oldest first after `seq`, at most `limit`. */
+  happenings(seq: number, limit: number, condition: Sql, reader: Reader = this.#database): Promise<Happening[]> {
+    return reader.all(
+      sql`SELECT seq, id, type, account_id, identity_id, created_at, resource_id, remark FROM events WHERE seq > ${seq} AND ${condition}
+        ORDER BY seq LIMIT ${limit}`,
+    )
   }
 
   /** One event, whole; undefined when it is not (or no longer) in the log. */

@@ -17,6 +17,8 @@ export interface Event {
 export type Happening = Omit<Event, 'data'> & {
   /** The id of the resource it is about, where `data` has one. */
   resource_id: string | null
+  /** What `append` was told to keep of it for good; no content, so that erasing what the event carries leaves it. */
+  remark: string | null
 }
 
 /** An event type, declared once, next to the resource it carries. */

@@ -1,30 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
-import { Fault } from '../core/fault.ts'
+import { Fault, notFound } from '../core/fault.ts'
 import { neighbourhood } from '../core/networks.ts'
 import { may, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
+import { readCookie } from './cookie.ts'
+import { foreignLink, foreignPage, isSafe } from './own-page.ts'
 import { Buckets, tooMany } from './rate.ts'
 import type { Standing } from './rate.ts'
 import type { AnyRoute } from './route.ts'
 
-/** Whom a key stands for; where the call comes from is added here. */
+/** Whom a key or a session stands for; where the call comes from is added here. */
 export type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
-/** Asked on every call, so it should answer from memory; undefined for a key that is unknown, revoked or expired. */
+/** Asked on every call, so it should answer from memory; undefined for what is unknown, revoked or expired. */
 export type Authenticate = (token: string) => Identified | undefined | Promise<Identified | undefined>
 
 /** Calls a minute; 0 means no limit. */
 export interface RateLimits {
   public_rate_limit: number
   document_rate_limit: number
+  sign_in_rate_limit: number
 }
 
 /** What of a route decides who may call it. */
-export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator'>
+export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator' | 'effect'>
 
 /** What admission looks at. */
 export interface Arrival {
-  authorization: string | undefined
+  method: string | undefined
+  headers: IncomingHttpHeaders
   address: string
   userAgent: string
   /** It came by the box's own socket, which only its operator can open; the account they act for, when they name one. */
@@ -38,23 +43,46 @@ export interface Verdict {
   standing: Standing | undefined
 }
 
+interface Doors {
+  /** By an API key. */
+  authenticate: Authenticate
+  /** By what a browser keeps of its session. */
+  session: Authenticate
+  /** Our own origin: how the cookie is called follows from it. */
+  origin: () => string
+  /** Whose pages may change something with a session, ours first. */
+  origins: () => readonly string[]
+  /** The account whose callers may make the calls that are the operator's. */
+  operator: string
+  /** Whether there is such an account. */
+  exists: (accountId: string) => boolean
+}
+/**
+ * Calls a minute of one provider: all it has to say of all messages comes from few addresses, and what is refused may not come again.
+ * Strangers there learn nothing by trying; the limit bounds what it costs to refuse them.
+ */
+const callbackRate = 6000
+
 /** Decides who a call is from, whether they may make it, and whether they make too many. */
 export class Admission {
-  readonly #authenticate: Authenticate
-  readonly #operator: string
+  readonly #doors: Doors
   readonly #keys: Buckets
+  readonly #sessions: Buckets
   readonly #addresses: Buckets
   readonly #documents: Buckets
+  readonly #signIns: Buckets
+  readonly #callbacks: Buckets
   #limits: RateLimits
 
-  /** `operator` is the account whose callers may make calls that are the operator's. */
-  constructor(authenticate: Authenticate, operator: string, limits: RateLimits, clock: Clock) {
-    this.#authenticate = authenticate
-    this.#operator = operator
+  constructor(doors: Doors, limits: RateLimits, clock: Clock) {
+    this.#doors = doors
     this.#limits = limits
     this.#keys = new Buckets('key', clock)
+    this.#sessions = new Buckets('session', clock)
     this.#addresses = new Buckets('address', clock)
     this.#documents = new Buckets('document', clock)
+    this.#signIns = new Buckets('sign-in', clock)
+    this.#callbacks = new Buckets('callback', clock)
   }
 
   reload(limits: RateLimits): void {
@@ -63,17 +91,18 @@ export class Admission {
 
   /** `route` is undefined when there is none: such a call counts, so that nobody maps the box for free. */
   async admit(arrival: Arrival, route: Admitting | undefined): Promise<Verdict> {
-    if (arrival.operator) return { caller: this.#inPerson(arrival, arrival.operator.account), standing: undefined }
-    if (route?.scope === 'public') return this.#stranger(arrival, undefined, route.rate)
-    const token = bearer(arrival.authorization)
-    // A later way in (a signed-in person's cookie) is asked for here, when there is no bearer token.
-    const identified = token === undefined ? undefined : await this.#authenticate(token)
-    if (!identified) return this.#stranger(arrival, route && refusal(arrival.authorization))
+    if (arrival.operator) return this.#operator(arrival, arrival.operator.account)
+    if (route?.scope === 'public') return this.#visitor(arrival, route)
+    const identified = await this.#identify(arrival)
+    if (!identified) return this.#stranger(arrival, route && refusal(arrival.headers))
+    // not counted as the session's: whoever made its browser ask is somebody else
+    const foreign = identified.session_id === null ? undefined : this.#foreign(arrival, route)
+    if (foreign) return this.#stranger(arrival, foreign)
     const caller: Caller = { ...identified, ip: arrival.address, user_agent: arrival.userAgent }
-    const standing = this.#keys.take(caller.key_id ?? caller.account_id, caller.rate_limit)
+    const standing = this.#count(caller)
     if (standing && standing.retryAfter > 0) return { caller, fault: tooMany(standing), standing }
     const needed = route ? [route.scope].flat() : []
-    if (route?.operator && (caller.account_id !== this.#operator || caller.identity_id !== null)) {
+    if (route?.operator && (caller.account_id !== this.#doors.operator || caller.identity_id !== null)) {
       const fault = new Fault('forbidden', "Only the box's operator may do this, with a key that is not bound to one identity.", {
         code: 'operator_only',
       })
@@ -87,16 +116,10 @@ export class Admission {
   }
 
   /** Whoever can open the socket can read the whole data directory: there is nothing to keep from them. */
-  #inPerson(arrival: Arrival, account: string | undefined): Caller {
-    return {
-      account_id: account ?? this.#operator,
-      key_id: null,
-      scopes: new Set(scopes),
-      identity_id: null,
-      rate_limit: 0,
-      ip: 'local',
-      user_agent: arrival.userAgent,
-    }
+  #operator(arrival: Arrival, account = this.#doors.operator): Verdict {
+    const caller = { ...nobody(arrival), ip: 'local' }
+    if (!this.#doors.exists(account)) return { caller, fault: notFound('account'), standing: undefined }
+    return { caller: { ...caller, account_id: account, scopes: new Set(scopes) }, standing: undefined }
   }
 
   /** Counts a call that was refused before anybody asked whose it is. */
@@ -104,25 +127,61 @@ export class Admission {
     return this.#addresses.take(neighbourhood(address), this.#limits.public_rate_limit)
   }
 
-  #stranger(arrival: Arrival, refused: Fault | undefined, rate: 'address' | 'document' = 'address'): Verdict {
-    const caller = nobody(arrival)
-    const standing =
-      rate === 'document'
-        ? this.#documents.take(neighbourhood(arrival.address), this.#limits.document_rate_limit)
-        : this.count(arrival.address)
-    const fault = standing && standing.retryAfter > 0 ? tooMany(standing) : refused
-    return fault ? { caller, fault, standing } : { caller, standing }
+  /** A bearer token says who it is, good or bad; only without one the cookie does. */
+  async #identify({ headers }: Arrival): Promise<Identified | undefined> {
+    if (headers.authorization !== undefined) {
+      const token = bearer(headers.authorization)
+      return token === undefined ? undefined : this.#doors.authenticate(token)
+    }
+    const cookie = readCookie(headers.cookie, this.#doors.origin())
+    return cookie === undefined ? undefined : this.#doors.session(cookie)
+  }
+
+  #count({ key_id, session_id, account_id, rate_limit }: Caller): Standing | undefined {
+    if (session_id !== null) return this.#sessions.take(session_id, rate_limit)
+    return this.#keys.take(key_id ?? account_id, rate_limit)
+  }
+
+  /** What only reads may be asked from anywhere: no page elsewhere is given the answer. */
+  #foreign({ method, headers }: Arrival, route: Admitting | undefined): Fault | undefined {
+    if (!isSafe(method)) return foreignPage(headers, this.#doors.origins())
+    return route?.effect ? foreignLink(headers, this.#doors.origins()) : undefined
+  }
+
+  #visitor(arrival: Arrival, route: Admitting): Verdict {
+    const { rate } = route
+    const place = neighbourhood(arrival.address)
+    const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
+    if (rate === 'document') return turnedAway(arrival, undefined, this.#documents.take(place, documents))
+    if (rate === 'callback') return turnedAway(arrival, undefined, this.#callbacks.take(place, callbackRate))
+    // a page must not sign its visitors in as somebody it chose, nor use up the attempts they have
+    const foreign = rate === 'sign-in' ? this.#foreign(arrival, route) : undefined
+    if (rate === 'sign-in' && !foreign) return turnedAway(arrival, undefined, this.#signIns.take(place, signIns))
+    return this.#stranger(arrival, foreign)
+  }
+
+  #stranger(arrival: Arrival, refused: Fault | undefined): Verdict {
+    return turnedAway(arrival, refused, this.count(arrival.address))
   }
 }
 
-/** RFC 6750 2.1; the scheme's name is case-insensitive (RFC 9110 11.1). */
-function bearer(authorization: string | undefined): string | undefined {
-  return /^bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '')?.[1]
+/** Too many calls are the first thing to be told. */
+function turnedAway(arrival: Arrival, refused: Fault | undefined, standing: Standing | undefined): Verdict {
+  const caller = nobody(arrival)
+  const fault = standing && standing.retryAfter > 0 ? tooMany(standing) : refused
+  return fault ? { caller, fault, standing } : { caller, standing }
 }
 
-function refusal(authorization: string | undefined): Fault {
+/** RFC 6750 2.1; the scheme's name is case-insensitive (RFC 9110 11.1). */
+function bearer(authorization: string): string | undefined {
+  return /^bearer +([\x21-\x7e]+) *$/i.exec(authorization)?.[1]
+}
+
+function refusal({ authorization }: IncomingHttpHeaders): Fault {
   return authorization === undefined
-    ? new Fault('unauthorized', 'An API key is needed: Authorization: Bearer <key>.', { code: 'missing_key' })
+    ? new Fault('unauthorized', 'An API key is needed: Authorization: Bearer <key>. Or sign in: POST /v1/session.', {
+        code: 'missing_key',
+      })
     : new Fault('unauthorized', 'This API key is not valid: it is unknown, revoked or expired.', { code: 'invalid_key' })
 }
 
@@ -130,6 +189,7 @@ function nobody(arrival: Arrival): Caller {
   return {
     account_id: '',
     key_id: null,
+    session_id: null,
     scopes: new Set(),
     identity_id: null,
     rate_limit: 0,

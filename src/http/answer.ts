@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
 import { ranged } from './download.ts'
-import type { AnyRoute, Download } from './route.ts'
+import type { AnyRoute, Download, SessionCookie } from './route.ts'
 
 /** What goes out: bytes and the headers that belong to them. */
 export interface Answer {
@@ -9,6 +10,7 @@ export interface Answer {
   type: string
   body: string | Buffer | Readable
   headers: Record<string, string>
+  cookie?: SessionCookie
 }
 
 const json = 'application/json; charset=utf-8'
@@ -24,7 +26,31 @@ export function jsonAnswer(status: number, body: string, headers: Record<string,
 export function present(route: AnyRoute, result: unknown): Answer {
   const shown = route.reply ? parse(route.reply, result) : {}
   const location = route.location?.(shown as never)
-  return jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
+  const answer = jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
+  return route.cookie ? { ...answer, cookie: route.cookie(result as never) } : answer
+}
+
+/** As `present`, for whoever keeps it: an empty 304 where they have it already (RFC 9110 13.1.2). */
+export function presentDocument(route: AnyRoute, result: object, ifNoneMatch: string | undefined): Answer {
+  const { answer, tag } = documents.get(result) ?? written(route, result)
+  const { headers } = answer
+  const known = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''))
+  return known.includes(tag) || ifNoneMatch?.trim() === '*'
+    ? { ...answer, status: 304, body: '', headers: { ...headers } }
+    : { ...answer, headers: { ...headers } }
+}
+
+/** Documents by the result they were made of: a handler that answers the same object again has it written once. */
+const documents = new WeakMap<object, { answer: Answer; tag: string }>()
+
+function written(route: AnyRoute, result: object): { answer: Answer; tag: string } {
+  const answer = present(route, result)
+  const digest = createHash('sha256').update(answer.body as string | Buffer)
+  const tag = `"${digest.digest('base64url').slice(0, 27)}"`
+  const headers = { ...answer.headers, ETag: tag, 'Cache-Control': 'public, max-age=300' }
+  const document = { answer: { ...answer, headers }, tag }
+  documents.set(result, document)
+  return document
 }
 
 export function presentDownload(result: unknown, range: string | undefined, ifRange: string | undefined): Answer {

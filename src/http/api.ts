@@ -3,20 +3,17 @@ import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
 import type { Context } from 'koa'
-import type { Clock } from '../core/clock.ts'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import { Networks } from '../core/networks.ts'
-import type { Database } from '../store/database.ts'
 import { Admission } from './admission.ts'
-import type { Admitting, Arrival, Authenticate, RateLimits, Verdict } from './admission.ts'
+import type { Admitting, Arrival, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
-import { bodyOf } from './body.ts'
 import { addressOf, arrivalOf } from './arrival.ts'
-import { corsHeaders, preflight } from './cors.ts'
+import { bodyOf } from './body.ts'
+import { writeCookie } from './cookie.ts'
+import { corsHeaders, preflight, share } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
 import { dispatcher } from './dispatch.ts'
 import type { Destination, RouterContext } from './dispatch.ts'
@@ -24,51 +21,17 @@ import { answerCall } from './endpoint.ts'
 import { guard } from './guard.ts'
 import { Hand, shown } from './hand.ts'
 import { Idempotency } from './idempotency.ts'
-import type { Seal } from './idempotency.ts'
 import { inspect } from './inspection.ts'
-import type { Ready } from './inspection.ts'
 import { Journal } from './journal.ts'
 import { openapiRoute } from './openapi-route.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
 import { rateHeaders } from './rate.ts'
 import type { Standing } from './rate.ts'
 import { spellings, stores } from './route.ts'
-import type { AnyRoute } from './route.ts'
+import type { Spelling } from './route.ts'
+import type { ApiParts, ApiSettings } from './surroundings.ts'
 import { readTarget } from './target.ts'
 import { Upgrades } from './upgrades.ts'
-import type { Upgrade } from './upgrades.ts'
-
-/** What of the settings can change while the API serves. */
-export interface ApiSettings extends RateLimits {
-  /** Addresses and networks whose `X-Forwarded-For` is believed. */
-  trusted_proxies: readonly string[]
-  /** Exact origins whose pages may read answers. */
-  cors_origins: readonly string[]
-  /** The token that opens `/metrics` on the API's own port; left out: nothing does. */
-  metrics_token: string | undefined
-  /** Set on every answer. */
-  headers: Readonly<Record<string, string>>
-}
-
-export interface ApiParts {
-  routes: readonly AnyRoute[]
-  upgrades?: readonly Upgrade[]
-  authenticate: Authenticate
-  database: Database
-  seal: Seal
-  log: Log
-  metrics: Metrics
-  ready: Ready
-  /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
-  roomy: () => boolean
-  /** The account of the box's operator. */
-  operator: string
-  version: string
-  public_url: string
-  /** Our own origin; its pages may open sockets. */
-  origin: () => string
-  clock: Clock
-}
 
 /** What is known of a request while it is answered. */
 interface State {
@@ -80,6 +43,7 @@ interface State {
   route: string
   search: string
   keyId: string | null
+  sessionId: string | null
   standing: Standing | undefined
   counted: boolean
 }
@@ -107,7 +71,7 @@ export class Api {
     this.#parts = parts
     this.#settings = settings
     this.#trusted = new Networks(settings.trusted_proxies)
-    this.#admission = new Admission(parts.authenticate, parts.operator, settings, parts.clock)
+    this.#admission = new Admission({ ...parts, origins: () => this.#origins() }, settings, parts.clock)
     this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
     const handler = this.#handler()
@@ -120,7 +84,7 @@ export class Api {
       journal: this.#journal,
       log: parts.log,
       headers: () => this.#settings.headers,
-      origins: () => [parts.origin(), ...this.#settings.cors_origins],
+      origins: () => this.#origins(),
       address: (request) => addressOf(request, this.#trusted),
       count: (address) => this.#admission.count(address),
     })
@@ -163,10 +127,9 @@ export class Api {
   #destinations(): Destination<State>[] {
     const { routes, version, public_url: publicUrl } = this.#parts
     const described = openapiRoute(routes, { version, publicUrl })
-    const calls = spellings([...routes, described]).map(({ method, path, route }) => ({
-      method,
-      path,
-      answer: (context: Matched) => this.#call(context, path, route),
+    const calls = spellings([...routes, described]).map((spelling) => ({
+      ...spelling,
+      answer: (context: Matched) => this.#call(context, spelling),
     }))
     const documents = docsPaths.map((path) => ({
       method: 'GET',
@@ -180,15 +143,25 @@ export class Api {
     return [...calls, ...documents]
   }
 
-  async #call(context: Matched, path: string, route: AnyRoute): Promise<void> {
+  async #call(context: Matched, { path, route }: Spelling): Promise<void> {
     const { state, params, req: request } = context
+    if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state)
     state.route = path
+    if (route.document) share(context.res)
     const { caller } = await this.#admit(state, route)
-    if (stores(route.method) && !this.#parts.roomy()) throw storageFull()
+    if (stores(route) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
     const body = bodyOf(context, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
-    send(context, await answerCall(route, call, this.#idempotency, this.#parts.log))
+    const answer = await answerCall(route, call, this.#idempotency, this.#parts.log)
+    if (answer.cookie)
+      context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
+    send(context, answer)
+  }
+
+  /** Whose pages may act with a session, and open sockets. */
+  #origins(): string[] {
+    return [this.#parts.origin(), ...this.#settings.cors_origins]
   }
 
   /** Around everything: what every request gets, whatever becomes of it. */
@@ -214,8 +187,7 @@ export class Api {
     } catch (error) {
       this.#fail(context, error)
     }
-    const { standing } = state
-    if (standing) setHeaders(response, rateHeaders(standing))
+    if (state.standing) setHeaders(response, rateHeaders(state.standing))
     if (this.#closing) response.setHeader('Connection', 'close')
     this.#journal.note({
       request_id: state.requestId,
@@ -224,6 +196,7 @@ export class Api {
       status: hand.cut === 'gone' ? 499 : context.status,
       began: state.began,
       key_id: state.keyId,
+      session_id: state.sessionId,
       address: state.arrival.address,
       cut: hand.cut,
     })
@@ -238,6 +211,7 @@ export class Api {
       route: 'unknown',
       search: '',
       keyId: null,
+      sessionId: null,
       standing: undefined,
       counted: false,
     }
@@ -262,6 +236,7 @@ export class Api {
     state.counted = true
     state.standing = verdict.standing
     state.keyId = verdict.caller.key_id
+    state.sessionId = verdict.caller.session_id
     if (verdict.fault) throw verdict.fault
     return verdict
   }
@@ -291,7 +266,7 @@ function send(context: Context, answer: Answer): void {
   const { res: response } = context
   context.status = answer.status
   setHeaders(response, answer.headers)
-  if (answer.status === 204) return
+  if (answer.status === 204 || answer.status === 304) return
   response.setHeader('Content-Type', answer.type)
   const { body } = answer
   // A source that fails half-way must break the connection: an answer cut short must not look whole.

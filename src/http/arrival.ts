@@ -14,7 +14,8 @@ export function arrivalOf(request: IncomingMessage, trusted: Networks, inPerson:
   const { headers } = request
   const account = headers['pillarbox-account']
   return {
-    authorization: headers.authorization,
+    method: request.method,
+    headers,
     address: addressOf(request, trusted),
     userAgent: headers['user-agent'] ?? '',
     operator: inPerson ? { account: typeof account === 'string' ? account : undefined } : undefined,

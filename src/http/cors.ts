@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
 const methods = 'GET, HEAD, POST, PATCH, DELETE'
 const allowed = 'Authorization, Content-Type, Idempotency-Key'
@@ -16,6 +16,15 @@ export function corsHeaders(request: IncomingMessage, origins: readonly string[]
     'Access-Control-Allow-Credentials': 'true',
     'Access-Control-Expose-Headers': exposed,
   }
+}
+
+/** Lets every page read what is said from here on, and none send credentials for it. */
+export function share(response: ServerResponse): void {
+  response.removeHeader('Access-Control-Allow-Credentials')
+  response.removeHeader('Vary')
+  response.setHeader('Access-Control-Allow-Origin', '*')
+  response.setHeader('Access-Control-Expose-Headers', `ETag, ${exposed}`)
+  response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin')
 }
 
 /** The answer to a listed origin's question what it may send (Fetch standard, CORS-preflight); undefined for any other call. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
-import { jsonAnswer, present, presentDownload } from './answer.ts'
+import { jsonAnswer, present, presentDocument, presentDownload } from './answer.ts'
 import type { Answer } from './answer.ts'
 import type { Hand } from './hand.ts'
 import { readIdempotencyKey, releases } from './idempotency.ts'
@@ -46,6 +46,7 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
+    if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
     if (route.download === undefined) return present(route, result)
     return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
   }

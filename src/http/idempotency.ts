@@ -21,7 +21,7 @@ export interface Claim {
   path: string
   search: string
   body: Uint8Array
-  /** The answer carries a secret: kept sealed, and replayed to the same API key only. */
+  /** The answer carries a secret: kept sealed, and replayed to the same API key or session only. */
   secret: boolean
 }
 
@@ -187,9 +187,9 @@ function contextOf({ holder, path, idempotency_key }: Record<string, unknown>): 
   return `idempotency:${String(holder)}:${String(path)}:${String(idempotency_key)}`
 }
 
-/** A key bound to one identity, and a secret, must not be answered with what a wider key was told. */
+/** A key bound to one identity must not be answered with what a wider key was told, nor anybody with another's secret. */
 function holderOf({ caller, secret }: Claim): string {
-  return [caller.account_id, caller.identity_id ?? '', secret ? (caller.key_id ?? '') : ''].join('/')
+  return [caller.account_id, caller.identity_id ?? '', secret ? (caller.key_id ?? caller.session_id ?? '') : ''].join('/')
 }
 
 function fingerprintOf({ body, search }: Claim): string {

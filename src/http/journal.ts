@@ -13,6 +13,7 @@ export interface Entry {
   /** As of `performance.now()`. */
   began: number
   key_id: string | null
+  session_id: string | null
   address: string
   cut: Cut | undefined
 }

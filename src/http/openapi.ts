@@ -6,6 +6,7 @@ import type {
   ZodOpenApiPathsObject,
   ZodOpenApiResponseObject,
 } from 'zod-openapi'
+import { cookieName } from './cookie.ts'
 import { isIdempotent, spellings } from './route.ts'
 import type { AnyRoute, Spelling } from './route.ts'
 
@@ -30,7 +31,7 @@ const failures: Record<number, ZodOpenApiResponseObject> = {
     'BadRequest',
     'invalid_request: a parameter is missing or wrong; `param` names it, the message says what is allowed.',
   ),
-  401: failure('Unauthorized', 'unauthorized: no API key, or one that is not valid.'),
+  401: failure('Unauthorized', 'unauthorized: no API key or session, or one that is not valid.'),
   403: failure('Forbidden', 'forbidden: the key lacks the scope, or a rule or a plan refuses.'),
   404: failure('NotFound', 'not_found: no such thing, or not yours.'),
   409: failure('Conflict', 'conflict: it exists already, or its state does not allow the call.'),
@@ -58,9 +59,17 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
     },
     servers: [{ url: about.publicUrl.replace(/\/+$/, '') || '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
-    security: [{ key: [] }],
+    security: [{ key: [] }, { session: [] }],
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer pbx_…`' } },
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer pbx_…`' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: cookieName(about.publicUrl),
+          description: 'What `POST /v1/session` sets. Calls that change something also need the header `Origin`.',
+        },
+      },
     },
     paths,
   })

@@ -18,6 +18,12 @@ export interface Download {
   headers?: Record<string, string>
 }
 
+/** The proof that a browser keeps of its session, for so many seconds; an empty one is forgotten. */
+export interface SessionCookie {
+  value: string
+  seconds: number
+}
+
 /** A request as it came: for callers whose signatures cover its octets. */
 export interface RawRequest {
   bytes: Buffer
@@ -77,8 +83,13 @@ export interface Route<
   raw?: boolean
   /** The media type of a body that is handed on as it comes, however large: the handler bounds it, and takes part in `signal`. */
   upload?: string
-  /** What a public call counts as: `address` (few) unless it is a `document` (many). */
-  rate?: 'address' | 'document'
+  /**
+   * What a public call counts as: `address` (few) unless it is a `document` (many), a `callback` of a provider (very many), or somebody who
+   * signs in (fewest).
+   */
+  rate?: 'address' | 'document' | 'callback' | 'sign-in'
+  /** What the browser is to keep of the handler's result, or to forget, as proof of its session. */
+  cookie?: (result: never) => SessionCookie
   tag: string
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
   summary: string
@@ -87,6 +98,8 @@ export interface Route<
   body?: Body
   /** The reply schema is the presenter: a field it does not name never leaves the server. Left out for downloads. */
   reply?: Reply
+  /** JSON that anybody may read, from any page, and keep for five minutes: CORS `*`, an ETag and 304. Never of what only a key may see. */
+  document?: boolean
   /** The media type of an answer that is not JSON; `handle` then answers a Download. */
   download?: string
   /** 200 unless said. */
@@ -95,6 +108,8 @@ export interface Route<
   location?: (answer: z.output<Reply>) => string
   /** The answer carries a secret: never cached, kept sealed for idempotent replays. */
   secret?: boolean
+  /** To GET it does something (charges, is written down, uses up): HEAD, which the router takes for GET, is then no way to ask. */
+  effect?: true
   /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
   idempotent?: boolean
   /** Largest request body in bytes; 1 MiB unless said. */
@@ -156,9 +171,9 @@ export function isIdempotent({ idempotent, method, scope, download, upload }: An
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
 
-/** DELETE makes room, so it is let through for as long as the disk can take it. */
-export function stores(method: AnyRoute['method']): boolean {
-  return method === 'POST' || method === 'PATCH'
+/** DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
+export function stores({ method, rate }: AnyRoute): boolean {
+  return (method === 'POST' && rate !== 'sign-in') || method === 'PATCH'
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */

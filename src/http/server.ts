@@ -6,7 +6,7 @@ import { Fault } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { canonicalAddress, Networks } from '../core/networks.ts'
 import { Api } from './api.ts'
-import type { ApiParts, ApiSettings } from './api.ts'
+import type { ApiParts, ApiSettings } from './surroundings.ts'
 import type { RateLimits } from './admission.ts'
 import { Crowd } from './crowd.ts'
 import type { CrowdLimit } from './crowd.ts'
@@ -27,6 +27,7 @@ export interface HttpSettings extends RateLimits {
   trusted_proxies: readonly string[]
   /** Exact origins whose pages may read answers. */
   cors_origins: readonly string[]
+  session_same_site: ApiSettings['session_same_site']
   max_connections: number
   /** Open at once from one IPv4 address or IPv6 /64; trusted proxies are not counted. */
   /** Networks whose connections are not counted by address: proxies, and the machine itself. */
@@ -161,12 +162,15 @@ function crowdLimit(settings: HttpSettings): CrowdLimit {
 }
 
 function apiSettings(settings: HttpSettings): ApiSettings {
-  const { public_rate_limit, document_rate_limit, trusted_proxies, cors_origins, metrics, public_url } = settings
+  const { public_rate_limit, document_rate_limit, sign_in_rate_limit, trusted_proxies, cors_origins, metrics, public_url } =
+    settings
   return {
     public_rate_limit,
     document_rate_limit,
+    sign_in_rate_limit,
     trusted_proxies,
     cors_origins,
+    session_same_site: settings.session_same_site,
     metrics_token: metrics?.token,
     headers: securityHeaders(public_url.startsWith('https:')),
   }

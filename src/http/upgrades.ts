@@ -85,6 +85,7 @@ export class Upgrades {
       status,
       began,
       key_id: null,
+      session_id: null,
       address,
       cut: undefined,
     })

@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url'
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -16,27 +17,14 @@ import { merged } from './merging.ts'
 import type { Identity, IdentityChange, NewIdentity } from './model.ts'
 import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
 import type { Acquired, PhoneNumbers } from './phones.ts'
-import { adultDate, localPartOf, longestLocalPart, nameKey, pleasantName, reserved } from './names.ts'
+import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName, reserved } from './names.ts'
+import { reduced, shown } from './row.ts'
+import type { IdentityRow, Reduced } from './row.ts'
 
-export interface IdentityRow {
-  seq: number
-  id: string
-  account_id: string
-  name: string
-  email: string
-  phone_number: string | null
-  date_of_birth: string
-  status: 'active' | 'suspended' | 'deleted'
-  metadata: string
-  stored_bytes: number
-  created_at: string
-  updated_at: string
-}
+export type { IdentityRow } from './row.ts'
 
-/** What else goes with an identity, in the transaction in which it goes. */
-type Leaving = (tx: Transaction, identityId: string) => Promise<void>
-
-type Reduced = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
+/** What else is done in the transaction in which an identity goes, or comes back. */
+type Turning = (tx: Transaction, identityId: string) => Promise<void>
 
 /** The living identities of every account, and the addresses that are theirs for ever. */
 export class Identities {
@@ -46,7 +34,9 @@ export class Identities {
   readonly #cursors: Cursors
   readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   readonly #domain: string
-  readonly #leaving: Leaving[] = []
+  readonly #plan: Plan
+  readonly #leaving: Turning[] = []
+  readonly #resuming: Turning[] = []
   /** Given later: who has numbers must know identities first. */
   #phones: PhoneNumbers | undefined
 
@@ -57,6 +47,7 @@ export class Identities {
     cursors: Cursors
     domains: Pick<Domains, 'mayUse' | 'stillUsable'>
     domain: string
+    plan: Plan
   }) {
     this.#database = parts.database
     this.#events = parts.events
@@ -64,6 +55,11 @@ export class Identities {
     this.#cursors = parts.cursors
     this.#domains = parts.domains
     this.#domain = parts.domain
+    this.#plan = parts.plan
+    parts.plan.counts(
+      'identities',
+      (accountId) => sql`SELECT count(*) AS n FROM identities WHERE account_id = ${accountId} AND status <> 'deleted'`,
+    )
   }
 
   async create(caller: Caller, wish: NewIdentity): Promise<Identity> {
@@ -73,10 +69,12 @@ export class Identities {
     const make = (phone?: Acquired): Promise<Identity> =>
       this.#database.transaction(async (tx) => {
         if (!(await this.#domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
+        await this.#plan.require(tx, caller.account_id, 'identities')
         return this.#insert(tx, caller.account_id, { ...wish, name }, domain, { phone })
       })
     if (!wish.provision_phone) return make()
     // a number is not bought for what is refused anyway
+    await this.#plan.require(this.#database, caller.account_id, 'identities')
     if (name !== undefined) await this.#requireFree(this.#database, caller.account_id, name)
     if (wish.email_username !== undefined) await this.#requireAddress(`${wish.email_username}@${domain}`)
     const phone = await this.#phoneNumbers.acquire(caller.account_id, wish.phone_country)
@@ -132,21 +130,29 @@ export class Identities {
         sql`UPDATE identities SET name = ${after.name}, name_key = ${nameKey(after.name)}, date_of_birth = ${after.date_of_birth},
           status = ${after.status}, metadata = ${after.metadata}, updated_at = ${after.updated_at} WHERE id = ${id}`,
       )
+      const resumed = before.status === 'suspended' && after.status === 'active'
+      for (const resume of resumed ? this.#resuming : []) await resume(tx, id)
       await this.#events.append(tx, identityUpdated, { account_id: after.account_id, identity_id: id, data: shown(after) })
       return shown(after)
     })
   }
 
   /** Before `start`: what else is done in the transaction of each deletion. */
-  onRemove(leave: Leaving): void {
+  onRemove(leave: Turning): void {
     this.#leaving.push(leave)
+  }
+
+  /** Before `start`: what else is done when one that was suspended is active again. */
+  onResume(resume: Turning): void {
+    this.#resuming.push(resume)
   }
 
   /** A soft deletion: the identity is gone for every caller, its address stays its own and refuses mail. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
-      const { account_id, name, email } = await this.row(caller, id, tx)
+      const { account_id, name, email, stored_bytes, media_bytes } = await this.row(caller, id, tx)
       await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+      await this.#plan.add(tx, account_id, 'storage_bytes', -(stored_bytes + media_bytes))
       for (const leave of this.#leaving) await leave(tx, id)
       await this.#events.append(tx, identityDeleted, {
         account_id,
@@ -272,28 +278,4 @@ export class Identities {
 /** Whether a key may name this identity at all: one bound to another answers 404. */
 export function mayName(caller: Caller, id: string): boolean {
   return caller.identity_id === null || caller.identity_id === id
-}
-
-function shown(row: IdentityRow): Identity {
-  const { date_of_birth, updated_at } = row
-  return { ...reduced(row), date_of_birth, metadata: JSON.parse(row.metadata) as Identity['metadata'], updated_at }
-}
-
-function reduced(row: IdentityRow): Reduced {
-  const { id, name, email, phone_number, created_at } = row
-  return {
-    id,
-    name,
-    email,
-    ...(phone_number === null ? {} : { phone_number }),
-    status: row.status as Identity['status'],
-    created_at,
-  }
-}
-
-function oneName(wish: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
-  if (wish.name !== undefined && wish.display_name !== undefined && wish.name !== wish.display_name) {
-    throw invalid('display_name', 'Give name or display_name, not two different ones.')
-  }
-  return wish.name ?? wish.display_name
 }

@@ -12,7 +12,8 @@ export const Metadata = z
 // Line breaks could end a header field, and marks of writing direction could make one name look like another.
 const unprintable = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
-const Name = z
+/** What people and programs are called: one line that can be seen. */
+export const Name = z
   .string()
   .trim()
   .min(1)

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import anyAscii from 'any-ascii'
+import { invalid } from '../core/fault.ts'
 
 /** Local parts that are never an identity's own: they belong to the operator (RFC 2142) or to the box. */
 export const reserved: ReadonlySet<string> = new Set([
@@ -55,4 +56,12 @@ export function nameKey(name: string): string {
 export function adultDate(now: number): string {
   const day = 86_400_000
   return new Date(now - randomInt(21 * 366, 60 * 365) * day).toISOString().slice(0, 10)
+}
+
+/** The one name of a wish that may give it in either spelling. */
+export function oneName(wish: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
+  if (wish.name !== undefined && wish.display_name !== undefined && wish.name !== wish.display_name) {
+    throw invalid('display_name', 'Give name or display_name, not two different ones.')
+  }
+  return wish.name ?? wish.display_name
 }

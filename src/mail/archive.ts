@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -40,6 +41,7 @@ export class Archive {
   readonly #clock: Clock
   readonly #identities: Identities
   readonly #examiner: Examiner
+  readonly #plan: Plan
   readonly #hostname: string
   /** Octets one identity may keep; 0 is no limit. */
   readonly #quota: () => number
@@ -49,6 +51,7 @@ export class Archive {
     clock: Clock
     identities: Identities
     examiner: Examiner
+    plan: Plan
     hostname: string
     quota: () => number
   }) {
@@ -56,6 +59,7 @@ export class Archive {
     this.#clock = parts.clock
     this.#identities = parts.identities
     this.#examiner = parts.examiner
+    this.#plan = parts.plan
     this.#hostname = parts.hostname
     this.#quota = parts.quota
   }
@@ -103,7 +107,7 @@ export class Archive {
     const at = this.#timeOf(message)
     const same = await this.#same(tx, owner, message, at)
     if (same.known) return 'duplicate'
-    if (owner.stored_bytes + raw.length > this.#limitOf(owner)) return 'full'
+    if (raw.length > (await this.#roomOf(tx, owner))) return 'full'
     const rawId = await keepBlob(tx, {
       size: raw.length,
       sha256: Buffer.from(examined.sha256, 'hex'),
@@ -124,6 +128,7 @@ export class Archive {
     })
     const seq = await insertEmail(tx, email, { rawId, bodyId, trace: '', mail_from: sender })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
+    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
     if (email.direction === 'outbound') await insertDeliveries(tx, email)
     if (!thread) return 'kept'
     await insertSearchable(tx, seq, email, examined.parsed)
@@ -167,10 +172,11 @@ export class Archive {
     return { known, original: rows.find((row) => row.duplicate_of === null) }
   }
 
-  #limitOf({ email }: IdentityRow): number {
-    const quota = this.#quota()
-    if (quota === 0) return Infinity
-    return operatorMailboxes.has(email.slice(0, email.lastIndexOf('@'))) ? 10 * quota : quota
+  /** Octets that may yet be kept: as when mail comes, for the operator's mailbox ten times as many and whatever its account has. */
+  async #roomOf(tx: Transaction, { email, stored_bytes, account_id }: IdentityRow): Promise<number> {
+    const operator = operatorMailboxes.has(email.slice(0, email.lastIndexOf('@')))
+    const quota = this.#quota() === 0 ? Infinity : this.#quota() * (operator ? 10 : 1)
+    return Math.min(quota - stored_bytes, operator ? Infinity : await this.#plan.room(tx, account_id))
   }
 
   #emailOf(

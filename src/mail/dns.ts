@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { performance } from 'node:perf_hooks'
+import { isAbsent } from '../delivery/resolve.ts'
 
 /** What a query answers: texts (A, AAAA, PTR, CNAME), the strings of each TXT record, or MX records. */
 export type Answer = string[] | string[][] | { priority: number; exchange: string }[]
@@ -27,11 +28,6 @@ export class DnsError extends Error {
     // RFC 7208 4.6.4: too many queries are the sender's own doing.
     if (code === tooMany) this.spfResult = { error: 'permerror', text: 'Too many DNS requests' }
   }
-}
-
-/** Whether the code says that there is no such record, as opposed to trouble on the way to it. */
-export function absent(code: string): boolean {
-  return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME'
 }
 
 // An error is kept with its absence: to make one anew costs more than most lookups.
@@ -74,7 +70,7 @@ export class Dns {
   async #query(key: string, name: string, type: string): Promise<Outcome> {
     const outcome = await this.#attempt(name, type)
     if ('error' in outcome) {
-      if (absent(outcome.error.code)) this.#memory.set(key, outcome, missing, 64)
+      if (isAbsent(outcome.error)) this.#memory.set(key, outcome, missing, 64)
       return outcome
     }
     const size = weight(outcome.answer)
@@ -154,7 +150,7 @@ export class Inquiry {
       return answer
     } catch (error) {
       const code = codeOf(error)
-      if (absent(code)) this.#answers += 1
+      if (isAbsent(error)) this.#answers += 1
       else this.troubled = true
       if (code === 'ETIMEOUT' || code === 'ECONNREFUSED') this.#timeouts += 1
       throw error instanceof DnsError ? error : new DnsError(code, name)

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -19,7 +20,7 @@ import { withTrace } from './trace.ts'
 /** A list that takes longer is given up, in milliseconds. */
 const longestList = 5000
 
-type Parts = { database: Database; events: EventLog; cursors: Cursors; identities: Identities; hostname: string }
+type Parts = { database: Database; events: EventLog; cursors: Cursors; identities: Identities; plan: Plan; hostname: string }
 
 /** The e-mails of the living identities, for callers. */
 export class Emails {
@@ -27,6 +28,7 @@ export class Emails {
   readonly #events: EventLog
   readonly #cursors: Cursors
   readonly #identities: Identities
+  readonly #plan: Plan
   readonly #hostname: string
   #dispatcher: Dispatcher | undefined
 
@@ -35,6 +37,7 @@ export class Emails {
     this.#events = parts.events
     this.#cursors = parts.cursors
     this.#identities = parts.identities
+    this.#plan = parts.plan
     this.#hostname = parts.hostname
   }
 
@@ -121,13 +124,14 @@ export class Emails {
   /** The message goes whole: its row, its octets (when no other copy needs them), and what the log tells of it. */
   async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
-      await this.#identities.row(caller, identityId, tx)
+      const { account_id } = await this.#identities.row(caller, identityId, tx)
       const row = await find(tx, identityId, id)
       if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
       await tx.run(sql`DELETE FROM emails WHERE id = ${id}`)
       await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
       await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
       await tx.run(sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${row.size}) WHERE id = ${identityId}`)
+      await this.#plan.add(tx, account_id, 'storage_bytes', -row.size)
       if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
       await this.#events.redact(tx, id)
       // the copies of one message share its octets

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
@@ -6,7 +7,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { keepBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { mailbox, operatorMailboxes } from './address.ts'
 import type { Mailbox } from './address.ts'
@@ -16,6 +17,7 @@ import type { Examiner } from './examiner.ts'
 import type { CheckResults, Desk, Hosted, Mailroom } from './mailroom.ts'
 import type { Authentication, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
+import { isAnswer } from './outsiders.ts'
 import { Refusal } from './refusal.ts'
 import type { Screening } from './screening.ts'
 import { addToThread, threadOf } from './threads.ts'
@@ -39,6 +41,7 @@ interface Parts {
   examiner: Examiner
   screening: Screening
   space: Space
+  plan: Plan
   hosted: Hosted
   desks: readonly Desk[]
   /** The account whose operator reads `postmaster`. */
@@ -55,6 +58,7 @@ export class Inbox implements Mailroom {
   readonly #examiner: Examiner
   readonly #screening: Screening
   readonly #space: Space
+  readonly #plan: Plan
   readonly #hosted: Hosted
   readonly #desks: readonly Desk[]
   readonly #operatorAccount: string
@@ -68,6 +72,7 @@ export class Inbox implements Mailroom {
     this.#examiner = parts.examiner
     this.#screening = parts.screening
     this.#space = parts.space
+    this.#plan = parts.plan
     this.#hosted = parts.hosted
     this.#desks = parts.desks
     this.#operatorAccount = parts.operatorAccount
@@ -94,6 +99,8 @@ export class Inbox implements Mailroom {
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
     const limit = this.#limitOf(operator)
     if (owner.stored_bytes >= limit || owner.stored_bytes + size > limit) throw mailboxFull()
+    const room = await this.#roomOf(operator, owner.account_id)
+    if (room <= 0 || room < size) throw accountFull()
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
@@ -174,6 +181,7 @@ export class Inbox implements Mailroom {
     })
     const seq = await insertEmail(tx, email, { ...copy, trace, mail_from: envelope.mail_from })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
+    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
     // the sender came again because our 250 was lost (RFC 1047): kept and marked, but it is no news
     if (!thread) return
     await insertSearchable(tx, seq, email, copy.examined.parsed)
@@ -190,6 +198,7 @@ export class Inbox implements Mailroom {
       account_id: owner.account_id,
       identity_id: owner.id,
       data: email,
+      remark: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
     })
   }
@@ -206,7 +215,8 @@ export class Inbox implements Mailroom {
     const owner = operator
       ? await this.#identities.operator(tx, this.#operatorAccount)
       : await this.#identities.ownerOf(`${local}@${domain}`, tx)
-    return owner && owner.status !== 'deleted' ? { owner, limit: this.#limitOf(operator) } : undefined
+    if (!owner || owner.status === 'deleted') return undefined
+    return { owner, limit: this.#limitOf(operator), room: await this.#roomOf(operator, owner.account_id, tx) }
   }
 
   /** Nobody asks strangers to write to the operator, and they must be able to: yet not without end. */
@@ -215,6 +225,11 @@ export class Inbox implements Mailroom {
     if (quota === 0) return Infinity
     return operator ? 10 * quota : quota
   }
+
+  /** Octets that the account may yet keep; of the operator's, a mailbox for strangers, that is not asked. */
+  async #roomOf(operator: boolean, accountId: string, reader: Reader = this.#database): Promise<number> {
+    return operator ? Infinity : this.#plan.room(reader, accountId)
+  }
 }
 
 interface Recipient {
@@ -222,18 +237,26 @@ interface Recipient {
   recipient: string
   /** Octets the owner may keep. */
   limit: number
+  /** Octets the account may keep beyond what it does. */
+  room: number
 }
 
 /**
  * One reply must do for all recipients. A mailbox that is full puts the message off for all: nothing is lost, and when the sender comes
  * again RCPT refuses that mailbox alone. One with some room, but too little, is overrun by this message if another has room for it: RCPT
- * may let it pass time and again, as not every sender declares a size, and the others would never have their copy.
+ * may let it pass time and again, as not every sender declares a size, and the others would never have their copy. So with an account.
  */
 function requireRoom(owners: Recipient[], size: number): void {
-  const after = new Map<string, number>()
-  for (const { owner } of owners) after.set(owner.id, (after.get(owner.id) ?? owner.stored_bytes) + size)
-  const full = owners.some(({ owner, limit }) => owner.stored_bytes >= limit)
-  if (full || !owners.some(({ owner, limit }) => after.get(owner.id)! <= limit)) throw mailboxFull()
+  const [identities, accounts] = [new Map<string, number>(), new Map<string, number>()]
+  for (const { owner } of owners) {
+    identities.set(owner.id, (identities.get(owner.id) ?? owner.stored_bytes) + size)
+    accounts.set(owner.account_id, (accounts.get(owner.account_id) ?? 0) + size)
+  }
+  if (owners.some(({ owner, limit }) => owner.stored_bytes >= limit)) throw mailboxFull()
+  if (owners.some(({ room }) => room <= 0)) throw accountFull()
+  const roomy = owners.filter(({ owner, limit }) => identities.get(owner.id)! <= limit)
+  if (roomy.length === 0) throw mailboxFull()
+  if (!roomy.some(({ owner, room }) => accounts.get(owner.account_id)! <= room)) throw accountFull()
 }
 
 function resultsOf({ spf, dkim, dmarc, arc }: Authentication, spam: boolean): CheckResults {
@@ -248,4 +271,8 @@ function resultsOf({ spf, dkim, dmarc, arc }: Authentication, spam: boolean): Ch
 
 function mailboxFull(): Refusal {
   return new Refusal(452, '4.2.2', 'This mailbox is full')
+}
+
+function accountFull(): Refusal {
+  return new Refusal(452, '4.2.2', 'The account of this mailbox is full')
 }

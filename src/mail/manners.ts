@@ -28,7 +28,7 @@ export const submitting: Manners = {
 /** Our own programs hear the sentence that the API would have answered. */
 function ofFault(fault: Fault): Refusal {
   if (fault.type === 'internal_error') return refusalFor(fault)
-  if (fault.type === 'rate_limited') return new Refusal(451, '4.7.1', fault.message)
+  if (fault.type === 'rate_limited' || fault.code === 'plan_limit_reached') return new Refusal(451, '4.7.1', fault.message)
   if (fault.type === 'unauthorized') return new Refusal(421, '4.7.0', fault.message)
   if (fault.code === 'sender_not_allowed') return new Refusal(553, '5.7.1', fault.message)
   if (fault.code === 'too_many_recipients') return new Refusal(452, '4.5.3', fault.message)

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -14,6 +15,7 @@ import { selectWithBody, whole } from './email-rows.ts'
 import type { EmailDetail, StoredEmail, WithBody } from './email-rows.ts'
 import type { Examination } from './examiner.ts'
 import type { Address, Delivery, Email } from './model.ts'
+import { isOutside } from './outsiders.ts'
 import { addToThread, threadNamed, threadOf } from './threads.ts'
 
 /** A composed message of an identity, read by the examiner. */
@@ -53,11 +55,13 @@ export class Outgoing {
   readonly #database: Database
   readonly #events: EventLog
   readonly #clock: Clock
+  readonly #plan: Plan
 
-  constructor(parts: { database: Database; events: EventLog; clock: Clock }) {
+  constructor(parts: { database: Database; events: EventLog; clock: Clock; plan: Plan }) {
     this.#database = parts.database
     this.#events = parts.events
     this.#clock = parts.clock
+    this.#plan = parts.plan
   }
 
   /** Keeps a message with a row for each recipient, queued or scheduled; answers it, those rows, and what tells the log of it as it is now. */
@@ -86,6 +90,7 @@ export class Outgoing {
     const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: owner.email })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
+    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
     await insertSearchable(tx, seq, email, parsed)
     await addToThread(tx, thread, {
       ...threaded,
@@ -108,9 +113,14 @@ export class Outgoing {
     return { email: kept, recipients, tell: (type) => this.#append(tx, type, { account_id, body_id: bodyId, email: kept }, {}) }
   }
 
+  /** How the delivery to one recipient stands; undefined when the message was deleted. */
+  recipient(seq: number, reader: Reader): Promise<RecipientRow | undefined> {
+    return reader.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${seq}`)
+  }
+
   /** What is needed to deliver to one recipient; undefined when the message was deleted. */
   async parcel(recipientSeq: number, reader: Reader = this.#database): Promise<Parcel | undefined> {
-    const recipient = await reader.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
+    const recipient = await this.recipient(recipientSeq, reader)
     const email =
       recipient &&
       (await reader.get<StoredEmail & Pick<Parcel, 'account_id' | 'identity_status'>>(
@@ -137,20 +147,32 @@ export class Outgoing {
 
   /**
    * Writes down where the delivery to one recipient stands, and with it the message; answers that delivery. A bounce is the last word: what
-   * is written after it changes neither status nor answer.
+   * is written after it changes neither status nor answer. Who has read the row in this transaction may give that instead of its place.
    */
-  async note(tx: Transaction, recipientSeq: number, change: Partial<Omit<RecipientRow, 'seq'>>): Promise<Delivery | undefined> {
-    const before = await tx.get<RecipientRow>(sql`SELECT * FROM email_recipients WHERE seq = ${recipientSeq}`)
+  async note(
+    tx: Transaction,
+    recipient: number | RecipientRow,
+    change: Partial<Omit<RecipientRow, 'seq'>>,
+  ): Promise<Delivery | undefined> {
+    const before = typeof recipient === 'number' ? await this.recipient(recipient, tx) : recipient
     if (!before) return undefined
     const row = { ...before, ...change, ...(before.status === 'bounced' ? lastWord(before) : {}) }
     await tx.run(
       sql`UPDATE email_recipients SET status = ${row.status}, smtp_code = ${row.smtp_code}, enhanced_code = ${row.enhanced_code},
         response = ${row.response}, mx = ${row.mx}, tls = ${row.tls}, attempts = ${row.attempts}, next_attempt_at = ${row.next_attempt_at},
         delivered_at = ${row.delivered_at}, bounced_at = ${row.bounced_at}, complained_at = ${row.complained_at},
-        delivery_id = ${row.delivery_id} WHERE seq = ${recipientSeq}`,
+        delivery_id = ${row.delivery_id} WHERE seq = ${row.seq}`,
     )
     if (row.status !== before.status) await this.#noteWhole(tx, row.email_id)
     return deliveryOf(row)
+  }
+
+  /** Whether this copy goes to somebody outside of the account that sends it. */
+  async goesOutside(reader: Reader, { email_id, address }: RecipientRow): Promise<boolean> {
+    const sender = await reader.get<{ account_id: string }>(
+      sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}`,
+    )
+    return sender !== undefined && isOutside(reader, sender.account_id, address)
   }
 
   /** Tells the log of a message, with what else its event carries. */
@@ -159,6 +181,7 @@ export class Outgoing {
     type: EventType<Data>,
     emailId: string,
     more: Omit<Data, keyof Email>,
+    remark: string | null = null,
   ): Promise<void> {
     const row = await tx.get<WithBody & { account_id: string }>(
       sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes, identities.account_id FROM emails
@@ -166,7 +189,12 @@ export class Outgoing {
     )
     if (!row) return
     const deliveries = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
-    await this.#append(tx, type, { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries } }, more)
+    await this.#append(
+      tx,
+      type,
+      { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, remark },
+      more,
+    )
   }
 
   /** A message as callers see it; throws nothing: the caller knows that it is there. */
@@ -179,7 +207,7 @@ export class Outgoing {
   async #append<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
-    { account_id, body_id, email }: { account_id: string; body_id: number; email: Email },
+    { account_id, body_id, email, remark = null }: { account_id: string; body_id: number; email: Email; remark?: string | null },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
     const bodies = cut(email)
@@ -188,6 +216,7 @@ export class Outgoing {
       account_id,
       identity_id: email.identity_id,
       data: { ...email, ...bodies, ...more } as Data,
+      remark,
       ...(bodies.body_truncated ? {} : { blob }),
     })
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Plan } from '../account/plan.ts'
 import type { Config, Endpoint } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -32,7 +33,7 @@ import { routes } from './routes.ts'
 import { Screening } from './screening.ts'
 import type { ScreeningSettings } from './screening.ts'
 import { Search } from './search.ts'
-import { SignedUrls } from './signed-urls.ts'
+import type { SignedUrls } from './signed-urls.ts'
 import { Threads } from './threads.ts'
 
 interface Needs {
@@ -42,13 +43,13 @@ interface Needs {
   cursors: Cursors
   identities: Identities
   space: Space
+  plan: Plan
   hosted: Hosted
   config: Config
   log: Log
   metrics: Metrics
   operatorAccount: string
-  urlKey: Buffer
-  publicUrl: () => string
+  urls: SignedUrls
 }
 
 /** Longest time in milliseconds from the end of DATA to our answer. */
@@ -91,12 +92,11 @@ export class MailPart implements Part {
     })
     this.#quota = config.mail.quota
     this.archive = new Archive({ ...needs, examiner: this.examiner, hostname: config.hostname, quota: () => this.#quota })
-    const urls = new SignedUrls({ key: needs.urlKey, clock: needs.clock, publicUrl: needs.publicUrl })
     this.routes = routes({
       emails: this.emails,
       search: new Search(needs),
       threads: new Threads({ ...needs, emails: this.emails }),
-      attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls, cursors: needs.cursors }),
+      attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls: needs.urls, cursors: needs.cursors }),
     })
     this.#measure()
   }

@@ -1,4 +1,4 @@
-import type { Keys } from '../account/keys.ts'
+import type { Holders } from '../account/holders.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
@@ -11,9 +11,10 @@ import { channelNames } from './model.ts'
 import type { ChannelName, RealtimeToken, TokenWish } from './model.ts'
 import { readToken, writeToken } from './tokens.ts'
 
-/** What a token opens, as long as its key lives. */
+/** What a token opens, as long as its key or session lives. */
 export interface Grant {
-  key_id: string
+  /** The key or session it was made with. */
+  holder_id: string
   account_id: string
   /** The one identity it is bound to; null for the whole account. */
   identity_id: string | null
@@ -22,20 +23,20 @@ export interface Grant {
   issued_at: number
   /** Until when it connects and joins, in milliseconds since the epoch. */
   expires_at: number
-  /** When its key ends; Infinity for never. */
+  /** When its key or session ends; Infinity for never. */
   until: number
 }
 
 interface Parts {
   clock: Clock
-  keys: Keys
+  holders: Holders
   identities: Identities
   types: EventTypes
   tokenKey: Buffer
   publicUrl: () => string
 }
 
-/** Makes tokens, and says what one opens: never more than its key could read at this moment. */
+/** Makes tokens, and says what one opens: never more than its key or session could read at this moment. */
 export class Access {
   readonly #parts: Parts
 
@@ -46,7 +47,9 @@ export class Access {
   /** Throws Fault: forbidden for a channel the key may not read, not_found for an identity it may not name. */
   async token(caller: Caller, wish: TokenWish): Promise<RealtimeToken> {
     const { clock, identities, tokenKey, publicUrl } = this.#parts
-    if (caller.key_id === null) throw new Fault('forbidden', 'A token is made with an API key, as it lives and dies with one.')
+    const holder_id = caller.key_id ?? caller.session_id
+    if (holder_id === null)
+      throw new Fault('forbidden', 'A token is made with an API key or a session, as it lives and dies with it.')
     const identityId = wish.identity_id ?? caller.identity_id
     if (identityId !== null) await identities.row(caller, identityId)
     const readable = channelNames.filter((name) => may(caller, channels[name].scopes))
@@ -59,8 +62,8 @@ export class Access {
     }
     const issued_at = clock.now()
     const expires_at = issued_at + wish.expires_in * 1000
-    const { key_id, account_id } = caller
-    const claims = { key_id, account_id, identity_id: identityId, channels: wish.channels ?? readable, issued_at, expires_at }
+    const { account_id } = caller
+    const claims = { holder_id, account_id, identity_id: identityId, channels: wish.channels ?? readable, issued_at, expires_at }
     const url = publicUrl()
     return {
       token: writeToken(tokenKey, claims),
@@ -72,13 +75,13 @@ export class Access {
 
   /** What a token opens now. Throws Fault unauthorized: `invalid_token`, or `token_expired` for one that was good once. */
   async open(token: string): Promise<Grant> {
-    const { clock, keys, types, tokenKey } = this.#parts
+    const { clock, holders, types, tokenKey } = this.#parts
     const claims = readToken(tokenKey, token)
     if (!claims) throw new Fault('unauthorized', 'This is no token of POST /v1/realtime/token.', { code: 'invalid_token' })
     if (claims.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Get a new one.', { code: 'token_expired' })
     }
-    const holder = await keys.holder(claims.key_id)
+    const holder = await holders.holder(claims.holder_id)
     const until = holder ? end(holder, claims.issued_at) : 0
     if (!holder || until <= clock.now()) throw gone()
     const seen = types.visibleTo(holder)
@@ -90,18 +93,18 @@ export class Access {
     return grant
   }
 
-  /** Until when a grant still holds: asked again when its key was changed. */
+  /** Until when a grant still holds: asked again when its key or session was changed. */
   async until(grant: Grant): Promise<number> {
-    const holder = await this.#parts.keys.holder(grant.key_id)
+    const holder = await this.#parts.holders.holder(grant.holder_id)
     return holder ? end(holder, grant.issued_at) : 0
   }
 
   /** Throws Fault not_found unless the identity lives and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
-    const { account_id, identity_id, key_id } = grant
+    const { account_id, identity_id } = grant
     if (identity_id !== null && identity_id !== id) throw notFound('identity')
-    const nobody = { rate_limit: 0, ip: '', user_agent: '', scopes: new Set<never>() }
-    await this.#parts.identities.row({ account_id, key_id, identity_id, ...nobody }, id)
+    const nobody = { key_id: null, session_id: null, rate_limit: 0, ip: '', user_agent: '', scopes: new Set<never>() }
+    await this.#parts.identities.row({ account_id, identity_id, ...nobody }, id)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Event } from '../events/model.ts'
+import type { Sms } from '../sms/model.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import type { ChannelName } from './model.ts'
 
@@ -23,9 +24,11 @@ export class Frames {
     return made
   }
 
-  /** What happened to a row of this table. */
+  /** What happened to a row of this table: a text message is first heard of when it was sent, or could not be. */
   change(table: ChannelName): Change {
-    return table === 'agent_events' || /\.(?:received|queued)$|^sms\.sent$/.test(this.event.type) ? 'INSERT' : 'UPDATE'
+    const { type, data } = this.event
+    if (table === 'agent_events' || /\.(?:received|queued)$|^sms\.sent$/.test(type)) return 'INSERT'
+    return type === 'sms.failed' && (data as Partial<Sms>).sent_at === null ? 'INSERT' : 'UPDATE'
   }
 
   /** The row itself. */

@@ -1,4 +1,4 @@
-import type { Keys } from '../account/keys.ts'
+import type { Holders } from '../account/holders.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
@@ -25,7 +25,7 @@ import { isToken } from './tokens.ts'
 interface Needs {
   events: EventLog
   clock: Clock
-  keys: Keys
+  holders: Holders
   identities: Identities
   types: EventTypes
   config: Config
@@ -44,7 +44,7 @@ export class RealtimePart implements Part {
   readonly #sockets: Sockets
 
   constructor(needs: Needs) {
-    const { events, clock, keys, log, metrics, config } = needs
+    const { events, clock, holders, log, metrics, config } = needs
     this.#access = new Access(needs)
     this.#sockets = new Sockets({ access: this.#access, clock, log, metrics, limits: config.realtime })
     this.routes = routes(this.#access)
@@ -53,10 +53,12 @@ export class RealtimePart implements Part {
     events.tail((event) => {
       if (event.type === 'identity.deleted' && event.identity_id !== null) this.#sockets.identityDeleted(event.identity_id)
     })
-    keys.onChange((id) => {
-      this.#sockets.keyChanged(id).catch((error: unknown) => log.error({ err: error }, 'a changed key could not be read'))
+    holders.onChange((id) => {
+      this.#sockets
+        .holderChanged(id)
+        .catch((error: unknown) => log.error({ err: error }, 'a changed key or session could not be read'))
     })
-    const hold: Sockets['hold'] = (socket, keyId) => this.#sockets.hold(socket, keyId)
+    const hold: Sockets['hold'] = (socket, holderId) => this.#sockets.hold(socket, holderId)
     const parts = { access: this.#access, events, hub, clock, hold }
     const close = (): void => this.#sockets.close()
     this.upgrades = [
@@ -82,7 +84,7 @@ export class RealtimePart implements Part {
       })
     }
     const grant = await this.#access.open(token)
-    this.#sockets.accept(arrival, grant.key_id, (socket) => new PlainSession(socket, grant, parts))
+    this.#sockets.accept(arrival, grant.holder_id, (socket) => new PlainSession(socket, grant, parts))
   }
 
   /** Any `apikey` may connect, as the token may come with the join; whoever shows none by then is not kept. */
@@ -91,7 +93,7 @@ export class RealtimePart implements Part {
     if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
     if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
     const grant = isToken(apikey) ? await this.#access.open(apikey).catch(absent) : undefined
-    const holder = grant?.key_id ?? asAddress(neighbourhood(arrival.address))
+    const holder = grant?.holder_id ?? asAddress(neighbourhood(arrival.address))
     this.#sockets.accept(arrival, holder, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, parts))
   }
 }

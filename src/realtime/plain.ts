@@ -163,7 +163,7 @@ export class PlainSession implements Guest {
     const grant = await access.open(token)
     if (grant.account_id !== this.#grant.account_id) throw notPermitted('The token belongs to another account.', 'token')
     if (!this.socket.open) return
-    hold(this.socket, grant.key_id)
+    hold(this.socket, grant.holder_id)
     this.#grant = grant
     this.shownAt = clock.now()
     for (const [key, subscription] of this.#subscriptions) {

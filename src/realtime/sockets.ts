@@ -88,21 +88,21 @@ export class Sockets {
     this.#add(guest.socket, holder)
   }
 
-  /** From now on the socket counts among those of this key. Throws Fault rate_limited when the key has enough. */
-  hold(socket: Socket, keyId: string): void {
-    if (socket.holders.has(keyId)) return
-    this.#requireRoom(keyId)
+  /** From now on the socket counts among those of this key or session. Throws Fault rate_limited when there are enough. */
+  hold(socket: Socket, holderId: string): void {
+    if (socket.holders.has(holderId)) return
+    this.#requireRoom(holderId)
     for (const holder of socket.holders) if (isAddress(holder)) this.#take(socket, holder)
-    this.#add(socket, keyId)
+    this.#add(socket, holderId)
   }
 
-  /** Looks again at what a changed key still grants. */
-  async keyChanged(keyId: string): Promise<void> {
+  /** Looks again at what a changed key or session still grants. */
+  async holderChanged(holderId: string): Promise<void> {
     for (const guest of this.#guests.values()) {
       for (const grant of guest.grants) {
-        if (grant.key_id !== keyId) continue
+        if (grant.holder_id !== holderId) continue
         grant.until = await this.#access.until(grant).catch((error: unknown) => {
-          // a key that was changed and cannot be read again opens nothing
+          // what was changed and cannot be read again opens nothing
           this.#events.failed(error)
           return 0
         })
@@ -140,7 +140,7 @@ export class Sockets {
     let known = false
     for (const grant of grants) {
       known = true
-      if (grant.until <= now) socket.close(4401, 'the API key of the token has ended')
+      if (grant.until <= now) socket.close(4401, 'the API key or session of the token has ended')
     }
     if (!known && now - socket.openedAt >= strangers.patience) socket.close(4401, 'no valid token was shown')
     if (now - shownAt >= day) socket.close(4401, 'a day has passed; come back with a fresh token')
@@ -151,7 +151,7 @@ export class Sockets {
       throw full('This box has as many sockets open without a token as it may')
     }
     const most = isAddress(holder) ? strangers.most : this.#limits.max_sockets_per_key
-    if ((this.#held.get(holder) ?? 0) >= most) throw full(`There may be ${most} sockets open with one key`)
+    if ((this.#held.get(holder) ?? 0) >= most) throw full(`There may be ${most} sockets open with one key or session`)
   }
 
   #add(socket: Socket, holder: string): void {

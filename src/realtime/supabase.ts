@@ -125,7 +125,7 @@ export class SupabaseSession implements Guest {
   }
 
   #show(grant: Grant): void {
-    this.#parts.hold(this.socket, grant.key_id)
+    this.#parts.hold(this.socket, grant.holder_id)
     this.#latest = grant
     this.shownAt = this.#parts.clock.now()
   }

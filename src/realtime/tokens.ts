@@ -4,7 +4,8 @@ import { channelNames } from './model.ts'
 
 /** What a token says; times in milliseconds since the epoch. */
 export interface Claims {
-  key_id: string
+  /** The key or session that it was made with, and dies with. */
+  holder_id: string
   account_id: string
   identity_id: string | null
   channels: readonly ChannelName[]
@@ -16,9 +17,9 @@ const prefix = 'rtt_'
 
 /** A token: the claims and their HMAC-SHA-256, so that nothing has to be kept of it. */
 export function writeToken(key: Uint8Array, claims: Claims): string {
-  const { key_id, account_id, identity_id, channels, issued_at, expires_at } = claims
+  const { holder_id, account_id, identity_id, channels, issued_at, expires_at } = claims
   const flags = channelNames.map((name) => (channels.includes(name) ? '1' : '0')).join('')
-  const said = [key_id, account_id, identity_id ?? '', flags, issued_at.toString(36), expires_at.toString(36)].join('.')
+  const said = [holder_id, account_id, identity_id ?? '', flags, issued_at.toString(36), expires_at.toString(36)].join('.')
   const body = Buffer.from(said).toString('base64url')
   return `${prefix}${body}.${mac(key, body).toString('base64url')}`
 }
@@ -30,9 +31,9 @@ export function readToken(key: Uint8Array, token: string): Claims | undefined {
   // compared as text: what only decodes to the same octets was not given out
   const expected = `${prefix}${body}.${mac(key, body).toString('base64url')}`
   if (signature === '' || !sameBytes(Buffer.from(expected), Buffer.from(token))) return undefined
-  const [key_id, account_id, identity_id, flags, issued, expires] = Buffer.from(body, 'base64url').toString().split('.')
+  const [holder_id, account_id, identity_id, flags, issued, expires] = Buffer.from(body, 'base64url').toString().split('.')
   return {
-    key_id: key_id!,
+    holder_id: holder_id!,
     account_id: account_id!,
     identity_id: identity_id === '' ? null : identity_id!,
     channels: channelNames.filter((_, index) => flags![index] === '1'),

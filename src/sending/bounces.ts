@@ -1,4 +1,3 @@
-import { domainToASCII } from 'node:url'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
@@ -12,6 +11,7 @@ import type { DeliveryReport, FeedbackReport, ReportedRecipient } from '../mail/
 import type { Transaction } from '../store/database.ts'
 import { isHard } from './hard-bounce.ts'
 import { emailBounced, emailComplained, emailDelivered } from './model.ts'
+import { sameMailbox } from './recipients.ts'
 import { isReturnPath } from './return-path.ts'
 import type { ReturnPaths } from './return-path.ts'
 import type { Suppressions } from './suppressions.ts'
@@ -99,15 +99,17 @@ export class Bounces implements Desk {
     return this.#delivered(tx, parcel, told(arrived, report))
   }
 
-  async #bounced(tx: Transaction, { recipient, account_id }: Parcel, said: Said, hard: boolean): Promise<Outcome> {
+  async #bounced(tx: Transaction, parcel: Parcel, said: Said, hard: boolean): Promise<Outcome> {
     const { outgoing, suppressions, clock, queue } = this.#parts
+    const { recipient, account_id } = parcel
     const { seq, email_id, address: email, delivery_id } = recipient
     if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
     const change = { ...said, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
     const delivery = await outgoing.note(tx, seq, change)
     if (delivery_id !== null) await queue.abandon(tx, delivery_id)
     if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
-    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery })
+    const remark = hard && (await outgoing.goesOutside(tx, parcel.recipient)) ? 'nobody' : null
+    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, remark)
     return 'bounced'
   }
 
@@ -124,14 +126,16 @@ export class Bounces implements Desk {
     return outcome
   }
 
-  async #complained(tx: Transaction, { recipient, account_id }: Parcel, report: FeedbackReport): Promise<Outcome> {
+  async #complained(tx: Transaction, parcel: Parcel, report: FeedbackReport): Promise<Outcome> {
     const { outgoing, suppressions, clock } = this.#parts
+    const { recipient, account_id } = parcel
     if (!isComplaint(report) || recipient.complained_at !== null) return 'idle'
     const delivery = await outgoing.note(tx, recipient.seq, { complained_at: iso(clock.now()) })
     const { email_id, address: email } = recipient
     const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
     await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
-    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery })
+    const remark = (await outgoing.goesOutside(tx, parcel.recipient)) ? 'outside' : null
+    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, remark)
     return 'complained'
   }
 
@@ -165,16 +169,6 @@ function concerning({ recipients }: DeliveryReport, address: string): ReportedRe
     return [original, final].some((one) => one !== null && sameMailbox(one, address))
   })
   return own.length > 0 ? own : recipients
-}
-
-function sameMailbox(one: string, other: string): boolean {
-  return comparable(one) === comparable(other)
-}
-
-function comparable(address: string): string {
-  const at = address.lastIndexOf('@')
-  const domain = address.slice(at + 1)
-  return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`.toLowerCase()
 }
 
 /** RFC 5965 3.1: a type that is not known is `other`. Some types say something else than that mail was not wanted. */

@@ -1,4 +1,3 @@
-import { domainToASCII } from 'node:url'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
@@ -15,10 +14,11 @@ import type { Handover } from './handover.ts'
 import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
 import type { Outcomes } from './outcomes.ts'
+import { domainOf } from './recipients.ts'
 import type { ReturnPaths } from './return-path.ts'
 import { readReply, refusal } from './smtp-reply.ts'
 import type { Suppressions } from './suppressions.ts'
-import { later, refused, Undelivered } from './undelivered.ts'
+import { later, refused, suspended, Undelivered } from './undelivered.ts'
 import type { CourierAnswer } from './undelivered.ts'
 import type { Ways } from './ways.ts'
 
@@ -171,7 +171,7 @@ export class MailCourier implements Courier<EmailLoad> {
     // it took the message although we did not hear so
     if (recipient.status === 'bounced') throw refused('a bounce came for it meanwhile')
     if (identity_status === 'deleted') throw refused('the identity that wrote it was deleted', { cancelled: true })
-    if (identity_status === 'suspended') throw later('the identity that wrote it is suspended')
+    if (identity_status === 'suspended') throw later(suspended)
     if ((await suppressions.among(database, account_id, [recipient.address])).length > 0) {
       throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
     }
@@ -271,9 +271,4 @@ function isRefusal(error: unknown): error is Refusal {
 function leaves({ detail, received_at }: Parcel['email']): number {
   const { send_at } = JSON.parse(detail) as { send_at?: string }
   return Date.parse(send_at ?? received_at)
-}
-
-/** The domain of an address as A-labels in lower case. */
-function domainOf(address: string): string {
-  return domainToASCII(address.slice(address.lastIndexOf('@') + 1))
 }

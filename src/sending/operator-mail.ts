@@ -55,12 +55,17 @@ export class OperatorMail implements Courier<Load> {
     this.#address = address
   }
 
+  /** Of these events all but those of mail that came for others. */
+  async concerns(events: Happening[]): Promise<Happening[]> {
+    const came = this.#address !== undefined && events.some(({ type }) => type === emailReceived.name)
+    const owner = came ? await this.#operator() : undefined
+    return events.filter(({ type, identity_id }) => type !== emailReceived.name || (owner && identity_id === owner.id))
+  }
+
   /** Follows the log. */
   async hear(tx: Transaction, events: Happening[]): Promise<void> {
-    const came = this.#address === undefined ? [] : events.filter(({ type }) => type === emailReceived.name)
-    const owner = came.length > 0 ? await this.#operator(tx) : undefined
-    for (const { identity_id, resource_id } of came) {
-      if (identity_id !== owner?.id || resource_id === null) continue
+    for (const { type, resource_id } of events) {
+      if (type !== emailReceived.name || resource_id === null) continue
       const load: Load = { email_id: resource_id }
       await this.#parts.queue.enqueue(tx, { kind: this.kind, lane: 'postmaster', load })
     }
@@ -118,7 +123,7 @@ export class OperatorMail implements Courier<Load> {
     return answer === undefined ? undefined : 'it answers what was passed on'
   }
 
-  #operator(tx?: Transaction): Promise<IdentityRow | undefined> {
-    return this.#parts.identities.ownerOf(`postmaster@${this.#parts.domain}`, tx)
+  #operator(): Promise<IdentityRow | undefined> {
+    return this.#parts.identities.ownerOf(`postmaster@${this.#parts.domain}`)
   }
 }

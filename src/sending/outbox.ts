@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import type { Queue } from '../delivery/queue.ts'
@@ -42,6 +43,7 @@ interface Parts {
   examiner: Examiner
   suppressions: Suppressions
   limits: Limits
+  plan: Plan
   signer: Signer
   settings: OutboxSettings
 }
@@ -127,7 +129,7 @@ export class Outbox {
 
   /** Whatever can be told before the message is composed. */
   async #require(owner: IdentityRow, addressees: Addressee[], sendAt: string | null): Promise<void> {
-    const { database, clock, domains, suppressions, limits } = this.#parts
+    const { database, clock, domains, suppressions, limits, plan } = this.#parts
     requireActive(owner)
     const outside = addressees.filter(({ address }) => !domains.receives(domainOf(address.address)))
     const stuck = outside.find(({ address }) => !this.#leaves(domainOf(address.address)))
@@ -143,7 +145,9 @@ export class Outbox {
       const which = `${unwelcome.join(', ')} ${unwelcome.length === 1 ? 'is' : 'are'} suppressed`
       throw invalid(field, `${which}: they bounced, complained, or asked for it (GET /v1/suppressions).`, 'recipient_suppressed')
     }
-    await limits.require(database, this.load(owner, addresses, sendAt === null ? clock.now() : Date.parse(sendAt)))
+    const at = sendAt === null ? clock.now() : Date.parse(sendAt)
+    await plan.require(database, owner.account_id, 'emails_sent', 1, at)
+    await limits.require(database, this.load(owner, addresses, at))
   }
 
   #leaves(domain: string): boolean {
@@ -157,13 +161,16 @@ export class Outbox {
     // what leaves later is signed then: with the keys that are published then
     const signatures = send_at === null ? await signer.sign(domainOf(owner.email), Buffer.concat([Buffer.from(head), raw])) : ''
     return database.transaction(async (tx) => {
-      const { outgoing, limits } = this.#parts
+      const { outgoing, limits, plan } = this.#parts
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
       requireRoom(row, raw.length, this.#settings)
+      await plan.require(tx, owner.account_id, 'storage_bytes', raw.length)
       const addresses = addressees.map(({ address }) => address.address)
-      await limits.count(tx, this.load(owner, addresses, send_at === null ? clock.now() : Date.parse(send_at)))
+      const at = send_at === null ? clock.now() : Date.parse(send_at)
+      await plan.take(tx, owner.account_id, 'emails_sent', at)
+      await limits.count(tx, this.load(owner, addresses, at))
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)

@@ -4,7 +4,7 @@ import type { Outcome } from '../delivery/courier.ts'
 import { attemptsOf } from '../delivery/history.ts'
 import type { RecipientRow } from '../mail/deliveries.ts'
 import type { Delivery } from '../mail/model.ts'
-import type { Outgoing, Parcel } from '../mail/outgoing.ts'
+import type { Outgoing } from '../mail/outgoing.ts'
 import type { Transaction } from '../store/database.ts'
 import { emailBounced, emailDeferred, emailDelivered, emailFailed, emailSent } from './model.ts'
 import type { Suppressions } from './suppressions.ts'
@@ -32,12 +32,12 @@ export class Outcomes {
   /** `answer` is what the courier told the queue, or a sentence of the queue's own. */
   async note(tx: Transaction, seq: number, outcome: Outcome, answer: string, next: string | undefined): Promise<void> {
     const { outgoing, clock, suppressions } = this.#parts
-    const parcel = await outgoing.parcel(seq, tx)
-    if (!parcel) return
+    const before = await outgoing.recipient(seq, tx)
+    if (!before) return
     const said = readAnswer(answer)
     const status = statusOf(outcome, said)
     const now = iso(clock.now())
-    const delivery = await outgoing.note(tx, seq, {
+    const delivery = await outgoing.note(tx, before, {
       status,
       smtp_code: said.smtp_code,
       enhanced_code: said.enhanced_code,
@@ -49,20 +49,34 @@ export class Outcomes {
       ...(status === 'bounced' ? { bounced_at: now } : {}),
     })
     // after a bounce there is nothing more to tell
-    if (!delivery || parcel.recipient.status === 'bounced') return
-    await this.#tell(tx, parcel, status, delivery)
-    if (status === 'bounced' && said.hard) {
+    if (!delivery || before.status === 'bounced') return
+    const hard = said.hard === true
+    await this.#tell(tx, before, status, delivery, hard)
+    const parcel = status === 'bounced' && hard ? await outgoing.parcel(seq, tx) : undefined
+    if (parcel) {
       const { email, recipient, account_id } = parcel
       const reason = said.response
       await suppressions.add(tx, account_id, { email: recipient.address, reason, source: 'bounce', email_id: email.id })
     }
   }
 
-  async #tell(tx: Transaction, { email, recipient }: Parcel, status: RecipientRow['status'], delivery: Delivery): Promise<void> {
+  async #tell(
+    tx: Transaction,
+    recipient: RecipientRow,
+    status: RecipientRow['status'],
+    delivery: Delivery,
+    hard: boolean,
+  ): Promise<void> {
     const { outgoing } = this.#parts
+    const { email_id } = recipient
     if (status === 'deferred') {
-      if (await this.#isNews(tx, recipient)) await outgoing.tell(tx, emailDeferred, email.id, { delivery })
-    } else if (status in events) await outgoing.tell(tx, events[status as keyof typeof events], email.id, { delivery })
+      if (await this.#isNews(tx, recipient)) await outgoing.tell(tx, emailDeferred, email_id, { delivery })
+    } else if (status in events) {
+      const told = status === 'bounced' ? hard : status !== 'failed'
+      const outside = told && (await outgoing.goesOutside(tx, recipient))
+      const remark = outside ? (status === 'bounced' ? 'nobody' : 'outside') : null
+      await outgoing.tell(tx, events[status as keyof typeof events], email_id, { delivery }, remark)
+    }
   }
 
   /** Whether a deferral is the first one, or the first after four hours. */

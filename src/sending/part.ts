@@ -1,4 +1,5 @@
 import type { Keys } from '../account/keys.ts'
+import type { Plan } from '../account/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -16,6 +17,7 @@ import type { EventType, Happening } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import { identityDeleted } from '../identities/model.ts'
 import type { Identities } from '../identities/identities.ts'
+import { emailReceived } from '../mail/model.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Part } from '../part.ts'
 import type { Database, Transaction } from '../store/database.ts'
@@ -61,6 +63,7 @@ interface Needs {
   domains: Domains
   queue: Queue
   space: Space
+  plan: Plan
   mail: MailPart
   config: Config
   log: Log
@@ -121,6 +124,7 @@ export class SendingPart implements Part {
     this.#pending = new Pending({ ...needs, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
     this.#operatorMail = new OperatorMail({ ...needs, outgoing, letters, outbox: this.outbox, ...operatorSettings(config) })
     emails.attach(this.#pending)
+    needs.identities.onResume((tx, identityId) => this.#pending.resume(tx, identityId))
     this.#submission = submissionSettings(config)
     const { authorOf } = mail
     mail.setGate(new Submission({ ...needs, suppressions, outbox: this.outbox, authorOf, settings: () => this.#submission }))
@@ -147,7 +151,10 @@ export class SendingPart implements Part {
 
   async start(): Promise<void> {
     const { events, log } = this.#needs
-    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log)
+    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log, {
+      types: [emailReceived.name, identityDeleted.name],
+      concerns: (batch) => this.#operatorMail.concerns(batch),
+    })
   }
 
   async stop(): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import { iso } from '../core/clock.ts'
 import { conflict, notFound } from '../core/fault.ts'
@@ -17,6 +18,7 @@ import type { Limits } from './limits.ts'
 import { emailCancelled } from './model.ts'
 import type { Outbox } from './outbox.ts'
 import { headerDate } from './ready-octets.ts'
+import { suspended } from './undelivered.ts'
 
 interface Parts {
   database: Database
@@ -28,6 +30,7 @@ interface Parts {
   outbox: Outbox
   drafts: Drafts
   limits: Limits
+  plan: Plan
 }
 
 /** What was taken for sending and has not left: it can be taken back, and what is scheduled can be put to another time. */
@@ -38,7 +41,7 @@ export class Pending implements Dispatcher {
     this.#parts = parts
   }
 
-  /** Takes a message back whole; throws Fault conflict once an attempt has begun, for any of its recipients. */
+  /** Takes a message back whole; throws Fault conflict once a delivery was tried, for any of its recipients. */
   async cancel(caller: Caller, identityId: string, emailId: string): Promise<Email> {
     const { database, identities, emails } = this.#parts
     await database.transaction(async (tx) => {
@@ -70,8 +73,22 @@ export class Pending implements Dispatcher {
     for (const { id } of rows) await this.withdraw(tx, id)
   }
 
+  /** Tries now what waits for no other reason than that its identity was suspended. */
+  async resume(tx: Transaction, identityId: string): Promise<void> {
+    const { queue, outgoing, clock } = this.#parts
+    const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'>>(
+      sql`SELECT one.seq, one.delivery_id FROM emails JOIN email_recipients AS one ON one.email_id = emails.id
+        WHERE emails.identity_id = ${identityId} AND emails.direction = 'outbound' AND emails.status IN ('queued', 'sending', 'deferred')
+        AND one.status = 'deferred' AND one.response = ${suspended}`,
+    )
+    for (const { seq, delivery_id } of rows) {
+      const hurried = delivery_id !== null && (await queue.hurry(tx, delivery_id))
+      if (hurried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
+    }
+  }
+
   async reschedule(tx: Transaction, email: StoredEmail, wish: string): Promise<void> {
-    const { queue, clock, outgoing, outbox, limits } = this.#parts
+    const { queue, clock, outgoing, outbox, limits, plan } = this.#parts
     const rows = await this.#recipients(tx, email.id)
     const [first] = rows
     const at = this.#parts.drafts.sendAt(wish) ?? iso(clock.now())
@@ -79,6 +96,7 @@ export class Pending implements Dispatcher {
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
     const owner = { id: email.identity_id, email: email.from_address }
     const addresses = rows.map(({ address }) => address)
+    await plan.move(tx, await this.#accountOf(tx, email), 'emails_sent', countedAt(email), Date.parse(at))
     await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
     await limits.count(tx, outbox.load(owner, addresses, Date.parse(at)))
     // unsigned until it leaves, so that the date is all there is before the octets
@@ -88,13 +106,13 @@ export class Pending implements Dispatcher {
 
   /** Answers how many recipients will have no copy. */
   async #takeBack(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
-    const { queue, outgoing, outbox, limits } = this.#parts
+    const { outgoing, outbox, limits, plan } = this.#parts
     const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
     const cancelled = new Map<string, boolean>()
     const taken: RecipientRow[] = []
     for (const row of waiting) {
       if (row.delivery_id === null) continue
-      const known = cancelled.get(row.delivery_id) ?? (await queue.cancel(tx, row.delivery_id))
+      const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
       cancelled.set(row.delivery_id, known)
       if (!known) continue
       await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
@@ -104,8 +122,24 @@ export class Pending implements Dispatcher {
     const owner = { id: email.identity_id, email: email.from_address }
     const addresses = taken.map(({ address }) => address)
     await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
+    if (taken.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
     await outgoing.tell(tx, emailCancelled, email.id, {})
     return taken.length
+  }
+
+  async #accountOf(tx: Transaction, { identity_id }: StoredEmail): Promise<string> {
+    const row = await tx.get<{ account_id: string }>(sql`SELECT account_id FROM identities WHERE id = ${identity_id}`)
+    return row!.account_id
+  }
+
+  /** Answers whether nothing leaves any more. What is only scheduled was never delivered, however often its release was tried. */
+  async #stop(tx: Transaction, { status }: RecipientRow, deliveryId: string): Promise<boolean> {
+    const { queue } = this.#parts
+    if (await queue.cancel(tx, deliveryId)) return true
+    if (status !== 'scheduled') return false
+    // one that is under way finds it cancelled
+    await queue.abandon(tx, deliveryId)
+    return true
   }
 
   #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {

@@ -52,14 +52,19 @@ export function addresseesOf(wish: Partial<Record<Field, string | (string | Addr
   return [...found.values()]
 }
 
-/** The domain of an address. */
+/** The domain of an address as the DNS writes it: A-labels in lower case (RFC 5890). */
 export function domainOf(address: string): string {
-  return address.slice(address.lastIndexOf('@') + 1)
+  const domain = address.slice(address.lastIndexOf('@') + 1)
+  return /[^\0-\x7f]/.test(domain) ? domainToASCII(domain) || domain : domain.toLowerCase()
 }
 
 /** Two spellings of one mailbox, almost everywhere. */
 export function sameMailbox(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase()
+  return comparable(one) === comparable(other)
+}
+
+function comparable(address: string): string {
+  return `${address.slice(0, Math.max(0, address.lastIndexOf('@'))).toLowerCase()}@${domainOf(address)}`
 }
 
 /** The address, or what is wrong with it. */

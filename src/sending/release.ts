@@ -58,6 +58,8 @@ export class Release implements Courier<ReleaseLoad> {
 
   async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
     if (outcome !== 'failed') return
+    // it may have been taken back meanwhile
+    if (!(await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`))) return
     const response = 'it could not be signed; the log of the box says why'
     const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })
     for (const { seq } of rows) {

@@ -1,4 +1,3 @@
-import { domainToASCII } from 'node:url'
 import type { Keys } from '../account/keys.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault, invalid, storageFull } from '../core/fault.ts'
@@ -12,7 +11,7 @@ import type { MailPart } from '../mail/part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import type { Outbox } from './outbox.ts'
-import { recipientAddress } from './recipients.ts'
+import { domainOf, recipientAddress } from './recipients.ts'
 import type { Suppressions } from './suppressions.ts'
 
 /** What handing in mail needs of the box. */
@@ -133,10 +132,8 @@ export class Submitter implements Mailroom {
 
 /** An address as the box keeps its own: ASCII in lower case, the domain as the DNS writes it. Other letters are no spelling of ASCII ones. */
 export function canonical(address: string): string {
-  const at = address.lastIndexOf('@')
-  const domain = address.slice(at + 1)
-  const whole = `${address.slice(0, Math.max(0, at))}@${domainToASCII(domain) || domain}`
-  return whole.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
+  const local = address.slice(0, Math.max(0, address.lastIndexOf('@')))
+  return `${local}@${domainOf(address)}`.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 /** Why this key may not send as this identity now; null when it may. */
@@ -158,10 +155,6 @@ function withoutTag(address: string): string {
   const at = address.lastIndexOf('@')
   const plus = address.indexOf('+')
   return plus < 1 || plus > at ? address : `${address.slice(0, plus)}${address.slice(at)}`
-}
-
-function domainOf(address: string): string {
-  return address.slice(address.lastIndexOf('@') + 1)
 }
 
 function unreadable(reason: string | null): Fault {

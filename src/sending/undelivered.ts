@@ -51,6 +51,9 @@ export function later(why: string, enhanced: string | null = null, step?: Step):
   return new Undelivered({ outcome: 'deferred', response: why, enhanced_code: enhanced }, { step })
 }
 
+/** Why a message waits whose identity is suspended; by these words it is found again when that is over. */
+export const suspended = 'the identity that wrote it is suspended'
+
 /** No further attempt: the destination cannot take it. */
 export function never(why: string, enhanced: string, step?: Step): Undelivered {
   return new Undelivered({ outcome: 'bounced', response: why, enhanced_code: enhanced }, { step })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -10,6 +11,7 @@ import { keepBlob, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { Sms, SmsError, SmsStatus } from './model.ts'
+import { takeRoom } from './media-room.ts'
 import { whole } from './rows.ts'
 import type { SmsRow } from './rows.ts'
 
@@ -37,11 +39,13 @@ export class SmsArchive {
   readonly #database: Database
   readonly #clock: Clock
   readonly #identities: Identities
+  readonly #plan: Plan
 
-  constructor(parts: { database: Database; clock: Clock; identities: Identities }) {
+  constructor(parts: { database: Database; clock: Clock; identities: Identities; plan: Plan }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#identities = parts.identities
+    this.#plan = parts.plan
   }
 
   /** The messages after a place, in the order they came. */
@@ -89,7 +93,9 @@ export class SmsArchive {
           ${state.received_at}, ${state.sent_at}, ${state.delivered_at}, ${iso(this.#clock.now())})`,
     )
     for (const [position, { content_type }] of state.media.entries()) {
-      const bytes = media[position]
+      const found = media[position]
+      const room = found && (await takeRoom(tx, this.#plan, { account_id, identity_id: identityId }, found.length))
+      const bytes = room ? found : undefined
       const sha256 = bytes && createHash('sha256').update(bytes).digest()
       const blob = bytes && (await keepBlob(tx, { size: bytes.length, sha256: sha256!, deflated: false, bytes }))
       await tx.run(

@@ -7,7 +7,7 @@ import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { smsDelivered, smsFailed, smsSent } from './model.ts'
 import type { SmsError } from './model.ts'
-import { noteWish } from './opt-outs.ts'
+import { hasOptedOut, noteWish } from './opt-outs.ts'
 import { Busy, Lost, Rejected } from './provider.ts'
 import type { SmsProvider, Taken } from './provider.ts'
 import { tell } from './rows.ts'
@@ -55,6 +55,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     if (row?.status !== 'queued') throw new Refused('')
     if (provider?.name !== row.provider) throw refused('provider_not_configured', `${row.provider} is not configured any more`)
     if (row.lost === 1 && !provider.idempotent) throw lost('the box stopped before the answer came')
+    await this.#requireWanted(row)
     try {
       const { id, sender: from, recipient: to, body } = row
       return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies Said)
@@ -102,6 +103,22 @@ export class SmsCourier implements Courier<SmsLoad> {
       sql`UPDATE sms SET status = 'delivered', delivered_at = ${now} WHERE id = ${sms_id} RETURNING *`,
     )
     await tell(tx, events, smsDelivered, there!)
+  }
+
+  /** It may have waited for hours: what would refuse it as new refuses it now. */
+  async #requireWanted({ identity_id, sender, recipient }: SmsRow): Promise<void> {
+    const { database } = this.#parts
+    const holder = await database.get<{ status: string }>(
+      sql`SELECT identities.status FROM phone_numbers JOIN identities ON identities.id = phone_numbers.identity_id
+        WHERE phone_numbers.number = ${sender} AND phone_numbers.identity_id = ${identity_id} AND phone_numbers.status = 'active'`,
+    )
+    if (!holder || holder.status === 'deleted') {
+      throw refused('number_given_back', `${sender} was given back before the message could be sent.`)
+    }
+    if (await hasOptedOut(database, sender, recipient)) {
+      throw refused('recipient_opted_out', `${recipient} said STOP to this number before the message could be sent.`)
+    }
+    if (holder.status === 'suspended') throw new Later('the identity that wrote it is suspended')
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -7,9 +8,10 @@ import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import { keepBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import { mediaKind } from './media.ts'
 import type { MediaLoad } from './media.ts'
+import { takeRoom } from './media-room.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
 import type { NumberRow } from './number-rows.ts'
 import type { Numbers } from './numbers.ts'
@@ -25,7 +27,10 @@ interface Parts {
   clock: Clock
   log: Log
   queue: Queue
+  plan: Plan
   numbers: Numbers
+  /** Octets of the largest picture or file. */
+  mediaLimit: () => number
   /** The one-time codes of a text, best first. */
   codesIn: (subject: string, text: string) => string[]
 }
@@ -37,6 +42,9 @@ const next: Record<StatusUpdate['status'], readonly SmsRow['status'][]> = {
   failed: ['queued', 'sent', 'unknown'],
 }
 
+/** How long it is known what was handed in, in milliseconds: Twilio, whose calls bear no time, keeps messages for 13 months. */
+const remembered = 400 * 24 * 60 * 60 * 1000
+
 /** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
 export class Inbound {
   readonly #parts: Parts
@@ -47,25 +55,43 @@ export class Inbound {
 
   /** Keeps a message, once. Answers whether it is kept now, was before, or is for nobody here. */
   async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
-    const { database, numbers, log } = this.#parts
+    const { database, numbers, log, clock } = this.#parts
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
         log.warn({ provider, to: sms.to }, 'a text message came for a number that nobody has')
         return 'nobody'
       }
-      if (!(await this.#first(tx, provider, sms.provider_id))) {
+      if (await this.has(provider, sms.provider_id, tx)) {
         log.info({ provider, provider_id: sms.provider_id }, 'a text message was handed in once more, with no effect')
         return 'repeat'
       }
+      await tx.run(
+        sql`INSERT INTO sms_seen (provider, provider_id, seen_at) VALUES (${provider}, ${sms.provider_id}, ${iso(clock.now())})`,
+      )
       await this.#keep(tx, holder, provider, sms)
       return 'kept'
     })
   }
 
+  /** Whether a message is kept, or was before it was deleted. */
+  async has(provider: ProviderName, id: string, reader: Reader = this.#parts.database): Promise<boolean> {
+    const known = await reader.get(
+      sql`SELECT 1 FROM sms_seen WHERE provider = ${provider} AND provider_id = ${id}
+        UNION ALL SELECT 1 FROM sms WHERE provider = ${provider} AND provider_id = ${id} AND direction = 'inbound'`,
+    )
+    return known !== undefined
+  }
+
+  /** Forgets what was handed in so long ago that no provider has it any more. What is still here stays known. */
+  async forget(): Promise<void> {
+    const { database, clock } = this.#parts
+    await database.transaction((tx) => tx.run(sql`DELETE FROM sms_seen WHERE seen_at < ${iso(clock.now() - remembered)}`))
+  }
+
   /** Writes down what became of a message; answers whether that was news. */
   async update(provider: ProviderName, update: StatusUpdate): Promise<boolean> {
-    const { database, events, clock, log } = this.#parts
+    const { database, log } = this.#parts
     return database.transaction(async (tx) => {
       const row = await tx.get<SmsRow>(
         update.sms_id === undefined
@@ -76,24 +102,24 @@ export class Inbound {
         log.debug({ provider, ...update }, 'a status that changes nothing')
         return false
       }
-      const now = iso(clock.now())
-      const after = await tx.get<SmsRow>(
-        sql`UPDATE sms SET status = ${update.status}, error = ${update.error ? JSON.stringify(update.error) : null},
-          provider_id = coalesce(provider_id, ${update.provider_id ?? null}), sent_at = coalesce(sent_at, ${update.status === 'failed' ? null : now}),
-          delivered_at = ${update.status === 'delivered' ? now : null} WHERE id = ${row.id} RETURNING *`,
-      )
-      const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
-      await tell(tx, events, type, after!)
-      if (update.error?.code === '21610') await noteWish(tx, 'stop', row.sender, row.recipient, now)
+      // no status is skipped for those who follow
+      if (update.status === 'delivered' && row.sent_at === null) await this.#advance(tx, row, { ...update, status: 'sent' })
+      await this.#advance(tx, row, update)
       return true
     })
   }
 
-  async #first(tx: Transaction, provider: string, id: string): Promise<boolean> {
-    const { changes } = await tx.run(
-      sql`INSERT INTO sms_seen (provider, provider_id, seen_at) VALUES (${provider}, ${id}, ${iso(this.#parts.clock.now())}) ON CONFLICT DO NOTHING`,
+  async #advance(tx: Transaction, row: SmsRow, update: StatusUpdate): Promise<void> {
+    const { events, clock } = this.#parts
+    const now = iso(clock.now())
+    const after = await tx.get<SmsRow>(
+      sql`UPDATE sms SET status = ${update.status}, error = ${update.error ? JSON.stringify(update.error) : null},
+          provider_id = coalesce(provider_id, ${update.provider_id ?? null}), sent_at = coalesce(sent_at, ${update.status === 'failed' ? null : now}),
+          delivered_at = ${update.status === 'delivered' ? now : null} WHERE id = ${row.id} RETURNING *`,
     )
-    return changes === 1
+    const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
+    await tell(tx, events, type, after!)
+    if (update.error?.code === '21610') await noteWish(tx, 'stop', row.sender, row.recipient, now)
   }
 
   async #keep(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
@@ -113,7 +139,9 @@ export class Inbound {
     await tell(tx, events, smsReceived, row!)
   }
 
-  async #keepMedia(tx: Transaction, { id, provider, recipient }: SmsRow, media: IncomingSms['media']): Promise<void> {
+  async #keepMedia(tx: Transaction, row: SmsRow, media: IncomingSms['media']): Promise<void> {
+    const { id, provider, recipient } = row
+    const { queue, mediaLimit } = this.#parts
     for (const [position, one] of media.entries()) {
       if ('source' in one) {
         await tx.run(
@@ -121,9 +149,19 @@ export class Inbound {
             VALUES (${id}, ${position}, ${one.content_type}, 'pending', ${one.source})`,
         )
         const load: MediaLoad = { sms_id: id, position }
-        await this.#parts.queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, load })
+        await queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, load })
+      } else if (one.bytes.length > mediaLimit()) {
+        await tx.run(
+          sql`INSERT INTO sms_media (sms_id, position, content_type, status) VALUES (${id}, ${position}, ${one.content_type}, 'failed')`,
+        )
       } else {
         const { bytes } = one
+        if (!(await takeRoom(tx, this.#parts.plan, row, bytes.length))) {
+          await tx.run(
+            sql`INSERT INTO sms_media (sms_id, position, content_type, status) VALUES (${id}, ${position}, ${one.content_type}, 'failed')`,
+          )
+          continue
+        }
         const hash = createHash('sha256').update(bytes).digest()
         const blob = await keepBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
         await tx.run(

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Plan } from '../account/plan.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Later, Refused } from '../delivery/courier.ts'
@@ -8,6 +9,7 @@ import type { SignedUrls } from '../mail/signed-urls.ts'
 import { keepBlob, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
+import { takeRoom } from './media-room.ts'
 import type { Messages } from './messages.ts'
 import type { SmsMedia, SmsMediaWithUrl } from './model.ts'
 import { Busy, Rejected } from './provider.ts'
@@ -87,20 +89,23 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly prompt = 20_000
   readonly #database: Database
   readonly #provider: SmsProvider | undefined
+  readonly #plan: Plan
   /** The octets of those that were fetched and are not written down yet. */
   readonly #fetched = new Map<string, Buffer>()
 
-  constructor(parts: { database: Database; provider: SmsProvider | undefined }) {
+  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan }) {
     this.#database = parts.database
     this.#provider = parts.provider
+    this.#plan = parts.plan
   }
 
   async deliver({ sms_id, position }: MediaLoad, _attempt: number, signal: AbortSignal): Promise<string> {
-    const row = await this.#database.get<MediaRow>(
-      sql`SELECT * FROM sms_media WHERE sms_id = ${sms_id} AND position = ${position}`,
+    const row = await this.#database.get<MediaRow & { account_id: string }>(
+      sql`SELECT sms_media.*, account_id FROM sms_media JOIN sms ON sms.id = sms_id WHERE sms_id = ${sms_id} AND position = ${position}`,
     )
     if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
     if (!this.#provider?.fetch) throw new Refused('the provider is not configured any more')
+    if ((await this.#plan.room(this.#database, row.account_id)) <= 0) throw new Later('the account keeps as much as it may')
     try {
       this.#fetched.set(`${sms_id} ${position}`, await this.#provider.fetch(row.source, signal))
       return 'fetched'
@@ -118,7 +123,14 @@ export class MediaCourier implements Courier<MediaLoad> {
     if (outcome !== 'done' || !bytes) return
     tx.afterCommit(() => this.#fetched.delete(key))
     // it may have been deleted meanwhile
-    if (!(await tx.get(sql`SELECT 1 FROM sms_media WHERE ${where} AND status = 'pending'`))) return
+    const sms = await tx.get<{ account_id: string; identity_id: string }>(
+      sql`SELECT account_id, identity_id FROM sms JOIN sms_media ON sms_id = sms.id WHERE ${where} AND sms_media.status = 'pending'`,
+    )
+    if (!sms) return
+    if (!(await takeRoom(tx, this.#plan, sms, bytes.length))) {
+      await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
+      return
+    }
     const hash = createHash('sha256').update(bytes).digest()
     const blob = await keepBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
     await tx.run(

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -12,6 +13,7 @@ import type { Database, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { smsKind } from './courier.ts'
 import type { SmsLoad } from './courier.ts'
+import { leaveRoom } from './media-room.ts'
 import type { NewSms, Sms, SmsChange, SmsFilter } from './model.ts'
 import { notConfigured } from './numbers.ts'
 import type { Numbers } from './numbers.ts'
@@ -36,6 +38,7 @@ interface Parts {
   cursors: Cursors
   identities: Identities
   queue: Queue
+  plan: Plan
   numbers: Numbers
   provider: SmsProvider | undefined
   rules: () => SendingRules
@@ -53,7 +56,7 @@ export class Messages {
 
   /** Writes a message down and puts it into the queue. */
   async send(caller: Caller, identityId: string, { to, body }: NewSms): Promise<Sms> {
-    const { database, identities, provider, numbers, rules } = this.#parts
+    const { database, identities, provider, numbers, rules, plan } = this.#parts
     if (!isPossible(to)) throw invalid('to', `${to} is not a number that can exist: it has too few or too many digits.`)
     const { allow_countries } = rules()
     if (allow_countries.length > 0 && !isOf(to, allow_countries)) {
@@ -75,6 +78,7 @@ export class Messages {
       if (await hasOptedOut(tx, number.number, to)) {
         throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
       }
+      await plan.take(tx, identity.account_id, 'sms_sent')
       await this.#count(tx, identityId)
       const row = await this.#insert(tx, {
         account_id: identity.account_id,
@@ -132,15 +136,12 @@ export class Messages {
 
   /** The message goes whole, with its media and what the log tells of it; what was not sent yet is not sent. */
   async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, identities, queue, events } = this.#parts
+    const { database, identities, events } = this.#parts
     return database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
       const row = await findSms(tx, identityId, id)
-      if (row.delivery_id !== null && row.status === 'queued') await queue.cancel(tx, row.delivery_id)
-      await tx.run(
-        sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`,
-      )
-      await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
+      await this.#takeBack(tx, row)
+      await this.#forgetMedia(tx, row)
       await tx.run(sql`DELETE FROM sms WHERE id = ${id}`)
       await events.redact(tx, id)
       return { id, deleted: true }
@@ -149,9 +150,14 @@ export class Messages {
 
   /** What an identity that is gone had not sent yet is not sent. */
   async cancel(tx: Transaction, identityId: string): Promise<void> {
-    const rows = await tx.all<SmsRow>(sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued'`)
-    for (const { id, delivery_id } of rows) {
-      if (delivery_id === null || !(await this.#parts.queue.cancel(tx, delivery_id))) continue
+    const { queue } = this.#parts
+    // what is under way ends by itself
+    const rows = await tx.all<SmsRow>(
+      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued' AND attempting = 0`,
+    )
+    for (const row of rows) {
+      const { id, delivery_id } = row
+      if (!(await this.#takeBack(tx, row)) && delivery_id !== null) await queue.abandon(tx, delivery_id)
       await tx.run(sql`UPDATE sms SET status = 'failed' WHERE id = ${id}`)
     }
   }
@@ -184,6 +190,23 @@ export class Messages {
     )
     if (!row) throw notFound('SMS')
     return row
+  }
+
+  /** Whether a message that waits to be sent is not sent: then it does not count. */
+  async #takeBack(tx: Transaction, { account_id, status, delivery_id, created_at }: SmsRow): Promise<boolean> {
+    const { queue, plan } = this.#parts
+    if (status !== 'queued' || delivery_id === null || !(await queue.cancel(tx, delivery_id))) return false
+    await plan.add(tx, account_id, 'sms_sent', -1, Date.parse(created_at))
+    return true
+  }
+
+  async #forgetMedia(tx: Transaction, { id, account_id, identity_id }: SmsRow): Promise<void> {
+    const kept = await tx.get<{ size: number }>(
+      sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,
+    )
+    await tx.run(sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`)
+    await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
+    await leaveRoom(tx, this.#parts.plan, { account_id, identity_id }, kept!.size)
   }
 
   async #count(tx: Transaction, identityId: string): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
@@ -14,6 +15,7 @@ import type { Database, Reader, Transaction } from '../store/database.ts'
 import { phoneProvisioned } from './model.ts'
 import { releaseKind, told } from './number-rows.ts'
 import type { NumberRow, ReleaseLoad } from './number-rows.ts'
+import { isOf } from './phone-codes.ts'
 import type { Held, SmsProvider } from './provider.ts'
 
 interface Parts {
@@ -22,6 +24,7 @@ interface Parts {
   clock: Clock
   log: Log
   queue: Queue
+  plan: Plan
   identities: Identities
   /** Undefined when no provider is configured. */
   provider: SmsProvider | undefined
@@ -40,6 +43,11 @@ export class Numbers {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.plan.counts(
+      'phone_numbers',
+      (accountId) =>
+        sql`SELECT count(*) AS n FROM phone_numbers WHERE account_id = ${accountId} AND status IN ('wanted', 'active')`,
+    )
   }
 
   /** Gives an identity a number. */
@@ -73,7 +81,7 @@ export class Numbers {
     this.#buying.add(id)
     try {
       await this.#want(id, accountId, identityId, country, provider)
-      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id)
+      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id, wished)
       await database.transaction((tx) =>
         tx.run(sql`UPDATE phone_numbers SET number = ${held.number}, provider_id = ${held.provider_id} WHERE id = ${id}`),
       )
@@ -86,7 +94,7 @@ export class Numbers {
       // should the number have been bought all the same, it is found by the name of the intent
       await database.transaction((tx) => tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`))
       this.#buying.delete(id)
-      if (error instanceof Fault) throw error
+      if (error instanceof Fault) throw identityId === null ? ofIdentity(error) : error
       log.error({ err: error, provider: provider.name, country, intent: id }, 'a number could not be had')
       const reason = error instanceof Error ? error.message : 'it failed'
       throw new Fault('internal_error', `The SMS provider gave no number: ${reason}`, {
@@ -136,8 +144,16 @@ export class Numbers {
     for (const [name, held] of bought) {
       if (this.#buying.has(name)) continue
       const known = await database.transaction((tx) => this.#settle(tx, name, held))
+      if (held.astray && (await this.holder(held.number))) {
+        await provider.redirect?.(held)
+        log.warn({ number: held.number }, 'messages of a number were handed in at another address, and come here from now on')
+      }
       if (!known) log.warn({ number: held.number, name }, 'the provider holds a number under a name that this box does not know')
     }
+    // what another provider may have sold nobody waits for any more; should it come back, it is asked for its number
+    await database.transaction((tx) =>
+      tx.run(sql`UPDATE phone_numbers SET identity_id = NULL WHERE status = 'wanted' AND provider <> ${provider.name}`),
+    )
     // an intent of an earlier life that bought nothing
     const open = await database.all<NumberRow>(
       sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`,
@@ -177,6 +193,7 @@ export class Numbers {
           ? undefined
           : await tx.get(sql`SELECT 1 FROM phone_numbers WHERE identity_id = ${identity} AND status IN ('wanted', 'active')`)
       if (other) throw conflict('A number is being provisioned for this identity.', { code: 'phone_number_exists' })
+      await this.#parts.plan.require(tx, account, 'phone_numbers')
       await tx.run(
         sql`INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)
           VALUES (${id}, ${account}, ${identity}, ${provider.name}, ${country}, 'wanted', ${this.#now()})`,
@@ -185,13 +202,15 @@ export class Numbers {
   }
 
   /** One of the numbers that the settings name. */
-  async #take(provider: SmsProvider, id: string): Promise<Held> {
+  async #take(provider: SmsProvider, id: string, country: string | undefined): Promise<Held> {
+    const pool = (provider.pool ?? []).filter((number) => country === undefined || isOf(number, [country]))
+    if (pool.length === 0) throw noSuchCountry(country!)
     return this.#parts.database.transaction(async (tx) => {
       const rows = await tx.all<{ number: string }>(
         sql`SELECT number FROM phone_numbers WHERE number IS NOT NULL AND status IN ('wanted', 'active', 'releasing')`,
       )
       const taken = new Set(rows.map(({ number }) => number))
-      const free = provider.pool?.find((number) => !taken.has(number))
+      const free = pool.find((number) => !taken.has(number))
       if (free === undefined) throw conflict(`All numbers of sms.${provider.name}.numbers are taken.`, { code: 'no_free_number' })
       await tx.run(sql`UPDATE phone_numbers SET number = ${free} WHERE id = ${id}`)
       return { number: free, provider_id: null }
@@ -220,8 +239,6 @@ export class Numbers {
     for (const row of rows) {
       const load: ReleaseLoad = { phone_id: row.id }
       await this.#parts.queue.enqueue(tx, { kind: releaseKind, lane: row.provider, load })
-      // it is not sent to any more, and its next owner starts afresh
-      await tx.run(sql`DELETE FROM sms_opt_outs WHERE number = ${row.number}`)
     }
   }
 
@@ -244,6 +261,15 @@ function hasOne(number: string): Fault {
 
 function noNumber(): Fault {
   return conflict('This identity has no phone number; POST …/phone gives it one.', { code: 'no_phone_number' })
+}
+
+/** Whoever makes an identity names the country by another parameter. */
+function ofIdentity(fault: Fault): Fault {
+  if (fault.param !== 'country') return fault
+  return new Fault(fault.type, fault.message, {
+    param: 'phone_country',
+    ...(fault.code === undefined ? {} : { code: fault.code }),
+  })
 }
 
 /** A country that numbers are not had of. */

@@ -2,19 +2,21 @@ import { sql } from '../store/database.ts'
 import type { Reader, Transaction } from '../store/database.ts'
 
 /** The words of CTIA's handbook, and their like in other languages. A message must be the word and nothing else. */
-const stop = words(`stop stopall unsubscribe cancel end quit optout opt-out revoke
+const stop = words(`stop stopall unsubscribe cancel end quit optout revoke
   stopp abmelden abbestellen arret arrêt désabonner desabonner alto baja cancelar parar detener sair
   annulla basta ferma afmelden stoppa avsluta avmeld wypisz стоп отписаться 停止 配信停止 退订 退訂 수신거부 إيقاف`)
-const start = words(`start unstop optin opt-in subscribe
+const start = words(`start unstop optin subscribe
   anmelden commencer iniciar inicio inizia aanmelden börja старт 開始 订阅 訂閱 수신동의 ابدأ`)
 
 /** What a message says of whether its sender wants more; null for any other message. */
 export function wishOf(body: string): 'stop' | 'start' | null {
   const word = body
     .slice(0, 100)
+    .normalize('NFKC')
     .trim()
-    .replace(/^["'“”«»]+|["'“”«».!。！]+$/gu, '')
-    .normalize('NFC')
+    .replace(/^["'“”«»]+|["'“”«».!?,;。]+$/gu, '')
+    // opt out, opt-out, stop all
+    .replace(/[\s-]+/g, '')
     .toLowerCase()
   return stop.has(word) ? 'stop' : start.has(word) ? 'start' : null
 }

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Job } from '../core/cron.ts'
@@ -17,6 +18,7 @@ import type { Part } from '../part.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
 import { SmsArchive } from './archive.ts'
+import { Arrears } from './arrears.ts'
 import { callbacks } from './callbacks.ts'
 import { SmsCourier } from './courier.ts'
 import { Inbound } from './inbound.ts'
@@ -35,6 +37,7 @@ interface Needs {
   clock: Clock
   cursors: Cursors
   queue: Queue
+  plan: Plan
   identities: Identities
   config: Config
   log: Log
@@ -56,8 +59,9 @@ export class SmsPart implements Part {
   readonly #needs: Needs
   readonly #provider: SmsProvider | undefined
   readonly #outside: Outside
+  readonly #arrears: Arrears
   #settings: Config['sms']
-  #reconciling: Promise<void> | undefined
+  #beginning: Promise<unknown> | undefined
   #unfollow: (() => Promise<void>) | undefined
 
   constructor(needs: Needs) {
@@ -70,11 +74,17 @@ export class SmsPart implements Part {
     this.archive = new SmsArchive(needs)
     const common = { ...needs, provider, numbers: this.numbers }
     this.messages = new Messages({ ...common, rules: () => this.#settings })
-    const inbound = new Inbound(common)
+    const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
+    this.#arrears = new Arrears({ ...common, inbound })
     const media = new MediaShelf({ ...common, messages: this.messages })
     this.routes = [...routes({ ...common, messages: this.messages, media }), ...callbacks({ ...common, inbound })]
     this.couriers = [new SmsCourier(common), new ReleaseCourier(common), new MediaCourier(common)]
-    this.jobs = [{ name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() }]
+    this.jobs = [
+      { name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() },
+      { name: 'fetch-missed-sms', schedule: '26 * * * *', run: () => this.#collect() },
+      { name: 'forget-sms', schedule: '53 3 * * *', run: () => inbound.forget() },
+      { name: 'subscribe-to-sms', schedule: '11 * * * *', run: () => this.#subscribe() },
+    ]
   }
 
   async start(): Promise<void> {
@@ -82,23 +92,24 @@ export class SmsPart implements Part {
     this.#unfollow = events.follow(
       'sms',
       async (tx, batch) => {
-        for (const { type, identity_id } of batch) {
-          if (type !== identityDeleted.name || identity_id === null) continue
+        for (const { identity_id } of batch) {
+          if (identity_id === null) continue
           await this.messages.cancel(tx, identity_id)
           await this.numbers.abandon(tx, identity_id)
         }
       },
       log,
+      { types: [identityDeleted.name] },
     )
     await this.#provider?.start?.()
     this.#introduce()
     // what the provider says may take long, and must not keep mail waiting
-    this.#reconciling = this.#reconcile()
+    this.#beginning = Promise.all([this.#reconcile().then(() => this.#collect()), this.#subscribe()])
   }
 
   async stop(): Promise<void> {
     await this.#unfollow?.()
-    await this.#reconciling
+    await this.#beginning
     await this.#provider?.stop?.()
     await this.#outside.close()
   }
@@ -117,6 +128,22 @@ export class SmsPart implements Part {
         { err: error },
         'the numbers of the provider could not be compared with ours; tried again within the hour',
       )
+    }
+  }
+
+  async #collect(): Promise<void> {
+    try {
+      await this.#arrears.collect()
+    } catch (error) {
+      this.#needs.log.warn({ err: error }, 'it could not be seen whether text messages were missed; tried again within the hour')
+    }
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#provider?.subscribe?.()
+    } catch (error) {
+      this.#needs.log.warn({ err: error }, 'the SMS provider could not be told where to report; tried again within the hour')
     }
   }
 

@@ -35,6 +35,17 @@ export interface Held {
   /** Null where the provider knows a number by nothing else. */
   provider_id: string | null
   number: string
+  /** The provider hands its messages in at another address than ours. */
+  astray?: boolean
+}
+
+/** A message that the provider has taken for one of its numbers, whether it was handed in or not. */
+export interface Arrived {
+  provider_id: string
+  to: string
+  /** When it came, in milliseconds since 1970. */
+  sent: number
+  whole: () => Promise<IncomingSms>
 }
 
 /** One picture or file: where to fetch it, or its octets. */
@@ -69,7 +80,6 @@ export interface SmsProvider {
   capabilities: Capabilities
   /** Whether the same message handed over twice goes out once. */
   idempotent: boolean
-  /** Messages under way at once from one number. */
   send(message: OutgoingSms, signal: AbortSignal): Promise<Taken>
   /** The numbers of the settings, where none can be bought. */
   pool?: readonly string[]
@@ -77,12 +87,18 @@ export interface SmsProvider {
   provision?(country: string, name: string): Promise<Held>
   /** Gives a number back; resolves too when it is ours no more. */
   release?(held: Held): Promise<void>
+  /** Has the messages of a number that is astray handed in here. */
+  redirect?(held: Held): Promise<void>
+  /** What came since that time (milliseconds since 1970), also what could not be handed in. */
+  missed?(since: number): Promise<Arrived[]>
   /** The numbers bought under names of ours, by name. */
   bought?(): Promise<Map<string, Held>>
   /** Reads what the provider calls us with. Throws Fault forbidden for what it did not sign. */
   read?(kind: string, request: RawRequest): Promise<News>
   /** The octets of one picture or file. */
   fetch?(source: string, signal: AbortSignal): Promise<Buffer>
+  /** Tells the far side where to report. Called at every start and hourly: it may be off, or forget. */
+  subscribe?(): Promise<void>
   start?(): Promise<void>
   stop?(): Promise<void>
 }

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { copyBefore, keepCopy, pruneCopies } from './copies.ts'
 import { checkFiles } from './files.ts'
+import { dropDraft } from './rewrite.ts'
 import { syncPath } from './sync.ts'
 
 /** "PBOX": marks the file as ours. */
@@ -37,6 +38,7 @@ export function knownVersion(): number {
 
 function bring(file: string, expected: boolean, folder: string, copied: boolean): void {
   const migrations = readMigrations(folder)
+  dropDraft(file)
   const version = checkFiles(file, expected) ? checkContent(file, expected, migrations) : create(file)
   const database = new DatabaseSync(file, { timeout: 5000 })
   try {

@@ -4,7 +4,11 @@ import { Low } from 'lowdb'
 import type { Adapter } from 'lowdb'
 import writeFileAtomic from 'write-file-atomic'
 import * as z from 'zod'
+import { planned } from '../core/planned.ts'
 import { syncPath } from './sync.ts'
+
+/** What one account may have and use, where that is not what the settings say; null is no limit. */
+const limits = z.partialRecord(z.enum(planned), z.int().min(0).nullable())
 
 /** The operator's own document: counted in ones and tens, readable, and mendable by hand while the box is stopped. */
 export const State = z.strictObject({
@@ -15,7 +19,9 @@ export const State = z.strictObject({
   database_created: z.boolean(),
   /** While false, the only key may be one that nobody has seen: the next start then makes another in its place. */
   first_key_shown: z.boolean().default(true),
-  accounts: z.array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime() })).min(1),
+  accounts: z
+    .array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime(), limits: limits.optional() }))
+    .min(1),
 })
 export type State = z.output<typeof State>
 
@@ -45,11 +51,25 @@ export class StateFile {
     return this.#data
   }
 
+  /** Takes over what somebody has written into the file by hand. Throws a sentence when that is wrong, and goes on with what it had. */
+  reread(): Promise<void> {
+    const turn = this.#last.then(() => this.#reread())
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
   /** On disk when it resolves; changes made at the same time all land, one after the other. Nothing changes when `change` throws. */
   update(change: (state: State) => void): Promise<void> {
     const turn = this.#last.then(() => this.#apply(change))
     this.#last = turn.catch(() => {})
     return turn
+  }
+
+  async #reread(): Promise<void> {
+    const written = await this.#low.adapter.read()
+    if (!written) return
+    this.#low.data = written
+    this.#data = written
   }
 
   async #apply(change: (state: State) => void): Promise<void> {

@@ -38,7 +38,12 @@ const since = z
 
 export const EventFilter = z.strictObject({
   ...Paging.shape,
-  type: z.string().min(1).max(64).optional().meta({ description: 'an event name, such as email.received' }),
+  type: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'an event name, such as email.received; one of ours that there is not is refused' }),
   since,
 })
 export type EventFilter = z.output<typeof EventFilter>

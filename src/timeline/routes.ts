@@ -42,6 +42,7 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
         'Looks at what came since, then waits. Without since it looks back two minutes, leaving out what a wait of this key already gave.',
       query: WaitFilter,
       reply: WaitAnswer,
+      effect: true,
       timeout: 130_000,
       example: { query: { channel: 'email', timeout: '0' } },
       handle: ({ caller, params, query, signal }) => waiting.wait(caller, params.id, query, signal),

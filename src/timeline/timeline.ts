@@ -1,5 +1,6 @@
 import type { Cursors } from '../core/cursor.ts'
 import { Fault, invalid } from '../core/fault.ts'
+import { nearest } from '../core/nearest.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
@@ -47,6 +48,7 @@ export class Timeline {
     const { limit, cursor, offset } = filter
     requireOneWay(cursor, offset)
     const visible = this.#types.visibleTo(caller)
+    if (filter.type !== undefined) this.#requireSensible(filter.type)
     const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
     const condition = sql`identity_id = ${identityId} AND ${ofTypes(names)}`
     const list = `events ${identityId} ${filter.type ?? ''} ${filter.since === undefined ? 'newest' : 'oldest'}`
@@ -58,6 +60,19 @@ export class Timeline {
     const has_more = rows.length > limit
     if (has_more) rows.pop()
     return { data: rows.map(envelopeOf), has_more, next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null }
+  }
+
+  /** Throws Fault invalid_request for a name that no event has or will have: a slip would look as if nothing had happened. */
+  #requireSensible(type: string): void {
+    const published = [...this.#types.published().keys()]
+    // ours, although no event of it is published yet
+    const spaces = new Set(['agent', ...published.map((name) => name.split('.')[0])])
+    const [space, ...rest] = type.split('.')
+    // under other names others report what happened
+    if (published.includes(type) || (rest.length > 0 && !spaces.has(space!.toLowerCase()))) return
+    const near = nearest(type, published)
+    const hint = near === undefined ? '' : ` Did you mean ${near}?`
+    throw invalid('type', `There is no event ${type}.${hint} The events are ${published.join(', ')}.`, 'unknown_event')
   }
 
   /**

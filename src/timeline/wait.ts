@@ -1,7 +1,7 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { may } from '../core/scopes.ts'
+import { may, noLongerAdmitted } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
@@ -10,7 +10,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import type { Sms } from '../sms/model.ts'
-import type { Email } from '../mail/model.ts'
+import type { Email, Link } from '../mail/model.ts'
 import { sql } from '../store/database.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
 import type { Timeline } from './timeline.ts'
@@ -33,7 +33,9 @@ interface Parts {
   emails: Emails
   sms: Pick<Messages, 'lives'>
   timeline: Timeline
-  /** Whether the caller's key is still good: it may be revoked while a call waits. */
+  /** The links of a text. */
+  linksIn: (text: string) => Link[]
+  /** Whether the caller's key or session is still good: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
@@ -45,6 +47,7 @@ export class Waiting {
   readonly #emails: Emails
   readonly #sms: Parts['sms']
   readonly #timeline: Timeline
+  readonly #linksIn: Parts['linksIn']
   readonly #heard = new Map<string, Set<(event: Event) => void>>()
   /** What each key got by waiting, by place in the log and time, so that a wait without `since` does not give it again. */
   readonly #given = new Map<string, Map<number, number>>()
@@ -57,6 +60,7 @@ export class Waiting {
     this.#emails = parts.emails
     this.#sms = parts.sms
     this.#timeline = parts.timeline
+    this.#linksIn = parts.linksIn
     this.#admitted = parts.admitted
     parts.events.tail((event) => {
       for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
@@ -66,7 +70,7 @@ export class Waiting {
   async wait(caller: Caller, identityId: string, filter: WaitFilter, signal: AbortSignal): Promise<WaitAnswer> {
     await this.#identities.row(caller, identityId)
     const types = typesFor(caller, filter)
-    const key = `${caller.key_id} ${identityId}`
+    const key = `${caller.key_id ?? caller.session_id} ${identityId}`
     const since = filter.since ?? iso(this.#clock.now() - lookBack)
     const start = await this.#timeline.start(caller, identityId, since)
     const search = new Hearing(types, filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
@@ -107,9 +111,7 @@ export class Waiting {
   }
 
   async #requireStill(caller: Caller, identityId: string, found: Event | undefined): Promise<void> {
-    if (!(await this.#admitted(caller))) {
-      throw new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })
-    }
+    if (!(await this.#admitted(caller))) throw noLongerAdmitted(caller)
     if (found?.type === 'identity.deleted') await this.#identities.row(caller, identityId)
   }
 
@@ -119,7 +121,7 @@ export class Waiting {
     const answered = { timed_out: false, since: event.id }
     if (event.type === 'sms.received') {
       const item = { ...(event.data as Sms), type: 'sms' as const }
-      return { ...answered, item, codes: item.codes, links: [] }
+      return { ...answered, item, codes: item.codes, links: this.#linksIn(item.body) }
     }
     const item = { ...(event.data as Email), type: 'email' as const }
     return { ...answered, item, codes: item.codes, links: item.links }

@@ -1,27 +1,216 @@
+import * as z from 'zod'
+import { Id, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+
+/** The most milliseconds after which a signature of the box may still be valid: a retired key is published for that long. */
+export const longestSignature = 86_400_000
+
+/** Milliseconds by which clocks may disagree. */
+export const leeway = 30_000
+
+/** Seconds that others may keep our keys and public documents before they ask again. */
+export const documentAge = 300
+
+/** Milliseconds that a key is published before it signs: twice as long as others may keep what they know. */
+export const publicationAge = 2 * documentAge * 1000
+
+/** RFC 7517, RFC 8037. */
+export const JwkSet = z
+  .object({
+    keys: z.array(
+      z.object({
+        kty: z.literal('OKP'),
+        crv: z.literal('Ed25519'),
+        x: z.string(),
+        kid: z.string().meta({ description: 'RFC 7638 thumbprint' }),
+        alg: z.literal('EdDSA'),
+        use: z.literal('sig'),
+      }),
+    ),
+  })
+  .meta({ id: 'JwkSet' })
+export type Jwk = z.output<typeof JwkSet>['keys'][number]
+
 /** A public Ed25519 key of the box as it is published (RFC 8037): `kid` is its RFC 7638 thumbprint. */
 export interface PublishedKey {
   kid: string
-  /** `{ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' }` */
-  jwk: Record<string, string>
+  jwk: Jwk
   /** The same key as a Multikey: `z6Mk…` (multibase base58btc of the multicodec ed25519-pub). */
   multibase: string
 }
 
 /** What signs for the box, with the key in use. */
 export interface Signer {
-  /** A compact JWS (EdDSA) over these claims; `iat`, `nbf` and `exp` in seconds are the caller's. `typ` is that of the JOSE header. */
+  /**
+   * A compact JWS (EdDSA) over these claims; `iat`, `nbf` and `exp` in seconds are the caller's. Throws without an `exp` within 24 h. `typ` is
+   * that of the JOSE header: `JWT`, unless given, is for identity tokens alone, so that nothing else is taken for one.
+   */
   sign(claims: Record<string, unknown>, typ?: string): Promise<string>
   /** Every key that a signature may still have to be verified with, the one in use first, the next one (not yet in use) included. */
   published(): Promise<PublishedKey[]>
 }
 
+/** Seconds that an identity token may be good for at most. */
+export const longestToken = 900
+
+/** Why a token is not believed: a stable word for programs. */
+export const Flaw = z.enum([
+  'malformed',
+  'unsupported_algorithm',
+  'unsupported_header',
+  'wrong_type',
+  'expired',
+  'not_yet_valid',
+  'issued_in_the_future',
+  'lifetime_too_long',
+  'wrong_issuer',
+  'wrong_subject',
+  'wrong_audience',
+  'unknown_key',
+  'bad_signature',
+  'revoked',
+  'unknown_subject',
+  'suspended',
+  'issuer_unreachable',
+  'issuer_invalid',
+])
+export type Flaw = z.output<typeof Flaw>
+
 /** What came of looking at a token: what it claims, and whether that is to be believed. */
 export type TokenVerdict =
-  | { valid: true; claims: Record<string, unknown>; identityId: string | null; agentId: string | null }
-  | { valid: false; reason: string; claims: Record<string, unknown> | null }
+  | {
+      valid: true
+      claims: Record<string, unknown>
+      /** Null for a token of another box. */
+      identityId: string | null
+      agentId: string | null
+    }
+  | {
+      valid: false
+      reason: Flaw
+      /** The same as a sentence. */
+      message: string
+      /** Whether another try may come to another end: the other box did not answer. */
+      temporary: boolean
+      /** Null unless the signature was good. */
+      claims: Record<string, unknown> | null
+    }
 
 /** What looks at identity tokens, of this box and of others. */
 export interface TokenJudge {
   /** `audience` is this box's public URL unless given. A token that is no good is an answer, never an error. */
   judge(token: string, audience: string | undefined, signal: AbortSignal): Promise<TokenVerdict>
 }
+
+/** What came of looking a DID of another box up: `elsewhere` is not looked up, and of one that is `unreachable` another try may tell. */
+export interface Resolution {
+  state: 'there' | 'nobody' | 'unreachable' | 'elsewhere'
+  /** The same as a sentence. */
+  message: string
+}
+
+/** What looks DIDs of other boxes up. */
+export interface DidResolver {
+  resolve(did: string): Promise<Resolution>
+}
+
+const Audience = z
+  .string()
+  .min(1)
+  .max(512)
+  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), { error: 'must not hold control characters' })
+
+export const TokenWish = z
+  .strictObject({
+    audience: Audience.optional().meta({
+      description:
+        'who the token is for, as they know themselves, such as their origin; the public URL of this box when left out',
+    }),
+    aud: Audience.optional().meta({ description: 'the same as audience' }),
+    expires_in: z
+      .int({ error: 'must be a whole number of seconds from 30 to 900' })
+      .min(30, { error: 'must be a whole number of seconds from 30 to 900' })
+      .max(longestToken, { error: 'must be a whole number of seconds from 30 to 900' })
+      .default(300)
+      .meta({ description: 'seconds' }),
+  })
+  .meta({ id: 'TokenWish' })
+export type TokenWish = z.output<typeof TokenWish>
+
+export const IdentityToken = z
+  .object({ token: z.string().meta({ description: 'a JWT signed with EdDSA' }), expires_at: Timestamp })
+  .meta({ id: 'IdentityToken' })
+export type IdentityToken = z.output<typeof IdentityToken>
+
+export const TokensRevoked = z.object({ identity_id: Id('ident'), revoked_at: Timestamp }).meta({ id: 'TokensRevoked' })
+export type TokensRevoked = z.output<typeof TokensRevoked>
+
+export const TokenQuestion = z
+  .strictObject({
+    token: z.string().min(1).max(65_536),
+    audience: Audience.optional().meta({ description: 'who it must be for; the public URL of this box when left out' }),
+  })
+  .meta({ id: 'TokenQuestion' })
+export type TokenQuestion = z.output<typeof TokenQuestion>
+
+/** What is shown of whom a token is about: no more than the token itself says. */
+export const Verified = z
+  .object({
+    valid: z.boolean(),
+    reason: Flaw.nullable().meta({ description: 'why it is not to be believed' }),
+    message: z.string().nullable().meta({ description: 'the reason as a sentence' }),
+    temporary: z.boolean().meta({ description: 'whether another try may help: another box did not answer' }),
+    claims: z
+      .record(z.string(), z.json())
+      .nullable()
+      .meta({
+        override: { type: ['object', 'null'], additionalProperties: true },
+        description: 'what it says; null unless its signature is good',
+      }),
+    identity: z
+      .object({ id: Id('ident').nullable().meta({ description: 'of your own account only' }), email: z.string() })
+      .nullable()
+      .meta({ description: 'null unless it is one of this box' }),
+    agent: z
+      .object({
+        did: z.string(),
+        id: Id('agent').nullable().meta({ description: 'of this box only' }),
+        handle: z.string().nullable(),
+        display_name: z.string().nullable(),
+      })
+      .nullable(),
+    reputation: z
+      .object({ score: z.number(), tier: z.string() })
+      .nullable()
+      .meta({ description: 'as it is now; null unless it is one of this box: what another box says of it is in the claims' }),
+  })
+  .meta({ id: 'VerifiedToken' })
+export type Verified = z.output<typeof Verified>
+
+export const KeyRotation = z
+  .strictObject({
+    now: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'others may have the keys: replace all of them at once, so that whatever they signed is void' }),
+  })
+  .meta({ id: 'KeyRotation' })
+
+export const KeyRotated = z
+  .object({ kid: z.string().meta({ description: 'the key that signs from now on' }), replaced_all: z.boolean() })
+  .meta({ id: 'KeyRotated' })
+
+const TokenIssued = z.object({ id: Id('tok'), identity_id: Id('ident'), audience: z.string(), expires_at: Timestamp })
+
+export const tokenIssued = eventType(
+  'token.issued',
+  ['identities:read'],
+  'An identity token was issued: for whom, never the token itself.',
+  TokenIssued,
+)
+export const tokenRevoked = eventType(
+  'token.revoked',
+  ['identities:read'],
+  'All identity tokens that an identity had were revoked.',
+  TokensRevoked,
+)

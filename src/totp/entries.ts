@@ -1,20 +1,21 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Seal } from '../core/seal.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { totpCreated, totpDeleted } from './model.ts'
 import type { NewTotpEntry, TotpEntry } from './model.ts'
-import { secretOf, shown } from './row.ts'
+import { shown } from './row.ts'
 import type { TotpRow } from './row.ts'
+import type { Secrets } from './secrets.ts'
 import { readSetup } from './setup.ts'
 
 interface Parts {
@@ -23,7 +24,8 @@ interface Parts {
   clock: Clock
   cursors: Cursors
   identities: Identities
-  seal: Seal
+  secrets: Secrets
+  plan: Plan
 }
 
 /** The one-time passwords of every identity, their secrets sealed. */
@@ -34,23 +36,25 @@ export class Entries {
     this.#parts = parts
     // the secrets go with their identity
     parts.identities.onRemove(async (tx, identityId) => {
-      await tx.run(sql`DELETE FROM totp_entries WHERE identity_id = ${identityId}`)
+      const rows = await tx.all<TotpRow>(sql`SELECT * FROM totp_entries WHERE identity_id = ${identityId}`)
+      for (const row of rows) await this.#erase(tx, row)
     })
+    parts.plan.counts('totp_entries', (accountId) => sql`SELECT count(*) AS n FROM totp_entries WHERE account_id = ${accountId}`)
   }
 
   async create(caller: Caller, identityId: string, wish: NewTotpEntry): Promise<TotpEntry> {
-    const { database, events, clock, identities, seal } = this.#parts
+    const { database, events, clock, identities, secrets, plan } = this.#parts
     const { secret, ...setup } = readSetup(wish)
-    const id = newId('totp')
-    const sealed = seal.seal(secret, secretOf(id, identityId))
-    const entry = { id, identity_id: identityId, ...setup, created_at: iso(clock.now()) }
+    const entry = { id: newId('totp'), identity_id: identityId, ...setup, created_at: iso(clock.now()) }
     await database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
-      await tx.run(
-        sql`INSERT INTO totp_entries (id, account_id, identity_id, service_name, account_name, algorithm, digits, period, secret, created_at)
-          VALUES (${id}, ${account_id}, ${identityId}, ${entry.service_name}, ${entry.account_name}, ${entry.algorithm},
-          ${entry.digits}, ${entry.period}, ${sealed}, ${entry.created_at})`,
+      await plan.require(tx, account_id, 'totp_entries')
+      const row = await tx.get<TotpRow>(
+        sql`INSERT INTO totp_entries (id, account_id, identity_id, service_name, account_name, algorithm, digits, period, created_at)
+          VALUES (${entry.id}, ${account_id}, ${identityId}, ${entry.service_name}, ${entry.account_name}, ${entry.algorithm},
+          ${entry.digits}, ${entry.period}, ${entry.created_at}) RETURNING *`,
       )
+      await secrets.keep(tx, row!, secret)
       await events.append(tx, totpCreated, { account_id, identity_id: identityId, data: entry })
     })
     return entry
@@ -88,9 +92,14 @@ export class Entries {
     const { database, events } = this.#parts
     await database.transaction(async (tx) => {
       const row = await this.row(caller, identityId, id, tx)
-      await tx.run(sql`DELETE FROM totp_entries WHERE id = ${id}`)
+      await this.#erase(tx, row)
       await events.append(tx, totpDeleted, { account_id: row.account_id, identity_id: identityId, data: shown(row) })
     })
     return { id, deleted: true }
+  }
+
+  async #erase(tx: Transaction, row: TotpRow): Promise<void> {
+    await this.#parts.secrets.erase(tx, row)
+    await tx.run(sql`DELETE FROM totp_entries WHERE seq = ${row.seq}`)
   }
 }

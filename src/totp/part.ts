@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -10,7 +11,7 @@ import { Entries } from './entries.ts'
 import { totpCreated, totpDeleted, totpRead } from './model.ts'
 import { Reading } from './reading.ts'
 import { routes } from './routes.ts'
-import { sealedSecrets } from './row.ts'
+import { sealedSecrets, Secrets } from './secrets.ts'
 
 interface Needs {
   database: Database
@@ -19,15 +20,17 @@ interface Needs {
   cursors: Cursors
   identities: Identities
   seal: Seal
+  plan: Plan
   admitted: (caller: Caller) => Promise<boolean>
 }
 
 /** One-time passwords: secrets that go in, and codes that come out. */
 export function totpPart(needs: Needs): Part {
-  const entries = new Entries(needs)
+  const secrets = new Secrets(needs.seal)
+  const entries = new Entries({ ...needs, secrets })
   return {
     name: 'totp',
-    routes: routes(entries, new Reading({ ...needs, entries })),
+    routes: routes(entries, new Reading({ ...needs, entries, secrets })),
     events: [totpCreated, totpDeleted, totpRead],
     sealed: [sealedSecrets],
   }

@@ -1,30 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
-import { Fault, invalid } from '../core/fault.ts'
+import { invalid } from '../core/fault.ts'
+import { noLongerAdmitted } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Seal } from '../core/seal.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Database } from '../store/database.ts'
 import { codeAt, timeLeft } from './codes.ts'
 import type { Entries } from './entries.ts'
 import { totpRead } from './model.ts'
 import type { TotpCode } from './model.ts'
-import { secretOf } from './row.ts'
 import type { TotpRow } from './row.ts'
+import type { Secrets } from './secrets.ts'
 
 interface Parts {
   database: Database
   events: EventLog
   clock: Clock
-  seal: Seal
   entries: Entries
-  /** Whether the caller's key is still good: it may be revoked while a call waits. */
+  secrets: Secrets
+  /** Whether the caller's key or session is still good: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
 }
 
 /** Longest sleep before the clock is looked at again, in milliseconds: it may be set while we wait. */
 const nap = 1000
+
+/** A header can be kilobytes long. */
+const longestUserAgent = 500
+
+/** What was read in the transaction that notes the reading. */
+interface Read {
+  row: TotpRow
+  secret: Buffer
+}
 
 /** Hands out codes; that somebody read one is on disk before they have it. */
 export class Reading {
@@ -44,10 +53,10 @@ export class Reading {
     for (;;) {
       const waited = await this.#wait(period, atLeast, signal)
       if (waited) await this.#requireStill(caller)
-      const row = await this.#note(caller, identityId, id)
+      const read = await this.#note(caller, identityId, id)
       // read once, so that the code and its end agree; anew, as the disk may have taken long
       const now = clock.now()
-      if (timeLeft(period, now) >= atLeast) return this.#code(row, now)
+      if (timeLeft(period, now) >= atLeast) return codeOf(read, now)
     }
   }
 
@@ -61,29 +70,28 @@ export class Reading {
   }
 
   async #requireStill(caller: Caller): Promise<void> {
-    if (await this.#parts.admitted(caller)) return
-    throw new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })
+    if (!(await this.#parts.admitted(caller))) throw noLongerAdmitted(caller)
   }
 
-  #note(caller: Caller, identityId: string, id: string): Promise<TotpRow> {
-    const { database, events, entries } = this.#parts
+  #note(caller: Caller, identityId: string, id: string): Promise<Read> {
+    const { database, events, entries, secrets } = this.#parts
     return database.transaction(async (tx) => {
       const row = await entries.row(caller, identityId, id, tx)
-      const { key_id, ip, user_agent } = caller
+      const { key_id, ip } = caller
+      const user_agent = caller.user_agent.slice(0, longestUserAgent)
       const data = { id, identity_id: identityId, service_name: row.service_name, key_id, ip, user_agent }
       await events.append(tx, totpRead, { account_id: row.account_id, identity_id: identityId, data })
-      return row
+      return { row, secret: await secrets.read(tx, row) }
     })
   }
+}
 
-  #code(row: TotpRow, now: number): TotpCode {
-    const secret = this.#parts.seal.open(row.secret, secretOf(row.id, row.identity_id))
-    const left = timeLeft(row.period, now)
-    return {
-      code: codeAt(secret, row, now),
-      remaining_seconds: Math.ceil(left / 1000),
-      period: row.period,
-      expires_at: iso(now + left),
-    }
+function codeOf({ row, secret }: Read, now: number): TotpCode {
+  const left = timeLeft(row.period, now)
+  return {
+    code: codeAt(secret, row, now),
+    remaining_seconds: Math.ceil(left / 1000),
+    period: row.period,
+    expires_at: iso(now + left),
   }
 }

@@ -56,6 +56,7 @@ export function routes(entries: Entries, reading: Reading): AnyRoute[] {
         'codes can be read.',
       query: CodeFilter,
       reply: TotpCode,
+      effect: true,
       timeout: 130_000,
       example: { query: { min_remaining: '0' } },
       handle: ({ caller, params, query, signal }) =>

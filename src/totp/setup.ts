@@ -62,7 +62,7 @@ function readUri(text: string): Named {
   if (secret === undefined) throw badUri('must have a secret')
   return {
     secret: readSecret(secret, 'uri', 'The secret of the uri'),
-    ...named('service_name', values.get('issuer') ?? issuer, ServiceName, 'issuer'),
+    ...named('service_name', values.get('issuer')?.trim() || issuer, ServiceName, 'issuer'),
     ...named('account_name', account, AccountName, 'account'),
     ...named('algorithm', values.get('algorithm'), Algorithm, 'algorithm'),
     ...named('digits', number(values.get('digits')), Digits, 'digits'),

@@ -182,7 +182,7 @@ class Intake {
     }
     if (!outcomes.includes('full')) return
     throw conflict(
-      `The mailbox is full (mail.quota); ${this.#tally.imported} messages were imported before it was. Make room and import the same again: what is there already is left out.`,
+      `The mailbox is full (mail.quota, or what its account may keep: limits.storage_bytes); ${this.#tally.imported} messages were imported before it was. Make room and import the same again: what is there already is left out.`,
       { code: 'mailbox_full' },
     )
   }

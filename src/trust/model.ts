@@ -1,5 +1,7 @@
 import * as z from 'zod'
-import { Timestamp } from '../core/shapes.ts'
+import { Id, Timestamp } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+import { Metadata } from '../identities/model.ts'
 
 export const Tier = z.enum(['bronze', 'silver', 'gold', 'platinum'])
 export type Tier = z.output<typeof Tier>
@@ -28,3 +30,107 @@ export type Reputation = z.output<typeof Reputation>
 export interface Standing {
   of(identityId: string): Promise<Reputation>
 }
+
+export const NewReport = z
+  .strictObject({
+    type: z
+      .string()
+      .max(64)
+      .regex(/^(?:positive|negative|dispute|[a-z0-9_]+(?:\.[a-z0-9_]+)+)$/, {
+        error: 'must be positive, negative, dispute, or a dotted name of your own such as task.completed',
+      }),
+    about: z.string().trim().min(1).max(512).optional().meta({
+      description: 'the id, handle, DID or address of an agent, or the id of an identity; the reporter itself unless said',
+    }),
+    weight: z.int().min(1).max(5).default(1),
+    note: z.string().trim().min(1).max(500).optional().meta({ description: 'for yourself: the subject is not shown it' }),
+    data: Metadata.optional().meta({ description: 'for yourself too' }),
+  })
+  .meta({ id: 'NewReport' })
+export type NewReport = z.output<typeof NewReport>
+
+/** What somebody said of somebody. */
+export const Report = z
+  .object({
+    id: Id('rep'),
+    direction: z.enum(['given', 'received']).meta({ description: 'whether this identity said it, or it was said of this one' }),
+    type: z.string(),
+    about: z.string().nullable().meta({ description: 'as it was given; null to the subject' }),
+    subject: z.string().meta({ description: 'a DID, the id of an identity of the account, or an address' }),
+    weight: z.int().meta({ description: 'as it was given; 0 for what an account says of its own' }),
+    counted_weight: z.number().meta({ description: 'what counts of it' }),
+    note: z.string().nullable().meta({ description: 'null to the subject' }),
+    data: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Report' })
+export type Report = z.output<typeof Report>
+
+export const Credential = z
+  .object({
+    credential: z.string().meta({ description: 'a Verifiable Credential (VC 2.0) as a JWT, type vc+jwt' }),
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'Credential' })
+
+export const Action = z.enum(['read', 'message', 'delegate', 'payment'])
+export type Action = z.output<typeof Action>
+
+export const Question = z
+  .strictObject({
+    token: z.string().min(1).max(16_384).optional().meta({ description: 'an identity token; one of these five must be given' }),
+    did: z
+      .string()
+      .max(512)
+      .regex(/^did:[a-z0-9]+:[^\s#?/\\]+$/, { error: 'must be a DID such as did:web:example.com' })
+      .optional(),
+    handle: z.string().trim().min(1).max(64).optional().meta({ description: 'of an agent of this box' }),
+    identity_id: Id('ident').optional().meta({ description: 'of your account' }),
+    email: z
+      .string()
+      .trim()
+      .max(320)
+      .regex(/^[^@\s]+@[^@\s]+$/, { error: 'must be an address such as ada@example.com' })
+      .optional(),
+    audience: z
+      .string()
+      .min(1)
+      .max(512)
+      .optional()
+      .meta({ description: 'whom the token must be for: this box unless said; only with token' }),
+    action: Action.optional().meta({ description: 'what is to be allowed; each has its own min_score' }),
+    min_score: z.number().min(0).max(1).optional().meta({ description: 'in place of the one of the action' }),
+  })
+  .meta({ id: 'TrustQuestion' })
+export type Question = z.output<typeof Question>
+
+export const Evaluation = z
+  .object({
+    decision: z.enum(['allow', 'review', 'deny']),
+    score: z.number(),
+    tier: Tier,
+    min_score: z.number(),
+    subject: z.object({
+      did: z.string().nullable(),
+      handle: z.string().nullable(),
+      identity_id: Id('ident').nullable().meta({ description: 'only of your own account' }),
+      email: z.string().nullable(),
+      proven: z.boolean().meta({ description: 'whether a token proves that it is they who speak' }),
+    }),
+    reasons: z.array(z.string()),
+  })
+  .meta({ id: 'TrustEvaluation' })
+export type Evaluation = z.output<typeof Evaluation>
+
+export const reputationUpdated = eventType(
+  'reputation.updated',
+  ['identities:read'],
+  "An identity's tier changed, or a report about it counted.",
+  Reputation,
+)
+export const reputationReported = eventType(
+  'reputation.reported',
+  ['identities:read'],
+  'An identity said something of somebody (given), or somebody said something of it (received).',
+  Report,
+)

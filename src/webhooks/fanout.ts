@@ -6,13 +6,14 @@ import type { EventLog } from '../events/log.ts'
 import type { Happening } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
 import { sql } from '../store/database.ts'
-import type { Transaction } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import type { EventNames } from './event-names.ts'
 import { webhookTest } from './model.ts'
 import { disable, kind } from './row.ts'
 import type { Load, WebhookRow } from './row.ts'
 
 interface Parts {
+  database: Database
   events: EventLog
   clock: Clock
   log: Log
@@ -42,11 +43,31 @@ export class Fanout {
 
   start(): void {
     const { events, log } = this.#parts
-    this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log)
+    const concerns = (batch: Happening[]): Promise<Happening[]> => this.#heard(batch)
+    this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log, { concerns })
   }
 
   async stop(): Promise<void> {
     await this.#stop?.()
+  }
+
+  /** Events that some webhook asks for, whoever they are about, or that end one. */
+  async #heard(batch: Happening[]): Promise<Happening[]> {
+    const { database } = this.#parts
+    // one that was told to a part of its webhooks is told to the others
+    if ((await this.#reached(database)) > 0) return batch
+    const accounts = new Map<string, Set<string>>()
+    for (const { account_id } of batch) {
+      if (!accounts.has(account_id)) accounts.set(account_id, await this.#askedFor(account_id))
+    }
+    return batch.filter(({ type, account_id }) => type === identityDeleted.name || accounts.get(account_id)!.has(type))
+  }
+
+  async #askedFor(accountId: string): Promise<Set<string>> {
+    const rows = await this.#parts.database.all<Pick<WebhookRow, 'events' | 'scopes'>>(
+      sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId} AND active = 1`,
+    )
+    return new Set(rows.flatMap((row) => [...this.#namesOf(row)]))
   }
 
   async #spread(tx: Transaction, batch: Happening[]): Promise<number> {
@@ -83,8 +104,8 @@ export class Fanout {
     return batch.length
   }
 
-  async #reached(tx: Transaction): Promise<number> {
-    return (await tx.get<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name = ${within}`))?.seq ?? 0
+  async #reached(reader: Reader): Promise<number> {
+    return (await reader.get<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name = ${within}`))?.seq ?? 0
   }
 
   async #reach(tx: Transaction, seq: number): Promise<void> {
@@ -99,11 +120,14 @@ export class Fanout {
     const sets = new Map<string, Set<string>>()
     return rows.map(({ events, scopes, ...row }) => {
       const key = `${events} ${scopes}`
-      const heard =
-        sets.get(key) ?? this.#parts.names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
+      const heard = sets.get(key) ?? this.#namesOf({ events, scopes })
       sets.set(key, heard)
       return { ...row, heard }
     })
+  }
+
+  #namesOf({ events, scopes }: Pick<WebhookRow, 'events' | 'scopes'>): Set<string> {
+    return this.#parts.names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
   }
 
   async #silence(tx: Transaction, event: Happening): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -31,6 +32,7 @@ interface Needs {
   cursors: Cursors
   queue: Queue
   seal: Seal
+  plan: Plan
   log: Log
   config: Config
   version: string

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -29,6 +30,7 @@ interface Parts {
   outside: Outside
   queue: Queue
   sealed: Sealed
+  plan: Plan
 }
 
 /** Where events are sent: the webhooks of every account. */
@@ -37,10 +39,11 @@ export class Webhooks {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.plan.counts('webhooks', (accountId) => sql`SELECT count(*) AS n FROM webhooks WHERE account_id = ${accountId}`)
   }
 
   async create(caller: Caller, wish: NewWebhook): Promise<Webhook & { secret: string }> {
-    const { database, names, sealed } = this.#parts
+    const { database, names, sealed, plan } = this.#parts
     names.require(caller, wish.events)
     const identityId = wish.identity_id ?? caller.identity_id
     await this.#requireIdentity(database, caller, identityId)
@@ -50,6 +53,7 @@ export class Webhooks {
     const now = this.#now()
     const row = await database.transaction(async (tx) => {
       await this.#requireIdentity(tx, caller, identityId)
+      await plan.require(tx, caller.account_id, 'webhooks')
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
           created_at, updated_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},

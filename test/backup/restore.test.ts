@@ -35,7 +35,7 @@ beforeAll(async () => {
     status: 0,
   })
   expect(await pillarbox(box, 'backup', withoutKeys)).toMatchObject({ status: 0 })
-}, 120_000)
+}, 300_000)
 afterAll(() => close())
 
 /** Restores as the command does, only sooner. */
@@ -51,7 +51,7 @@ test('keys are in a backup only sealed, and nowhere in the clear', () => {
     expect(octets.includes(canary)).toBe(false)
   expect(new Archive(withKeys).has('keys.json')).toBe(true)
   expect(new Archive(withoutKeys).has('keys.json')).toBe(false)
-})
+}, 300_000)
 
 test('without its keys a backup is not restored before it is said what to give, and nothing is begun', async () => {
   const directory = folder()
@@ -72,7 +72,7 @@ test('without its keys a backup is not restored before it is said what to give, 
   writeFileSync(other, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 })
   await expect(restore(directory, { file: withoutKeys, master_key: other })).rejects.toMatchObject({ code: 'wrong_master_key' })
   expect(readdirSync(directory)).toEqual(['other.key'])
-})
+}, 300_000)
 
 test('a restored box begins with everything that was sealed, whichever way its key comes', async () => {
   const directory = folder()
@@ -97,7 +97,7 @@ test('a restored box begins with everything that was sealed, whichever way its k
   const restored = await started(data_dir, { ...box.env, PILLARBOX_MASTER_KEY_FILE: key })
   const { body } = await restored.call('GET', '/v1/webhooks')
   expect(body.data[0].headers).toEqual({ Authorization: 'Bearer of theirs' })
-}, 60_000)
+}, 300_000)
 
 test('without the keys what they sealed is given up, and the box works', async () => {
   const directory = folder()
@@ -121,7 +121,7 @@ test('without the keys what they sealed is given up, and the box works', async (
   expect((await restored.call('POST', `${at}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'X' })).status).toBe(201)
   expect((await restored.call('GET', `${at}/emails?direction=outbound`)).body.data).toMatchObject([{ subject: 'Waits' }])
   expect((await restored.call('GET', '/v1/domains')).status).toBe(200)
-}, 60_000)
+}, 300_000)
 
 test('nothing is restored over anything', async () => {
   const directory = folder()
@@ -149,7 +149,7 @@ test('nothing is restored over anything', async () => {
   await expect(restore(join(directory, 'nowhere'), { file: withKeys, passphrase })).rejects.toMatchObject({
     code: 'no_directory',
   })
-})
+}, 300_000)
 
 test('a backup is not written over anything, nor into the box, nor of what is none', async () => {
   const backup = (...words: string[]) => pillarbox(box, 'backup', ...words)
@@ -187,7 +187,7 @@ test('a backup is not written over anything, nor into the box, nor of what is no
   expect(await backup('b.tar', '--auto')).toMatchObject({ status: 2 })
   expect(existsSync(join(box.directory, 'b.tar'))).toBe(false)
   expect(readdirSync(box.directory).filter((name) => name.includes('.part'))).toEqual([])
-}, 120_000)
+}, 300_000)
 
 test('a hostile archive writes nowhere but where it should, and no more than it says', async () => {
   const archive = new Archive(withKeys)
@@ -205,4 +205,4 @@ test('a hostile archive writes nowhere but where it should, and no more than it 
     message: expect.stringMatching(/its database has \d+ bytes, and must have 4096/),
   })
   expect(readdirSync(directory)).toEqual([])
-})
+}, 300_000)

@@ -84,6 +84,35 @@ describe('revealing', () => {
     ])
   })
 
+  test('every attempt, refused ones too, is written down with key, address, user agent and time', async () => {
+    const world = await settled()
+    const { box, clock } = world
+    const path = await stored(world, { budget_cents: 10 })
+    const { body: narrow } = await box.call('POST', '/v1/api-keys', { label: 'narrow', scopes: ['cards:read'] })
+    const attempt = async (method: string, agent: string): Promise<void> => {
+      clock.advance(1000)
+      const query = method === 'GET' ? '?amount_cents=11&purpose=why' : ''
+      const body = method === 'GET' ? undefined : { amount_cents: 11, purpose: 'why' }
+      const options = { key: narrow.key as string, headers: { 'User-Agent': agent } }
+      expect((await box.call(method, `${path}/reveal${query}`, body, options)).status).toBe(403)
+    }
+    await attempt('POST', 'agent/1')
+    await box.call('POST', `${path}/freeze`)
+    await attempt('GET', 'agent/2')
+    await box.call('POST', `${path}/cancel`)
+    await attempt('POST', 'agent/3')
+    const { body } = await box.call('GET', `${path}/transactions?type=reveal`)
+    const common = { type: 'reveal', amount_cents: 11, allowed: false, key_id: narrow.id, ip: '127.0.0.1', purpose: 'why' }
+    expect(body.data).toMatchObject([
+      { ...common, reason: 'card_cancelled', user_agent: 'agent/3', created_at: '2026-11-20T10:05:03.000Z' },
+      { ...common, reason: 'card_frozen', user_agent: 'agent/2', created_at: '2026-11-20T10:05:02.000Z' },
+      { ...common, reason: 'budget_exceeded', user_agent: 'agent/1', created_at: '2026-11-20T10:05:01.000Z' },
+    ])
+    // what was handed out is an event; what was not is none
+    const { body: events } = await box.call('GET', `${world.at.replace('/cards', '/events')}?type=card.revealed`)
+    expect(events.data).toEqual([])
+  })
+
   test.each([
     ['POST', { amount_cents: -1 }],
     ['POST', { amount_cents: 1.5 }],
@@ -104,6 +133,20 @@ describe('revealing', () => {
     const { status, body } = await box.call(method, `${path}/reveal${query}`, method === 'GET' ? undefined : wish)
     expect([status, body.error.param]).toEqual([400, Object.keys(wish)[0]])
     expect((await box.call('GET', `${path}/transactions`)).body.data).toEqual([])
+  })
+
+  test('HEAD is no way to ask: it charges nothing, and is no attempt', async () => {
+    const world = await settled()
+    const { box } = world
+    const path = await stored(world, { budget_cents: 1000 })
+    for (const headers of [{}, { 'Idempotency-Key': 'looked' }]) {
+      const { status } = await box.call('HEAD', `${path}/reveal?amount_cents=1000`, undefined, { headers })
+      expect(status).toBe(404)
+    }
+    expect((await box.call('GET', `${path}/limits`)).body['spent_cents']).toBe(0)
+    expect((await box.call('GET', `${path}/transactions`)).body.data).toEqual([])
+    const headers = { 'Idempotency-Key': 'looked' }
+    expect((await box.call('GET', `${path}/reveal?amount_cents=1000`, undefined, { headers })).status).toBe(200)
   })
 
   test('by GET only with a key: a session is told to POST', async () => {

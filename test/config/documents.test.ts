@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
@@ -53,6 +53,7 @@ test('the example loads as it is, and with every setting uncommented', async () 
     await writeFile(join(secrets, 'pillarbox-master-key'), `${Buffer.alloc(32).toString('base64')}\n`)
     await writeFile(join(secrets, 'pillarbox-backup-passphrase'), 'correct horse battery\n')
     await certificate(join(cwd, 'tls'), 'mx.example.com')
+    await copyFile(join(cwd, 'tls/cert.pem'), join(cwd, 'tls/authorities.pem'))
     const whole = text.replace(/^( *)#(?=\S)/gm, '$1').replaceAll('/run/secrets', secrets)
     expect(whole).not.toMatch(/^ *#\S/m)
     await writeFile(join(cwd, 'pillarbox.yaml'), whole)

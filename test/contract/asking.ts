@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import { generateSync } from 'otplib'
 import * as z from 'zod'
 import { newId } from '../../src/core/ids.ts'
 import type { IdPrefix } from '../../src/core/ids.ts'
@@ -6,10 +7,13 @@ import { openapi } from '../../src/http/openapi.ts'
 import { spellings } from '../../src/http/route.ts'
 import type { AnyRoute, Spelling } from '../../src/http/route.ts'
 import { fetchAs } from '../support/host.ts'
+import { freshToken, person } from './inhabited.ts'
 import type { Estate, Inhabited } from './inhabited.ts'
 
 export interface Question {
   key?: string | null
+  /** Of a session, instead of a key; then the call comes from a page of ours unless `headers` says otherwise. */
+  cookie?: string
   method?: string
   query?: Record<string, string>
   /** Sent as JSON; a string as it is. */
@@ -82,8 +86,11 @@ export class Asking {
     const { own, box } = this.#inhabited
     const key = question.key === undefined ? (spelling.route.scope === 'public' ? null : own.key) : question.key
     const { body, query } = question
+    const needed = needsSession(spelling) && question.key === undefined
+    const cookie = question.cookie ?? (needed ? await this.#inhabited.plantSession(own.account) : undefined)
     const headers: Record<string, string> = {
-      ...(key === null ? {} : { Authorization: `Bearer ${key}` }),
+      ...(cookie !== undefined ? { Cookie: cookie } : key === null ? {} : { Authorization: `Bearer ${key}` }),
+      ...(cookie !== undefined || spelling.route.rate === 'sign-in' ? { Origin: box.url } : {}),
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...question.headers,
     }
@@ -115,10 +122,12 @@ export class Asking {
   /** The documented way to call a route that succeeds; a signed URL is asked for first. */
   async good(spelling: Spelling, estate: Estate): Promise<{ path: string; question: Question }> {
     const { example, query } = spelling.route
+    if (spelling.path === '/v1/account/totp' && spelling.method === 'POST') await this.#withOwn(undefined, spelling, estate)
     const path = this.path(spelling, estate)
     const question: Question = {
+      ...(needsSession(spelling) ? { cookie: await this.#inhabited.plantSession(this.#inhabited.own.account) } : {}),
       ...(example?.query ? { query: example.query } : {}),
-      ...(example?.body ? { body: withOwn(example.body, spelling, estate) } : {}),
+      ...(example?.body ? { body: await this.#withOwn(example.body, spelling, estate) } : {}),
       ...(example?.headers ? { headers: example.headers } : {}),
     }
     if (query === undefined || !('signature' in shapeOf(query))) return { path, question }
@@ -136,12 +145,34 @@ export class Asking {
     return { path, question: { ...question, query: Object.fromEntries(new URL(body.url as string).searchParams) } }
   }
 
+  /**
+   * A message is put into a number that the estate has, an agent is of an identity without one, a link is to a token that is free, an
+   * address is suppressed that was not, and a password and a code are those of the account.
+   */
+  async #withOwn(body: unknown, { method, path }: Spelling, estate: Estate): Promise<unknown> {
+    if (path === '/v1/sms/loopback/inject') return { ...(body as object), to: estate.objects['number'] }
+    if (path === '/v1/agents') return { ...(body as object), identity_id: estate.objects['agentless'] }
+    if (path === '/v1/agents/:id/erc8004') return { ...(body as object), token_id: freshToken() }
+    if (method === 'POST' && path === '/v1/suppressions') return { ...(body as object), email: `${newId('sup')}@elsewhere.test` }
+    if (path === '/v1/account/password') return { current_password: person.password, password: person.password }
+    if (!path.startsWith('/v1/account/totp') && path !== '/v1/session') return body
+    const { box } = this.#inhabited
+    const call = (verb: string, at: string, wish?: unknown) => box.call(verb, at, wish, { key: estate.key })
+    await call('DELETE', '/v1/account/totp', { password: person.password })
+    if (path === '/v1/session') return person
+    const { body: begun } = await call('POST', '/v1/account/totp')
+    return method === 'DELETE'
+      ? { password: person.password }
+      : { code: begun.error ? '000000' : generateSync({ secret: begun['secret'] as string }) }
+  }
+
   #check(spelling: Spelling, method: string, told: Told): void {
     const requestId = told.headers.get('x-request-id') ?? ''
     assert.match(requestId, /^req_[0-9a-z]{26}$/)
-    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|address|document)";q=\d+;w=60$/)
-    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|address|document)";r=\d+;t=\d+$/)
-    assert.match(told.headers.get('cache-control') ?? '', /no-store/)
+    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|session|sign-in|address|document|callback)";q=\d+;w=60$/)
+    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|session|sign-in|address|document|callback)";r=\d+;t=\d+$/)
+    const kept = spelling.route.document === true && told.status < 400
+    assert.match(told.headers.get('cache-control') ?? '', kept ? /^public, max-age=300$/ : /no-store/)
     assert.equal(told.headers.get('x-content-type-options'), 'nosniff')
     if (method === 'HEAD') return
     if (told.status >= 400) {
@@ -161,9 +192,9 @@ export class Asking {
   }
 }
 
-/** A message is put into a number that the estate has. */
-function withOwn(body: unknown, { path }: Spelling, estate: Estate): unknown {
-  return path === '/v1/sms/loopback/inject' ? { ...(body as object), to: estate.objects['number'] } : body
+/** What is asked of the session itself, which no key has. */
+export function needsSession({ method, path }: Spelling): boolean {
+  return path === '/v1/session' && method !== 'POST'
 }
 
 /** An id of the same kind that nobody has. */

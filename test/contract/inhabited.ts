@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -28,6 +29,8 @@ export interface Inhabited {
   foreign: Estate
   /** A key written straight into the store, which can be what the API would refuse to make. */
   plantKey: (wish: PlantedKey) => Promise<string>
+  /** A session written straight into the store; answers the cookie that a browser would send. */
+  plantSession: (account: string) => Promise<string>
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
   database: DatabaseSync
@@ -50,8 +53,12 @@ const limits = {
   PILLARBOX_HTTP__RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '1000000',
   PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '1000000',
+  PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '1000000',
   PILLARBOX_BACKUP__DIRECTORY: './backups',
 }
+
+/** How the person of the first account signs in. */
+export const person = { email: 'ada@example.com', password: 'a long and quiet evening' }
 
 /** Starts the box and settles it. Rate limits are on, and too high to be met. */
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
@@ -67,8 +74,16 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
     return key
   }
+  const plantSession = async (account: string): Promise<string> => {
+    const cookie = `pillarbox=${plantedSession(database, account)}`
+    const known = async (): Promise<boolean> =>
+      (await box.call('GET', '/v1/account', undefined, { key: null, headers: { Cookie: cookie } })).status !== 401
+    for (let tries = 0; tries < 100 && !(await known()); tries += 1) await sleep(20)
+    return cookie
+  }
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
-  const foreignAccount = newId('acct')
+  await box.call('POST', '/v1/account/password', person)
+  const { id: foreignAccount } = await box.app.accounts.add({ ...person, name: 'Foreign', email: 'grace@example.com' })
   const foreignKey = await plantKey({ account: foreignAccount })
   const own = await settle(box, box.key, account_id, 'Own')
   const sibling = await settle(box, box.key, account_id, 'Sibling')
@@ -79,6 +94,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     sibling,
     foreign,
     plantKey,
+    plantSession,
     settle: (name) => settle(box, box.key, account_id, name),
     database,
     close: async () => {
@@ -120,6 +136,10 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const { body: active } = await store('active')
   const { body: frozen } = await store('frozen')
   await box.call('POST', `/v1/cards/${frozen.id}/freeze`, undefined, as)
+  const { body: agent } = await box.call('POST', '/v1/agents', { identity_id: identity.id }, as)
+  const link = { chain_id: 1, registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', token_id: freshToken() }
+  const { body: linked } = await box.call('POST', `/v1/agents/${agent.id}/erc8004`, link, as)
+  const { body: agentless } = await box.call('POST', '/v1/identities', { name: `${name} without an agent` }, as)
   const job = await exported(box, identity.id, key)
   // what the letter woke is heard, so that waits from here on have nothing to tell
   for (let turn = 0; turn < 10; turn += 1) {
@@ -144,6 +164,9 @@ async function settle(box: Appliance, key: string, account: string, name: string
       ...(domain ? { 'domains/:id': domain.id } : {}),
       'jobs/:id': job,
       ':job_id': job,
+      'agents/:id': agent.id,
+      ':link_id': linked.id,
+      agentless: agentless.id,
       ':totp_id': totp.id,
       'cards/:id': active.id,
       'cards/:id/unfreeze': frozen.id,
@@ -160,6 +183,14 @@ async function exported(box: Appliance, identity: string, key: string): Promise<
     if (body.status !== 'running') throw new Error(`The export failed: ${JSON.stringify(body)}`)
     await sleep(10)
   }
+}
+
+let tokens = 1000
+
+/** The id of a token that nothing is linked to yet. */
+export function freshToken(): string {
+  tokens += 1
+  return String(tokens)
 }
 
 /** A message with everything a reply can show: an attachment, a code, a link, both bodies. */
@@ -217,4 +248,16 @@ function plant(database: DatabaseSync, wish: PlantedKey): string {
       wish.revoked_at ?? null,
     )
   return key
+}
+
+function plantedSession(database: DatabaseSync, account: string): string {
+  const token = randomBytes(32).toString('base64url')
+  const hash = createHash('sha256').update(token).digest('base64url')
+  const now = iso(Date.now())
+  database
+    .prepare(
+      `INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at) VALUES (?, ?, ?, '', '', ?, ?)`,
+    )
+    .run(newId('sess'), account, hash, now, now)
+  return token
 }

@@ -58,7 +58,7 @@ test('each operation says who may call it, what it takes, what it answers, and e
     expect(inPath.map(({ name, required }) => [name, required])).toEqual(
       [...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, true]),
     )
-    expect(operation.requestBody !== undefined).toBe(route.body !== undefined)
+    expect(operation.requestBody !== undefined).toBe((route.body ?? route.upload) !== undefined)
     expect(operation.responses[route.status ?? 200]!.content).toBeDefined()
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['400', '429', '500']))
     if (route.scope !== 'public') expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['401', '403']))

@@ -10,12 +10,20 @@ const world = await inhabit()
 const asking = new Asking(world)
 afterAll(() => world.close())
 
-const { own, sibling, foreign, plantKey } = world
+const { own, sibling, foreign, plantKey, plantSession } = world
 const all = named(asking.spellings)
 const guarded = all.filter(([, { route }]) => route.scope !== 'public')
 const withIds = all.filter(([, { path }]) => path.includes(':'))
 // the octets of an upload have no fields: test/transfer
 const writing = all.filter(([, { method, route }]) => (method === 'POST' || method === 'PATCH') && route.upload === undefined)
+
+test('what everybody may read from any page needs no key, and changes nothing', () => {
+  const documents = asking.spellings.filter(({ route }) => route.document)
+  expect(documents.length).toBeGreaterThan(5)
+  for (const { method, path, route } of documents) {
+    expect([path, method, route.scope, route.rate]).toEqual([path, 'GET', 'public', 'document'])
+  }
+})
 
 test('there are routes to ask', () => {
   expect(all.length).toBeGreaterThan(20)
@@ -58,25 +66,29 @@ describe('who may call', async () => {
 describe('whose things they are', async () => {
   const bound = await plantKey({ account: own.account, identity: sibling.objects['identities/:id']! })
 
-  test.each(withIds)('%s tells another’s objects from absent ones by nothing', async (_, spelling) => {
-    expect.hasAssertions()
-    const { question } = await asking.good(spelling, own)
-    for (const other of [foreign, sibling]) {
-      const ids = parameters(spelling).filter((name) => objectOf(spelling, own, name) !== objectOf(spelling, other, name))
-      // in one's own account another identity is no secret, only what is not its own is
-      if (other === sibling && ids.length === 1 && spelling.route.scope !== 'public') continue
-      for (const name of ids) {
-        const theirs = objectOf(spelling, other, name)
-        const one = await asking.ask(spelling, asking.path(spelling, own, { [name]: theirs }), question)
-        const none = await asking.ask(spelling, asking.path(spelling, own, { [name]: absent(theirs) }), question)
-        if (other === sibling && name === 'id') expect(one.status).toBe(404)
-        else expectAlike(one, none, spelling)
+  // a public document is everybody's
+  test.each(withIds.filter(([, { route }]) => !route.document))(
+    '%s tells another’s objects from absent ones by nothing',
+    async (_, spelling) => {
+      expect.hasAssertions()
+      const { question } = await asking.good(spelling, own)
+      for (const other of [foreign, sibling]) {
+        const ids = parameters(spelling).filter((name) => objectOf(spelling, own, name) !== objectOf(spelling, other, name))
+        // in one's own account another identity is no secret, only what is not its own is
+        if (other === sibling && ids.length === 1 && spelling.route.scope !== 'public') continue
+        for (const name of ids) {
+          const theirs = objectOf(spelling, other, name)
+          const one = await asking.ask(spelling, asking.path(spelling, own, { [name]: theirs }), question)
+          const none = await asking.ask(spelling, asking.path(spelling, own, { [name]: absent(theirs) }), question)
+          if (other === sibling && name === 'id') expect(one.status).toBe(404)
+          else expectAlike(one, none, spelling)
+        }
       }
-    }
-    const allTheirs = await asking.ask(spelling, asking.path(spelling, foreign), question)
-    const noneAtAll = await asking.ask(spelling, asking.path(spelling, foreign, nowhere(spelling)), question)
-    expectAlike(allTheirs, noneAtAll, spelling)
-  })
+      const allTheirs = await asking.ask(spelling, asking.path(spelling, foreign), question)
+      const noneAtAll = await asking.ask(spelling, asking.path(spelling, foreign, nowhere(spelling)), question)
+      expectAlike(allTheirs, noneAtAll, spelling)
+    },
+  )
 
   test.each(withIds.filter(([, { route }]) => route.scope !== 'public'))(
     '%s is 404 for a key bound to another identity',
@@ -298,7 +310,7 @@ describe('what is answered', () => {
     await world.box.call('DELETE', location)
   })
 
-  const getting = all.filter(([, { method }]) => method === 'GET')
+  const getting = all.filter(([, { method, route }]) => method === 'GET' && !route.effect)
   test.each(getting)('%s has a HEAD that is the same without the body', async (_, spelling) => {
     const { path, question } = await asking.good(spelling, own)
     // what counts down may lose a digit while it is asked for
@@ -314,13 +326,67 @@ describe('what is answered', () => {
     expect(get.headers.get('content-length')).toBe(String(get.size))
   })
 
-  test.each(all.filter(([, { method }]) => method === 'DELETE'))('%s is 404 the second time', async (name, spelling) => {
+  const doing = all.filter(([, { route }]) => route.effect)
+  test.each(doing)('%s does something: HEAD is no way to ask for it, and leaves no trace', async (_, spelling) => {
+    const { path, question } = await asking.good(spelling, own)
+    const events = `/v1/identities/${own.objects['identities/:id']}/events?limit=1`
+    const before = (await world.box.call('GET', events)).body
+    const told = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
+    expect([told.status, told.text]).toEqual([404, ''])
+    expect((await asking.ask(spelling, path, { ...question, method: 'HEAD', key: null })).status).toBe(404)
+    expect((await world.box.call('GET', events)).body).toEqual(before)
+  })
+
+  test.each(withIds.filter(([, { method }]) => method === 'DELETE'))('%s is 404 the second time', async (name, spelling) => {
     const estate = await world.settle(`Gone by ${name}`)
     const path = asking.path(spelling, estate)
     const first = await asking.ask(spelling, path)
     expect(first.json).toEqual({ id: path.split('/').findLast((segment) => segment.includes('_')), deleted: true })
     expect((await asking.ask(spelling, path)).status).toBe(404)
   })
+})
+
+describe('with a session', async () => {
+  const theirs = await plantSession(foreign.account)
+  const once = guarded.filter(([, { alias }]) => !alias)
+
+  test.each(once)('%s is answered as with a key, but for what a followed link must not do', async (name, spelling) => {
+    const estate = await world.settle(`By cookie ${name}`)
+    const { path, question } = await asking.good(spelling, estate)
+    const cookie = question.cookie ?? (await plantSession(own.account))
+    const charges = spelling.method === 'GET' && path.endsWith('/reveal')
+    for (const method of charges ? ['GET', 'HEAD'] : [spelling.method]) {
+      const told = await asking.ask(spelling, path, { ...question, cookie, method })
+      expect(told.status).toBe(method === 'HEAD' ? 404 : charges ? 403 : (spelling.route.status ?? 200))
+      if (method !== 'HEAD' && charges) expect(told.json.error.code).toBe('key_required')
+      const location = told.headers.get('location')
+      if (location !== null) await world.box.call('DELETE', location)
+    }
+  })
+
+  test.each(once.filter(([, { method }]) => method !== 'GET'))(
+    '%s is refused from a page that is not ours',
+    async (_, spelling) => {
+      const { path, question } = await asking.good(spelling, own)
+      const cookie = question.cookie ?? (await plantSession(own.account))
+      const headers = { Origin: 'https://elsewhere.test', 'Sec-Fetch-Site': 'cross-site' }
+      const told = await asking.ask(spelling, path, { ...question, cookie, headers })
+      expect(told.json.error).toMatchObject({ type: 'forbidden', code: 'csrf' })
+    },
+  )
+
+  test.each(withIds.filter(([, { route, alias }]) => route.scope !== 'public' && !alias))(
+    '%s tells the session of another account nothing',
+    async (_, spelling) => {
+      const { path, question } = await asking.good(spelling, own)
+      const told = await asking.ask(spelling, path, { ...question, cookie: theirs })
+      const none = await asking.ask(spelling, asking.path(spelling, own, nowhere(spelling)), { ...question, cookie: theirs })
+      const charges = spelling.method === 'GET' && path.endsWith('/reveal')
+      expect(told.status).toBe(charges ? 403 : 404)
+      expect(told.text.replaceAll(/req_\w+/g, '')).toBe(none.text.replaceAll(/req_\w+/g, ''))
+      expect(telling(told)).toEqual(telling(none))
+    },
+  )
 })
 
 test('a path or method that is not described is 404, with a key and 401 or 404 without', async () => {

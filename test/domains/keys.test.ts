@@ -14,6 +14,7 @@ import { DomainsPart } from '../../src/domains/part.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { inquire } from '../../src/mail/inquire.ts'
 import { opened } from '../store/opened.ts'
+import { limitless } from '../support/limitless.ts'
 import { appliance } from '../support/appliance.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { folder } from '../support/folder.ts'
@@ -26,6 +27,7 @@ const own = 'pillarbox.test'
 const operator: Caller = {
   account_id: 'acct_operator',
   key_id: null,
+  session_id: null,
   scopes: new Set(),
   identity_id: null,
   rate_limit: 0,
@@ -166,6 +168,7 @@ async function scene({ master = Buffer.alloc(32, 1), directory = folder() } = {}
     clock,
     config,
     inquire,
+    plan: limitless(database, clock),
     seal: new Seal(master),
     events: new EventLog(database, clock),
     cursors: new Cursors(Buffer.alloc(32)),

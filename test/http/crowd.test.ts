@@ -74,6 +74,8 @@ test('a trusted proxy, which speaks for many, is not counted; the number can be 
     cors_origins: [],
     public_rate_limit: 60,
     document_rate_limit: 600,
+    sign_in_rate_limit: 5,
+    session_same_site: 'strict' as const,
     max_connections: 100,
     max_connections_per_address: 1,
     uncounted: ['127.0.0.9'],

@@ -257,6 +257,8 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       cors_origins: [],
       public_rate_limit: 60,
       document_rate_limit: 600,
+      sign_in_rate_limit: 5,
+      session_same_site: 'strict',
       max_connections: 1000,
       max_connections_per_address: 1000,
       uncounted: [],
@@ -264,17 +266,20 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
     },
     routes: toyRoutes(played),
     operator: 'acct_1',
+    exists: () => true,
     authenticate: (token) => {
       const key = keys[token]
       if (!key) return undefined
       return {
         account_id: key.account_id,
         key_id: `key_${token}`,
+        session_id: null,
         scopes: new Set(key.scopes),
         identity_id: key.identity_id ?? null,
         rate_limit: key.rate_limit ?? 600,
       }
     },
+    session: () => undefined,
     database: openDatabase(),
     seal: toySeal(),
     log: createLog('debug', sink),

@@ -29,6 +29,7 @@ function caller(wish: Partial<Caller> = {}): Caller {
   return {
     account_id: account,
     key_id: null,
+    session_id: null,
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,

@@ -8,7 +8,7 @@ import { sql } from '../../src/store/database.ts'
 import { Keyring } from '../../src/store/keyring.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { secretOf } from '../../src/totp/row.ts'
+import { contextOf } from '../../src/totp/secrets.ts'
 import { quiet } from '../store/opened.ts'
 import { appliance } from '../support/appliance.ts'
 import { child } from '../support/child.ts'
@@ -92,9 +92,11 @@ test('killed at any moment, everything is sealed under the one key that is found
     await database.transaction(async (tx) => {
       for (let index = 0; index < count; index += 1) {
         await tx.run(
-          sql`INSERT INTO totp_entries (id, account_id, identity_id, service_name, algorithm, digits, period, secret, created_at)
-            VALUES (${`totp_${index}`}, 'acct', 'ident', 'X', 'SHA1', 6, 30, ${seal.seal(Buffer.from(`secret ${index}`), secretOf(`totp_${index}`, 'ident'))}, '2026')`,
+          sql`INSERT INTO totp_entries (seq, id, account_id, identity_id, service_name, algorithm, digits, period, created_at)
+            VALUES (${index + 1}, ${`totp_${index}`}, 'acct', 'ident', 'X', 'SHA1', 6, 30, '2026')`,
         )
+        const sealed = seal.seal(Buffer.from(`secret ${index}`), contextOf(`totp_${index}`, 'ident'))
+        await tx.run(sql`INSERT INTO totp_secrets (totp_seq, secret) VALUES (${index + 1}, ${sealed})`)
       }
     })
   })
@@ -107,8 +109,10 @@ test('killed at any moment, everything is sealed under the one key that is found
     seen.add(readdirSync(keys).toSorted().join(' '))
     await during(file, async (database) => {
       const { seal } = await Keyring.open(database, key)
-      const rows = await database.all<{ id: string; secret: Uint8Array }>(sql`SELECT id, secret FROM totp_entries ORDER BY seq`)
-      const opened = rows.map(({ id, secret }) => seal.open(secret, secretOf(id, 'ident')).toString())
+      const rows = await database.all<{ id: string; secret: Uint8Array }>(
+        sql`SELECT id, secret FROM totp_entries JOIN totp_secrets ON totp_seq = seq ORDER BY seq`,
+      )
+      const opened = rows.map(({ id, secret }) => seal.open(secret, contextOf(id, 'ident')).toString())
       expect(opened).toEqual(Array.from({ length: count }, (_, index) => `secret ${index}`))
     })
     expect(readdirSync(keys).filter((name) => !['master.key', 'master.key.former'].includes(name))).toEqual([])

@@ -9,12 +9,14 @@ import { field, pair, plantKeys, send, source } from '../sending/outgoing.ts'
 import type { Pair } from '../sending/outgoing.ts'
 import { absent, peer } from '../support/peer.ts'
 import { run } from '../support/program.ts'
+import { byDkimpy, pythonWithDkim } from './dkimpy.ts'
 import { nameServer, text } from './dns.ts'
 
 const knotd = peer('knotd', 'apt-get install knot')
 const opendkim = peer('opendkim-testmsg', 'apt-get install opendkim-tools')
 const unshare = peer('unshare', 'apt-get install util-linux')
 const perl = await perlWithDkim()
+const python = await pythonWithDkim()
 const possible = [
   knotd,
   opendkim,
@@ -109,6 +111,25 @@ describe.runIf(possible)('our signatures', () => {
   }, 30_000)
 })
 
+describe.runIf(python !== undefined)('both signatures, by the records that the API publishes,', () => {
+  test('are good to dkimpy, whatever the message, and neither is once it is changed, or by the keys of others', async () => {
+    const { world, published } = await planted()
+    for (const [name, wish] of kinds) {
+      const raw = await sent(world, wish)
+      expect([name, await byDkimpy(python!, raw, published)]).toEqual([name, ['pass rsa-sha256', 'pass ed25519-sha256']])
+    }
+    const good = (await sent(world, { subject: 'Pay 10', body: 'Pay 10 to Bob.' })).toString('latin1')
+    for (const bad of [good.replace('to Bob', 'to Eve'), good.replace('Subject: Pay 10', 'Subject: Pay 99')]) {
+      const verdicts = await byDkimpy(python!, Buffer.from(bad, 'latin1'), published)
+      expect(verdicts.filter((verdict) => verdict.startsWith('pass'))).toEqual([])
+      expect(verdicts).toHaveLength(2)
+    }
+    const { published: others } = await planted()
+    expect(Object.keys(others)).toEqual(Object.keys(published))
+    expect(await byDkimpy(python!, Buffer.from(good, 'latin1'), others)).toEqual(['fail rsa-sha256', 'fail ed25519-sha256'])
+  }, 60_000)
+})
+
 test('they have no l=, and cover what matters even where it is not', async () => {
   const world = await pair()
   plantKeys(world.box, sealOf(world), 'pillarbox.test')
@@ -127,12 +148,20 @@ test('they have no l=, and cover what matters even where it is not', async () =>
 })
 
 async function signing(): Promise<{ world: Pair; dns: string; records: string[] }> {
-  const world = await pair()
-  const keys = plantKeys(world.box, sealOf(world), 'pillarbox.test')
-  await world.box.restart()
-  const records = keys.map(({ name, value }) => `${name}. ${text(value)}`)
+  const { world, published } = await planted()
+  const records = Object.entries(published).map(([name, value]) => `${name}. ${text(value)}`)
   const { server } = await nameServer(knotd!, records)
   return { world, dns: server, records }
+}
+
+/** A box with keys, and what it asks to be published of them: texts by name, RSA first. */
+async function planted(): Promise<{ world: Pair; published: Record<string, string> }> {
+  const world = await pair()
+  const names = plantKeys(world.box, sealOf(world), 'pillarbox.test').map(({ name }) => name)
+  await world.box.restart()
+  const { body } = await world.box.call('GET', '/v1/domains')
+  const records: { name: string; value: string }[] = body.data[0].dns_records
+  return { world, published: Object.fromEntries(names.map((name) => [name, records.find((one) => one.name === name)!.value])) }
 }
 
 function sealOf({ box }: Pair): Seal {

@@ -166,6 +166,56 @@ test.each(clients)('%s gives a fresh token with setAuth, leaves, and joins the s
   expect(events.states).toEqual(['SUBSCRIBED', 'CLOSED'])
 })
 
+test.each(clients)('%s has a text message as a row that is inserted, and updated when its status changes', async (kind) => {
+  const box = await appliance()
+  const make = async (name: string) => (await box.call('POST', '/v1/identities', { name, provision_phone: true })).body
+  const [ada, bob] = [await make('Ada'), await make('Bob')]
+  const client = await realtime(kind, box)
+  const wish = { event: '*', schema: 'public', table: 'sms_messages' }
+  const all = follow(client.channel('all'), wish)
+  const inserts = follow(client.channel('inserts'), { ...wish, event: 'INSERT', filter: `identity_id=eq.${ada.id}` })
+  const updates = follow(client.channel('updates'), { ...wish, event: 'UPDATE' })
+  await Promise.all([all, inserts, updates].map((one) => one.state('SUBSCRIBED')))
+  const { body: sent } = await box.call('POST', `/v1/identities/${ada.id}/sms`, { to: bob['phone_number'], body: 'Hello' })
+  const { body: lost } = await box.call('POST', `/v1/identities/${ada.id}/sms`, { to: '+15550100177', body: 'Anybody?' })
+  await Promise.all([all.count(4), inserts.count(2), updates.count(1)])
+  const story = (id: string) =>
+    all.rows.filter((row) => row.new.id === id).map((row) => [row.eventType, row.table, row.new.status, row.old])
+  expect(story(sent['id'])).toEqual([
+    ['INSERT', 'sms_messages', 'sent', {}],
+    ['UPDATE', 'sms_messages', 'delivered', { id: sent['id'] }],
+  ])
+  // no client has heard of it before
+  expect(story(lost['id'])).toEqual([['INSERT', 'sms_messages', 'failed', {}]])
+  const received = all.rows.find((row) => row.new.identity_id === bob.id)
+  expect(received).toMatchObject({ eventType: 'INSERT', new: { body: 'Hello', direction: 'inbound', status: 'received' } })
+  expect(updates.rows.map((row) => row.new.id)).toEqual([sent['id']])
+  const kept = await box.call('GET', `/v1/identities/${ada.id}/sms/${sent['id']}`)
+  expect(updates.rows[0].new).toEqual(kept.body)
+})
+
+test.each(clients)('%s has an e-mail that is sent as a row that is inserted, and updated when it is delivered', async (kind) => {
+  const box = await appliance()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  const client = await realtime(kind, box)
+  const wish = { event: '*', schema: 'public', table: 'email_messages' }
+  const all = follow(client.channel('all'), wish)
+  const own = follow(client.channel('own'), { ...wish, event: 'UPDATE', filter: `identity_id=eq.${ada.id}` })
+  await Promise.all([all.state('SUBSCRIBED'), own.state('SUBSCRIBED')])
+  const { body: sent } = await box.call('POST', `/v1/identities/${ada.id}/emails`, { to: bob.email, subject: 'Hello', body: 'x' })
+  await Promise.all([all.count(3), own.count(1)])
+  const story = all.rows.filter((row) => row.new.id === sent['id']).map((row) => [row.eventType, row.new.status, row.old])
+  expect(story).toEqual([
+    ['INSERT', 'queued', {}],
+    ['UPDATE', 'delivered', { id: sent['id'] }],
+  ])
+  expect(all.rows.find((row) => row.new.identity_id === bob.id)).toMatchObject({
+    eventType: 'INSERT',
+    new: { subject: 'Hello', direction: 'inbound', status: 'received' },
+  })
+  expect(own.rows.map((row) => row.new)).toEqual([all.rows.findLast((row) => row.new.id === sent['id']).new])
+})
+
 test('supabase-js, which falls back to its apikey with every heartbeat, keeps what it joined with a token', async () => {
   const box = await appliance()
   const ada = await identity(box, 'Ada')

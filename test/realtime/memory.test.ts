@@ -139,10 +139,18 @@ test('who asks for what is stored and does not read it costs next to nothing eit
   await reader.until('event', 31)
   reader.webSocket.close()
   await reader.closed
-  const before = box.resident()
-  const most = await box.peak(async () => {
-    await box.stuck(since)
-    await new Promise((resolve) => setTimeout(resolve, 1000))
-  })
-  expect(most - before).toBeLessThan(crowd * bound.stored)
+  const costs: number[] = []
+  for (let round = 0; round < 3; round += 1) {
+    const before = box.resident()
+    const most = await box.peak(async () => {
+      const clients = await box.stuck(since)
+      await new Promise((resolve) => setTimeout(resolve, 1000))
+      for (const { socket } of clients) socket.webSocket.terminate()
+      for (const { socket } of clients) await socket.closed
+    })
+    costs.push(most - before)
+  }
+  // as above: garbage only adds
+  expect(Math.min(...costs)).toBeLessThan(crowd * bound.stored)
+  expect(Math.max(...costs)).toBeLessThan(3 * crowd * bound.stored)
 }, 120_000)

@@ -51,13 +51,28 @@ test('what changed since a message was queued is heeded before it leaves', async
   await box.call('PATCH', `/v1/identities/${ada}`, { status: 'suspended' })
   expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({ response: expect.stringContaining('suspended') })
   await inside().database.transaction((tx) => tx.run(sql`UPDATE domains SET status = 'pending'`))
-  await box.call('PATCH', `/v1/identities/${ada}`, { status: 'active' })
   await box.restart()
+  await box.call('PATCH', `/v1/identities/${ada}`, { status: 'active' })
   expect(await until(await send('carl@far.test'), 'deferred')).toMatchObject({
     response: expect.stringContaining('not verified'),
   })
   await until(await send('bob@pillarbox.test'), 'delivered')
   expect(sink.connections).toBe(0)
+})
+
+test('what waited because its sender was suspended leaves when it is active again; what waits for others goes on waiting', async () => {
+  const { sink, ada, box, send, until } = await two()
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  sink.script = (line) => (line.startsWith('RCPT TO:<busy') ? '450 4.3.2 Later' : undefined)
+  const busy = await send('busy@far.test')
+  const before = await until(busy, 'deferred')
+  await box.call('PATCH', `/v1/identities/${ada}`, { status: 'suspended' })
+  const held = [await send('carl@far.test'), await send('bob@pillarbox.test')]
+  for (const id of held) expect(await until(id, 'deferred')).toMatchObject({ response: expect.stringContaining('suspended') })
+  await box.call('PATCH', `/v1/identities/${ada}`, { metadata: { still: 'suspended' } })
+  expect((await box.call('PATCH', `/v1/identities/${ada}`, { status: 'active' })).status).toBe(200)
+  for (const id of held) expect(await until(id, 'delivered')).toMatchObject({ attempts: 2 })
+  expect(await until(busy, 'deferred')).toEqual(before)
 })
 
 test('a message over which the box goes down is tried apart from others, then set aside, and others go on', async () => {

@@ -104,6 +104,37 @@ describe('taken back', () => {
     expect((await shown(world, body.id)).status).toBe('cancelled')
   })
 
+  test('what is scheduled, also while its release fails; it is not released later', async () => {
+    const clock = new HeldClock()
+    const world = await pair({}, clock)
+    const { box, ada, bob } = world
+    const [back, stays] = [
+      await send(world, { to: [bob.email, 'zoe@pillarbox.test'], send_at: tomorrow }),
+      await send(world, { to: bob.email, send_at: tomorrow }),
+    ]
+    const refuse = `CREATE TRIGGER held BEFORE INSERT ON deliveries_queue BEGIN SELECT RAISE(ABORT, 'not now'); END`
+    database(box, (db) => db.exec(refuse))
+    clock.advance(86_400_000)
+    await box.restart()
+    const failed = `SELECT count(*) AS n FROM delivery_attempts WHERE outcome = 'deferred'`
+    await vi.waitFor(() => expect(count(box, failed)).toBe(2), { timeout: 5000 })
+    const cancelled = await box.call<Email>('POST', `/v1/identities/${ada.id}/emails/${back.body.id}/cancel`)
+    expect([cancelled.status, cancelled.body]).toMatchObject([
+      200,
+      { status: 'cancelled', deliveries: [{ status: 'cancelled' }, { status: 'cancelled' }] },
+    ])
+    const again = await box.call('POST', `/v1/identities/${ada.id}/emails/${back.body.id}/cancel`)
+    expect([again.status, again.body.error.code]).toEqual([409, 'not_cancellable'])
+    database(box, (db) => db.exec('DROP TRIGGER held'))
+    clock.advance(86_400_000)
+    await box.restart()
+    await vi.waitFor(async () => expect((await shown(world, stays.body.id)).status).toBe('delivered'), { timeout: 5000 })
+    expect(copies(world)).toBe(1)
+    expect((await shown(world, back.body.id)).status).toBe('cancelled')
+    const events = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.cancelled`)
+    expect(events.body.data).toMatchObject([{ data: { id: back.body.id } }])
+  })
+
   test('what was tried is not', async () => {
     const clock = new HeldClock()
     const world = await pair({}, clock)

@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
@@ -11,7 +13,7 @@ const secret = `whsec_${Buffer.from('a secret of the bridge').toString('base64')
 const origin = 'https://box.example.com'
 const signingKey = 'key-of-the-app'
 
-async function box(kind: 'http' | 'android') {
+async function box(kind: 'http' | 'android', more: Record<string, string> = {}) {
   const far = await WebhookSink.start()
   const clock = movable()
   const settings: Record<string, string> =
@@ -22,7 +24,7 @@ async function box(kind: 'http' | 'android') {
     Object.entries(settings).map(([name, value]) => [`PILLARBOX_SMS__${kind.toUpperCase()}__${name}`, value]),
   )
   const opened = await appliance(
-    { PILLARBOX_SMS__PROVIDER: kind, PILLARBOX_SMS__COUNTRY: 'DE', PILLARBOX_PUBLIC_URL: origin, ...env },
+    { PILLARBOX_SMS__PROVIDER: kind, PILLARBOX_SMS__COUNTRY: 'DE', PILLARBOX_PUBLIC_URL: origin, ...env, ...more },
     clock,
   )
   // the public name of the box is not where the test reaches it
@@ -82,6 +84,21 @@ test('a bridge gets signed messages, each under its id, until it has taken them;
     .toMatchObject({ code: 'http_422', message: expect.stringContaining('no such') })
 })
 
+test('what a phone or bridge says never tells its secrets', async () => {
+  const basic = Buffer.from('sms:of-the-phone').toString('base64')
+  for (const [kind, hidden] of [
+    ['http', secret],
+    ['android', 'of-the-phone'],
+    ['android', basic],
+  ] as const) {
+    const { far, opened, get, send } = await box(kind)
+    far.behaviour = says(422, {}, `not with ${hidden} here`)
+    const sms = await send('x')
+    await expect.poll(async () => (await get(sms.id))['error']?.message).toContain('not with … here')
+    expect(opened.logged.join('')).not.toContain(hidden)
+  }
+})
+
 test('a bridge hands messages in, once; what it did not sign, or signed long ago, has no effect', async () => {
   const { opened, inbox, post, ada } = await box('http')
   const picture = { content_type: 'image/png', content: Buffer.from('picture').toString('base64') }
@@ -138,6 +155,74 @@ test('the numbers of the settings are given to one identity each, and again once
   await expect.poll(async () => (await give('Dee'))['phone_number']).toBe(number)
 })
 
+const file = (size: number) => ({ content_type: 'image/png', content: Buffer.alloc(size).toString('base64') })
+
+test('what is handed in with a message is no larger than it may be', async () => {
+  const { clock, opened, inbox, post } = await box('http', { PILLARBOX_SMS__MEDIA_LIMIT: '1 kB' })
+  const text = JSON.stringify({ id: 'm', from: '+4917012345678', to: number, body: 'look', media: [file(1000), file(1001)] })
+  await post('/sms/http/inbound', text, standard('m', text, Date.now() + clock.ahead))
+  const [sms] = await inbox()
+  expect(sms.media).toMatchObject([
+    { status: 'kept', size: 1000 },
+    { status: 'failed', size: null },
+  ])
+  const { body } = await opened.call('GET', `/v1/identities/${sms.identity_id}/sms/${sms.id}/media/1`)
+  expect((await fetch(body['url'].replace(origin, opened.url))).status).toBe(404)
+})
+
+test('who waits for a number of a provider that was given up gets one of the new one', async () => {
+  const { opened } = await box('http')
+  const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' })
+  await opened.app.stop()
+  // as a box leaves it that died while it bought a number
+  const database = new DatabaseSync(join(opened.directory, 'data', 'pillarbox.db'))
+  database
+    .prepare(
+      `INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)
+        SELECT 'phone_x', account_id, id, 'twilio', 'US', 'wanted', created_at FROM identities WHERE id = ?`,
+    )
+    .run(bob.id)
+  database.close()
+  await opened.restart()
+  await expect
+    .poll(async () => (await opened.call('POST', `/v1/identities/${bob.id}/phone`, {})).body)
+    .toMatchObject({ phone_number: second })
+})
+
+test('a number of the settings is of the country that was asked for, or none is given', async () => {
+  const { opened } = await box('http')
+  const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' })
+  const give = (country: string) => opened.call('POST', `/v1/identities/${bob.id}/phone`, { country })
+  expect((await give('US')).body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'country' } })
+  const made = await opened.call('POST', '/v1/identities', { name: 'Cy', provision_phone: true, phone_country: 'FR' })
+  expect(made.body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'phone_country' } })
+  expect((await give('DE')).body).toMatchObject({ phone_number: second })
+})
+
+test('a STOP lasts for as long as the number is ours, whoever has it', async () => {
+  const { opened, ada, send, post } = await box('http')
+  // as a modem may write it, too
+  for (const [id, from] of [
+    ['a', '+4917012345678'],
+    ['b', '004917012345678'],
+    ['c', '017012345678'],
+  ] as const) {
+    const text = JSON.stringify({ id, from, to: number, body: 'STOP' })
+    expect((await post('/sms/http/inbound', text, standard(id, text, Date.now()))).body).toEqual({ effect: true })
+    expect(await send('news')).toMatchObject({ error: { code: 'recipient_opted_out' } })
+    await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
+    const again = async () => (await opened.call('POST', `/v1/identities/${ada.id}/phone`, {})).body
+    await expect
+      .poll(async () => (await opened.call('GET', `/v1/identities/${ada.id}/events?type=phone.released`)).body.data.length)
+      .toBe(id.charCodeAt(0) - 96)
+    expect(await again()).toMatchObject({ phone_number: number })
+    expect(await send('news')).toMatchObject({ error: { code: 'recipient_opted_out' } })
+    const back = JSON.stringify({ id: `${id}2`, from, to: number, body: 'START' })
+    await post('/sms/http/inbound', back, standard(id, back, Date.now()))
+    expect(await send('news')).toMatchObject({ status: 'queued' })
+  }
+})
+
 const signed = (body: string, at: number, key = signingKey): Record<string, string> => {
   const timestamp = String(Math.floor(at / 1000))
   return { 'X-Timestamp': timestamp, 'X-Signature': createHmac('sha256', key).update(`${body}${timestamp}`).digest('hex') }
@@ -184,6 +269,40 @@ test('a phone is told where to report, sends by the right SIM card, and reports 
   clock.ahead += 86_400_000
   await opened.restart()
   expect(far.received.filter(({ path }) => path === '/messages')).toHaveLength(3)
+})
+
+test('what came to a SIM card that the settings do not name is nobody’s', async () => {
+  const { opened, inbox, post } = await box('android')
+  const told = async (simNumber: number | null, message: string) => {
+    const text = event('sms:received', {
+      messageId: 'x',
+      message,
+      phoneNumber: '+4917012345678',
+      simNumber,
+      receivedAt: '2026-11-20',
+    })
+    return (await post('/sms/android/events', text, signed(text, Date.now()))).body
+  }
+  expect(await told(3, 'private')).toEqual({ effect: false })
+  expect(await inbox()).toEqual([])
+  expect(opened.logged.join('')).toContain('SIM card')
+  expect(opened.logged.join('')).not.toContain('private')
+  expect(await told(null, 'to the first')).toEqual({ effect: true })
+  expect(await told(1, 'to the first, again')).toEqual({ effect: true })
+})
+
+test('a phone that was off, or forgot, is told within the hour where to report', async () => {
+  const { far, opened } = await box('android')
+  await far.until(4, ({ path }) => path === '/webhooks')
+  const jobs = opened.app.jobs.filter(({ name }) => name === 'subscribe-to-sms')
+  expect(jobs.map(({ schedule }) => schedule)).toEqual([expect.stringMatching(/^\d+ \* \* \* \*$/)])
+  far.behaviour = says(503)
+  await jobs[0]!.run()
+  expect(opened.logged.join('')).toContain('could not be told where to report')
+  far.behaviour = says(200, {}, '{}')
+  const before = far.received.length
+  await jobs[0]!.run()
+  expect(far.received.slice(before).map(({ body }) => body.event)).toHaveLength(4)
 })
 
 test('a phone hands messages in, with their codes; a repeat, a forgery and an old call have no effect', async () => {

@@ -46,6 +46,19 @@ test('a message goes from identity to identity, with its code, its events, and a
   expect(left.data[0].data).toEqual({ id: list.data[0].id, deleted: true })
 })
 
+test('a wait gives the links of a text message', async () => {
+  const box = await appliance()
+  const [ada] = await people(box, 'Ada')
+  const body = 'Acme: confirm your number at https://acme.test/verify?t=8f3a, or write to us at https://acme.test/help.'
+  await box.call('POST', '/v1/sms/loopback/inject', { from: '+15550100199', to: ada!['phone_number'], body })
+  const { body: heard } = await box.call('GET', `/v1/identities/${ada!['id']}/wait?channel=sms&timeout=0`)
+  expect(heard['links'].map(({ url }: { url: string }) => url)).toEqual([
+    'https://acme.test/verify?t=8f3a',
+    'https://acme.test/help',
+  ])
+  expect(heard['links'][0]).toMatchObject({ kind: 'verify' })
+})
+
 test('both spellings send; what cannot be sent is refused with what would be right', async () => {
   const box = await appliance()
   const [ada, bob] = await people(box, 'Ada', 'Bob')

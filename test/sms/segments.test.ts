@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { wishOf } from '../../src/sms/opt-outs.ts'
+import { normalized } from '../../src/sms/phone-codes.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 
 test.each([
@@ -32,9 +33,43 @@ test.each([
 })
 
 test('a wish is the word alone', () => {
-  for (const word of ['STOP', 'stop', ' Stop ', '"STOP"', 'STOP!', 'StopAll', 'ARRÊT', 'arre\u0302t', '停止'])
+  for (const word of [
+    'STOP',
+    'stop',
+    ' Stop ',
+    '"STOP"',
+    'STOP!',
+    'StopAll',
+    'ARRÊT',
+    'arre\u0302t',
+    '停止',
+    'Opt out',
+    'OPT-OUT',
+    'stop  all',
+    'ＳＴＯＰ',
+    'stop?',
+    'Stop,',
+  ])
     expect(wishOf(word)).toBe('stop')
-  for (const word of ['START', 'unstop.', '開始']) expect(wishOf(word)).toBe('start')
+  for (const word of ['START', 'unstop.', '開始', 'opt in']) expect(wishOf(word)).toBe('start')
   for (const text of ['', 'stop it', 'do not stop', 'yes', 'stopping', 'STOP 2', 'x'.repeat(5000)])
     expect(wishOf(text)).toBe(null)
+})
+
+test.each([
+  ['72345', 'DE', '72345'],
+  ['262966', 'US', '262966'],
+  ['Google', 'US', 'Google'],
+  ['AD-HDFCBK', 'IN', 'AD-HDFCBK'],
+  ['017012345678', 'DE', '+4917012345678'],
+  ['004917012345678', 'DE', '+4917012345678'],
+  ['4917012345678', 'DE', '+4917012345678'],
+  ['+4917012345678', 'US', '+4917012345678'],
+  ['33612345678', 'FR', '+33612345678'],
+  ['481234567', 'PL', '+48481234567'],
+  ['4155550123', 'US', '+14155550123'],
+  ['14155550123', 'US', '+14155550123'],
+  ['4512345678', 'DK', '+4512345678'],
+])('%s, seen from %s, is %s', (number, country, known) => {
+  expect(normalized(number, country)).toBe(known)
 })

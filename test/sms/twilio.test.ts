@@ -1,35 +1,9 @@
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
-import { movable } from '../support/held-clock.ts'
-import { account, announced, callback, library, refuses, token, TwilioStub, twilioSettings } from '../support/twilio-stub.ts'
-
-const origin = 'https://box.example.com'
-
-async function box(env: Record<string, string> = {}) {
-  const stub = await TwilioStub.start()
-  const clock = movable()
-  const opened = await appliance({ ...twilioSettings(stub), PILLARBOX_PUBLIC_URL: origin, ...env }, clock)
-  // the public name of the box is not where the test reaches it
-  const near = () => (opened.url = `http://127.0.0.1:${opened.app.httpAddresses.plain!.port}`)
-  near()
-  const restart = opened.restart.bind(opened)
-  opened.restart = () => restart().then(() => void near())
-  const { body: ada } = await opened.call('POST', '/v1/identities', { name: 'Ada', provision_phone: true, phone_country: 'US' })
-  const send = async (to: string, body = 'Hello') =>
-    (await opened.call('POST', `/v1/identities/${ada.id}/sms`, { to, body })).body
-  const get = async (id: string) => (await opened.call('GET', `/v1/identities/${ada.id}/sms/${id}`)).body
-  const becomes = async (id: string, status: string) => await expect.poll(async () => (await get(id))['status']).toBe(status)
-  const told = async (form: Record<string, string>, path = '/sms/twilio/inbound', more: { signature?: string | null } = {}) =>
-    callback(opened.url, path, form, { signedUrl: `${origin}${path}`, ...more })
-  return { stub, clock, opened, ada, send, get, becomes, told }
-}
+import { account, announced, library, listed, refuses, token } from '../support/twilio-stub.ts'
+import { inbox, origin, twilioBox as box } from './twilio-box.ts'
 
 const signed = (one: Record<string, string>, key = token, url = `${origin}/sms/twilio/inbound`) =>
   library.getExpectedTwilioSignature(key, url, one)
-
-const inbox = async (opened: Appliance, id: string) =>
-  (await opened.call('GET', `/v1/identities/${id}/sms?direction=inbound`)).body.data
 
 test('a number is bought under the name of its intent, with our callback; it goes back when the identity goes', async () => {
   const { stub, opened, ada } = await box()
@@ -73,7 +47,7 @@ test('when Twilio sells nothing, nothing is half made', async () => {
   expect(refused.body).toMatchObject({ error: { status: 500, type: 'internal_error', code: 'sms_provider_error' } })
   expect(refused.body.error['message']).toContain('not available')
   const nowhere = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true, phone_country: 'AQ' })
-  expect(nowhere.body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'country' } })
+  expect(nowhere.body).toMatchObject({ error: { status: 400, code: 'no_numbers', param: 'phone_country' } })
   expect((await opened.call('GET', '/v1/identities')).body.data).toHaveLength(1)
   expect((await opened.call('POST', '/v1/identities', { name: 'ada', provision_phone: true })).body).toMatchObject({
     error: { status: 409 },
@@ -160,7 +134,7 @@ test('429 waits as long as it asks, and sends once', async () => {
 })
 
 test('a lost answer leaves the message unknown, never sent again by itself; a callback may still tell', async () => {
-  const { stub, clock, opened, send, get, becomes, told } = await box()
+  const { stub, clock, opened, ada, send, get, becomes, told } = await box()
   stub.losesAnswer('POST')
   const sms = await send('+14155550123')
   await becomes(sms.id, 'unknown')
@@ -176,6 +150,13 @@ test('a lost answer leaves the message unknown, never sent again by itself; a ca
   const sid = stub.messages[0]!['sid']!
   await told({ MessageSid: sid, AccountSid: account, MessageStatus: 'delivered' }, path)
   expect(await get(sms.id)).toMatchObject({ status: 'delivered', provider_id: sid, error: null })
+  // who follows sms.sent alone hears of it, too
+  const { body } = await opened.call('GET', `/v1/identities/${ada.id}/events?since=2020-01-01T00:00:00Z`)
+  const heard = body.data.filter(({ data }) => data.id === sms.id).map(({ type, data }) => [type, data.status])
+  expect(heard).toEqual([
+    ['sms.sent', 'sent'],
+    ['sms.delivered', 'delivered'],
+  ])
 })
 
 test('an answer that cannot be read is a lost one', async () => {
@@ -189,6 +170,153 @@ test('an answer that cannot be read is a lost one', async () => {
   clock.ahead += 24 * 3_600_000
   await opened.restart()
   expect(stub.asked.filter(({ path }) => path.endsWith('/Messages.json'))).toHaveLength(1)
+})
+
+test('an answer that does not come is lost once its time is up', async () => {
+  const { stub, send, get } = await box()
+  const { promise: never } = Promise.withResolvers<void>()
+  stub.holds('Messages.json', never, () => undefined)
+  const sms = await send('+14155550123')
+  await expect.poll(async () => (await get(sms.id))['status'], { timeout: 25_000 }).toBe('unknown')
+  expect(await get(sms.id)).toMatchObject({ error: { code: 'answer_lost' } })
+  expect(stub.messages).toHaveLength(1)
+}, 30_000)
+
+test('a box that stops waits for no answer: the message is unknown, and Twilio has it once', async () => {
+  const { stub, opened, send, becomes } = await box()
+  const { promise: held, resolve: go } = Promise.withResolvers<void>()
+  const { promise: came, resolve: did } = Promise.withResolvers<void>()
+  stub.holds('Messages.json', held, did)
+  const sms = await send('+14155550123')
+  await came
+  await opened.restart()
+  await becomes(sms.id, 'unknown')
+  expect(stub.messages).toHaveLength(1)
+  go()
+  // the answer would come no sooner than its time is up
+}, 12_000)
+
+test('a connection that Twilio has grown tired of loses no message', async () => {
+  const { stub, send, becomes } = await box()
+  stub.tired = true
+  for (const to of ['+14155550123', '+14155550124', '+14155550125']) await becomes((await send(to)).id, 'sent')
+  expect(stub.messages).toHaveLength(3)
+})
+
+test('what Twilio says never tells our token to callers or the log', async () => {
+  const { stub, opened, send, get, becomes } = await box()
+  const basic = Buffer.from(`${account}:${token}`).toString('base64')
+  const chatty = `Authenticate: ${account}:${token} (Basic ${basic}) will not do`
+  stub.next('POST', refuses(401, 20003, chatty))
+  const sms = await send('+14155550123')
+  await becomes(sms.id, 'failed')
+  expect((await get(sms.id))['error']['message']).toBe(`Authenticate: ${account}:… (Basic …) will not do`)
+  stub.next('POST /2010-04-01/Accounts', refuses(401, 20003, chatty))
+  const bob = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+  expect(bob.body.error['message']).toContain('will not do')
+  expect(JSON.stringify(bob.body)).not.toContain(token)
+  const logged = opened.logged.join('')
+  expect([logged.includes('will not do'), logged.includes(token), logged.includes(basic)]).toEqual([true, false, false])
+})
+
+test('Twilio may call as often as it has something to say', async () => {
+  const { opened, ada, told } = await box({ PILLARBOX_HTTP__DOCUMENT_RATE_LIMIT: '2', PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '2' })
+  for (let turn = 0; turn < 5; turn += 1) expect((await told(announced(ada['phone_number'], `number ${turn}`))).status).toBe(200)
+  expect(await inbox(opened, ada.id)).toHaveLength(5)
+})
+
+test('a message that Twilio could not hand in is fetched within the hour, once', async () => {
+  const { stub, clock, opened, ada, told, job } = await box()
+  const now = () => Date.now() + clock.ahead
+  const form = announced(ada['phone_number'], 'Your code is 493817')
+  stub.media.set('ME1', Buffer.alloc(900, 1))
+  const own = { direction: 'outbound-api', status: 'delivered' }
+  const stranger = announced('+14155550777', 'for another box of the account')
+  stub.arrived.push(listed(form, now(), { num_media: '1' }), listed(announced(ada['phone_number'], 'ours'), now(), own))
+  stub.arrived.push(listed(stranger, now()), listed(announced(ada['phone_number'], 'of a former owner'), now() - 3_600_000))
+  const waiting = opened.call('GET', `/v1/identities/${ada.id}/wait?channel=sms&timeout=20`)
+  await job('fetch-missed-sms')
+  expect((await waiting).body).toMatchObject({ codes: ['493817'] })
+  await job('fetch-missed-sms')
+  expect((await told(form)).status).toBe(200)
+  const [sms, ...more] = await inbox(opened, ada.id)
+  expect(more).toEqual([])
+  expect(sms).toMatchObject({ provider_id: form['MessageSid'], from: form['From'] })
+  await expect.poll(async () => (await inbox(opened, ada.id))[0].media).toMatchObject([{ status: 'kept', size: 900 }])
+  const asked = stub.asked.find(({ method, path }) => method === 'GET' && path.includes('/Messages.json'))!
+  expect(new URL(asked.path, stub.url).searchParams.get('DateSent>')).toBeTruthy()
+  expect(opened.logged.join('')).toContain('was not handed in')
+  await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${sms.id}`)
+  await opened.restart()
+  await expect
+    .poll(() => stub.asked.filter(({ method, path }) => method === 'GET' && path.includes('/Messages.json')).length)
+    .toBe(4)
+  expect(await inbox(opened, ada.id)).toEqual([])
+})
+
+test('numbers are told the box’s new public address', async () => {
+  const { stub, opened, job } = await box()
+  const [number] = [...stub.numbers.values()]
+  const foreign = {
+    sid: 'PNffffffffffffffffffffffffffffffff',
+    phone_number: '+14155550888',
+    friendly_name: 'phone_of_another_box',
+  }
+  stub.numbers.set(foreign.sid, { ...foreign, sms_url: 'https://other.example.com/sms/twilio/inbound' })
+  await job('reconcile-numbers')
+  const asked = () =>
+    stub.asked.filter(({ method, path }) => method === 'POST' && path.includes('/IncomingPhoneNumbers/PN')).length
+  expect(asked()).toBe(0)
+  number!.sms_url = 'https://old.example.com/sms/twilio/inbound'
+  await job('reconcile-numbers')
+  expect([number!.sms_url, asked()]).toEqual([`${origin}/sms/twilio/inbound`, 1])
+  expect(stub.numbers.get(foreign.sid)!.sms_url).toBe('https://other.example.com/sms/twilio/inbound')
+  expect(opened.logged.join('')).toContain('handed in at another address')
+})
+
+test('the hourly look leaves a purchase alone that is under way, and gives back what one lost', async () => {
+  const { stub, opened, job } = await box()
+  const { promise: held, resolve: go } = Promise.withResolvers<void>()
+  const { promise: bought, resolve: did } = Promise.withResolvers<void>()
+  stub.holds('POST /2010-04-01/Accounts', held, did)
+  const buying = opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+  await bought
+  expect(stub.numbers.size).toBe(2)
+  await job('reconcile-numbers')
+  go()
+  const { status, body } = await buying
+  expect([status, [...stub.numbers.values()].map(({ phone_number }) => phone_number)]).toEqual([
+    201,
+    expect.arrayContaining([body['phone_number']]),
+  ])
+  await job('reconcile-numbers')
+  expect(stub.numbers.size).toBe(2)
+  stub.losesAnswer('POST /2010-04-01/Accounts')
+  await opened.call('POST', '/v1/identities', { name: 'Cy', provision_phone: true })
+  expect(stub.numbers.size).toBe(3)
+  await job('reconcile-numbers')
+  await expect.poll(() => stub.numbers.size).toBe(2)
+})
+
+test('what was handed in is remembered for as long as Twilio keeps it, and longer while it is here', async () => {
+  const { clock, opened, ada, told, job } = await box()
+  const kept = announced(ada['phone_number'], 'kept')
+  const gone = announced(ada['phone_number'], 'gone')
+  for (const form of [kept, gone]) await told(form)
+  const [{ id }] = (await inbox(opened, ada.id)).filter(({ body }: { body: string }) => body === 'gone')
+  await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${id}`)
+  const bodies = async () => (await inbox(opened, ada.id)).map(({ body }: { body: string }) => body)
+  clock.ahead += 399 * 86_400_000
+  await job('forget-sms')
+  for (const form of [kept, gone]) await told(form)
+  expect(await bodies()).toEqual(['kept'])
+  clock.ahead += 2 * 86_400_000
+  await job('forget-sms')
+  await told(kept)
+  expect(await bodies()).toEqual(['kept'])
+  // nothing else shows that the memory is bounded
+  await told(gone)
+  expect(await bodies()).toEqual(['gone', 'kept'])
 })
 
 test('who asks for a number many times at once gets one', async () => {
@@ -276,4 +404,63 @@ test('pictures are fetched with credentials for the API alone, and no larger tha
   const { body: one } = await opened.call('GET', `/v1/identities/${ada.id}/sms/${sms.id}/media/0`)
   const opens = await fetch((one['url'] as string).replace(origin, opened.url))
   expect(Buffer.from(await opens.arrayBuffer())).toEqual(stub.media.get('ME1'))
+})
+
+test('a picture that finds no room in the account is not fetched before there is some, and not kept where it is too large', async () => {
+  const { stub, clock, opened, ada, told } = await box({ PILLARBOX_LIMITS__STORAGE_BYTES: '100 kB' })
+  for (const [id, octets] of [
+    ['ME1', 60_000],
+    ['ME2', 60_000],
+    ['ME3', 40_000],
+    ['ME4', 9],
+  ] as const) {
+    stub.media.set(id, Buffer.alloc(octets, 1))
+  }
+  const came = async (id: string) => {
+    const url = `${stub.url}/2010-04-01/Accounts/${account}/Messages/${id}/Media/${id}`
+    const picture = { NumMedia: '1', MediaUrl0: url, MediaContentType0: 'image/png' }
+    await told(announced(ada['phone_number'], id, { ...picture, MessageSid: `MM${id.slice(2).padStart(32, '0')}` }))
+  }
+  const states = async () =>
+    Object.fromEntries(
+      (await inbox(opened, ada.id)).map(({ body, media }: { body: string; media: { status: string }[] }) => [
+        body,
+        media[0]!.status,
+      ]),
+    )
+  const fetched = () => stub.asked.filter(({ path }) => path.endsWith('ME4')).length
+  await came('ME1')
+  await expect.poll(states).toEqual({ ME1: 'kept' })
+  await came('ME2')
+  await expect.poll(states).toEqual({ ME1: 'kept', ME2: 'failed' })
+  await came('ME3')
+  await expect.poll(states).toEqual({ ME1: 'kept', ME2: 'failed', ME3: 'kept' })
+  await came('ME4')
+  await opened.restart()
+  expect([await states(), fetched()]).toEqual([{ ME1: 'kept', ME2: 'failed', ME3: 'kept', ME4: 'pending' }, 0])
+  const first = (await inbox(opened, ada.id)).find(({ body }: { body: string }) => body === 'ME1')
+  await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${first.id}`)
+  clock.ahead += 2 * 3_600_000
+  await opened.restart()
+  await expect.poll(states).toEqual({ ME2: 'failed', ME3: 'kept', ME4: 'kept' })
+  expect(fetched()).toBeGreaterThan(0)
+  expect((await opened.call('GET', '/v1/billing/subscription')).body['usage'].storage_bytes).toBe(40_009)
+})
+
+test('what is deleted before any attempt to send it does not count for the month', async () => {
+  const { stub, opened, ada, send } = await box()
+  const used = async () => (await opened.call('GET', '/v1/billing/subscription')).body['usage'].sms_sent
+  // one that gets no answer keeps those behind it waiting
+  let unanswered: { destroy: () => unknown } | undefined
+  stub.next('POST', (_, response) => {
+    unanswered = response
+    return true
+  })
+  const first = await send('+14155550123')
+  await expect.poll(() => stub.asked.filter(({ path }) => path.endsWith('/Messages.json')).length).toBe(1)
+  const second = await send('+14155550123')
+  expect(await used()).toBe(2)
+  for (const { id } of [second, first]) await opened.call('DELETE', `/v1/identities/${ada.id}/sms/${id}`)
+  expect(await used()).toBe(1)
+  unanswered?.destroy()
 })

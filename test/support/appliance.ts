@@ -129,7 +129,7 @@ async function call(
   })
   const text = await response.text()
   const json = response.headers.get('content-type')?.includes('json') ?? false
-  return { status: response.status, headers: response.headers, body: (json ? JSON.parse(text) : text) as never }
+  return { status: response.status, headers: response.headers, body: (json && text !== '' ? JSON.parse(text) : text) as never }
 }
 
 /** Sends one message the way any server does; answers the reply to its end of data, or to the command that was refused; empty when the server is gone. */

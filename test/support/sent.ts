@@ -1,3 +1,4 @@
+import { limitless } from './limitless.ts'
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -99,7 +100,7 @@ async function withStore<Result>(
   await box.app.stop()
   const file = join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db')
   const database = await SqliteDatabase.open(file, createLog('silent', { write: () => undefined }))
-  const outgoing = new Outgoing({ database, events: new EventLog(database, clock), clock })
+  const outgoing = new Outgoing({ database, events: new EventLog(database, clock), clock, plan: limitless(database, clock) })
   const result = await database.transaction((tx) => work(tx, outgoing))
   await database.close()
   await box.restart()

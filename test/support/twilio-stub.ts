@@ -51,11 +51,16 @@ export class TwilioStub {
   readonly asked: Asked[] = []
   readonly messages: Record<string, string>[] = []
   readonly numbers = new Map<string, Bought>()
+  /** Messages that came to numbers of the account, as its list has them. */
+  readonly arrived: Record<string, unknown>[] = []
+  /** Closes a connection that is used again, unheard: as a server does that has just grown tired of it. */
+  tired = false
   /** Pictures by their path on the store that the API redirects to. */
   readonly media = new Map<string, Buffer>()
   /** For the next requests, one each, that match; true means answered. */
   readonly #next: { match: (asked: Asked) => boolean; behaviour: Behaviour }[] = []
   readonly #server = createServer((request, response) => void this.#serve(request, response))
+  readonly #used = new WeakSet<object>()
   #count = 0
 
   static async start(): Promise<TwilioStub> {
@@ -87,7 +92,19 @@ export class TwilioStub {
     })
   }
 
+  /** Sells a number, says so to the test, and answers once it may. */
+  holds(what: string, until: Promise<void>, did: () => void): void {
+    this.next(what, (asked, response) => {
+      this.#act(asked, undefined)
+      did()
+      void until.then(() => json(response, 201, [...this.numbers.values()].at(-1)!))
+      return true
+    })
+  }
+
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.tired && this.#used.has(request.socket)) return void request.socket.destroy()
+    this.#used.add(request.socket)
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const path = request.url ?? ''
@@ -110,6 +127,21 @@ export class TwilioStub {
       const sid = `SM${randomBytes(16).toString('hex')}`
       this.messages.push({ ...form, sid })
       return answer(201, { sid, status: 'queued', num_segments: '1', account_sid: account, to: form['To'], from: form['From'] })
+    }
+    if (method === 'GET' && at === '/Messages.json') {
+      return answer(200, { messages: this.arrived, next_page_uri: null, page: 0, page_size: 1000 })
+    }
+    if (method === 'GET' && at.endsWith('/Media.json')) {
+      const uri = `/2010-04-01/Accounts/${account}${at.replace('.json', '')}`
+      const media_list = [...this.media.keys()].map((sid) => ({ sid, content_type: 'image/png', uri: `${uri}/${sid}.json` }))
+      return answer(200, { media_list, next_page_uri: null, page: 0, page_size: 50 })
+    }
+    const renamed = /^\/IncomingPhoneNumbers\/(PN\w+)\.json$/.exec(at)?.[1]
+    if (method === 'POST' && renamed !== undefined) {
+      const number = this.numbers.get(renamed)
+      if (!number) return answer(404, { code: 20404, message: 'The requested resource was not found', status: 404 })
+      number.sms_url = form['SmsUrl'] ?? number.sms_url
+      return answer(200, number)
     }
     const [, country, kind] = /^\/AvailablePhoneNumbers\/([A-Z]{2})\/(Local|Mobile)\.json$/.exec(at) ?? []
     if (country !== undefined) {
@@ -182,6 +214,24 @@ export function announced(to: string, body: string, more: Record<string, string>
     ApiVersion: '2010-04-01',
     FromCountry: 'US',
     ToCountry: 'US',
+    ...more,
+  }
+}
+
+/** The same message as the list of the account has it. */
+export function listed(form: Record<string, string>, at: number, more: Record<string, unknown> = {}): Record<string, unknown> {
+  const { MessageSid: sid, From: from, To: to, Body: body } = form
+  const sent = new Date(at).toUTCString().replace('GMT', '+0000')
+  return {
+    sid,
+    from,
+    to,
+    body,
+    account_sid: account,
+    direction: 'inbound',
+    status: 'received',
+    num_media: '0',
+    date_sent: sent,
     ...more,
   }
 }

@@ -70,6 +70,36 @@ test('a key sees the events its scopes cover, and a type it may not see is nothi
   })
 })
 
+test.each([
+  ['email.recieved', 'email.received'],
+  ['email_received', 'email.received'],
+  ['Email.Received', 'email.received'],
+  ['card.frozn', 'card.frozen'],
+  ['typo', undefined],
+  ['agent.of.change', undefined],
+])('a name that no event has (%s) is refused, with the nearest there is', async (type, near) => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { status, body } = await box.call('GET', `/v1/identities/${ada.id}/events?type=${type}`)
+  expect([status, body.error]).toEqual([
+    400,
+    expect.objectContaining({ type: 'invalid_request', code: 'unknown_event', param: 'type' }),
+  ])
+  expect(body.error.message).toContain(near === undefined ? 'The events are identity.created,' : `Did you mean ${near}?`)
+})
+
+test.each(['card.frozen', 'totp.read', 'reputation.updated', 'payment.settled', 'shop.order.paid'])(
+  'a name that nothing was told under yet (%s) lists nothing',
+  async (type) => {
+    const box = await appliance()
+    const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+    expect(await box.call('GET', `/v1/identities/${ada.id}/events?type=${type}`)).toMatchObject({
+      status: 200,
+      body: { data: [], has_more: false },
+    })
+  },
+)
+
 test('an event list cannot be entered by another list’s cursor', async () => {
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })

@@ -18,6 +18,7 @@ import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { Timeline } from '../../src/timeline/timeline.ts'
 import { Waiting } from '../../src/timeline/wait.ts'
+import { limitless } from '../support/limitless.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 
@@ -34,6 +35,15 @@ test('a wait for one sender does not use up what another sent before', async () 
   expect(await given('&from=shop')).toBe(null)
   expect(await given('')).toBe('bank@bank.test')
   expect(await given('')).toBe(null)
+})
+
+test('HEAD is no way to wait, and uses up nothing', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Once' }, 'x\n') })
+  const path = `/v1/identities/${ada.id}/wait?timeout=0`
+  expect((await box.call('HEAD', path)).status).toBe(404)
+  expect((await box.call('GET', path)).body['item']).toMatchObject({ subject: 'Once' })
 })
 
 test('what one key was given another may still have', async () => {
@@ -138,7 +148,8 @@ async function log(disk: { slow: Promise<void> }) {
     rmSync(directory, { recursive: true, force: true })
   })
   const events = new EventLog(database, systemClock)
-  const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)) }
+  const plan = limitless(database, systemClock)
+  const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)), plan }
   const identities = new Identities({
     ...parts,
     domains: { mayUse: () => false, stillUsable: async () => true },
@@ -147,10 +158,19 @@ async function log(disk: { slow: Promise<void> }) {
   const emails = new Emails({ ...parts, identities, hostname: 'box.test' })
   const none = { heads: async () => [], chronological: async () => [], lives: async () => false }
   const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails, sms: none })
-  const waiting = new Waiting({ ...parts, identities, emails, sms: none, timeline, admitted: async () => true })
+  const waiting = new Waiting({
+    ...parts,
+    identities,
+    emails,
+    sms: none,
+    timeline,
+    linksIn: () => [],
+    admitted: async () => true,
+  })
   const caller = {
     account_id: 'acct_1',
     key_id: 'key_1',
+    session_id: null,
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,

@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { codeAt } from '../../src/totp/codes.ts'
 import { appliance } from '../support/appliance.ts'
 import type { Answer, Appliance } from '../support/appliance.ts'
+import { base32 } from '../support/base32.ts'
 import { databaseOf, holding, sealedValues } from '../keys/sealed.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
@@ -104,8 +106,9 @@ test('bad input names the parameter, and makes nothing', async () => {
 test('the log tells who set up, read and deleted, and never what', async () => {
   const { box, ada, at } = await scene()
   const { body: keys } = await box.call('GET', '/v1/api-keys')
+  const agent = `agent/1 ${'x'.repeat(2000)}`
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'GitHub' })
-  const { body: answer } = await box.call('GET', `${at}/${entry.id}/code`, undefined, { headers: { 'User-Agent': 'agent/1' } })
+  const { body: answer } = await box.call('GET', `${at}/${entry.id}/code`, undefined, { headers: { 'User-Agent': agent } })
   expect((await box.call('DELETE', `${at}/${entry.id}`)).body).toEqual({ id: entry.id, deleted: true })
   const told = await events(box, ada)
   expect(told.map(({ type, data }) => ({ type, data }))).toEqual([
@@ -118,7 +121,7 @@ test('the log tells who set up, read and deleted, and never what', async () => {
         service_name: 'GitHub',
         key_id: keys.data[0].id,
         ip: '127.0.0.1',
-        user_agent: 'agent/1',
+        user_agent: agent.slice(0, 500),
       },
     },
     { type: 'totp.created', data: entry },
@@ -140,6 +143,17 @@ test('who may not, or asks in vain, reads no code and leaves no trace of a readi
   expect((await box.call('GET', `/v1/identities/${bob.id}/totp/${entry.id}/code`)).status).toBe(404)
   expect((await box.call('GET', `${code}?min_remaining=30`)).body.error).toMatchObject({ status: 400, param: 'min_remaining' })
   expect((await box.call('GET', `${code}?min_remaining=120`)).body.error).toMatchObject({ status: 400, param: 'min_remaining' })
+  for (const wrong of ['-1', '1.5', 'x', '', '1e1', '120', '5&min_remaining=6']) {
+    const { status, body } = await box.call('GET', `${code}?min_remaining=${wrong}`)
+    expect([wrong, status, body.error.param]).toEqual([wrong, 400, 'min_remaining'])
+  }
+  expect(await events(box, ada, 'read')).toEqual([])
+})
+
+test('HEAD is no way to ask: nobody reads a code by it', async () => {
+  const { box, ada, at } = await scene()
+  const { body: entry } = await box.call('POST', at, { secret, service_name: 'X' })
+  expect((await box.call('HEAD', `${at}/${entry.id}/code`)).status).toBe(404)
   expect(await events(box, ada, 'read')).toEqual([])
 })
 
@@ -163,7 +177,7 @@ test('what is deleted is gone from the disk, sealed as it was', async () => {
   for (const of of [ada, bob.id as string, ada]) {
     ids.push((await box.call('POST', `/v1/identities/${of}/totp`, { secret, service_name: 'X' })).body.id as string)
   }
-  const sealed = sealedValues(box).map(({ kept }) => kept)
+  const sealed = secretsOf(box).map(({ kept }) => kept)
   expect(sealed).toHaveLength(3)
   await box.restart()
   for (const octets of sealed) expect(holding(box.env['PILLARBOX_DATA_DIR']!, octets)).toEqual([databaseOf(box)])
@@ -172,6 +186,26 @@ test('what is deleted is gone from the disk, sealed as it was', async () => {
   await box.app.stop()
   const left = sealed.map((octets) => holding(box.env['PILLARBOX_DATA_DIR']!, octets))
   expect(left).toEqual([[], [], [databaseOf(box)]])
+})
+
+test('of many that come and go in any order, no deleted secret is left on the disk', { timeout: 120_000 }, async () => {
+  const { box, at } = await scene()
+  const ids: string[] = []
+  for (let turn = 0; turn < 200; turn += 1) {
+    const wish = { secret: base32(randomBytes(10 + ((turn * 7) % 500))), service_name: 'X'.repeat(1 + (turn % 100)) }
+    ids.push((await box.call('POST', at, wish)).body.id as string)
+  }
+  const former = secretsOf(box)
+  expect(former).toHaveLength(200)
+  // 77 and 200 have no divisor in common: each is met once, neighbours far apart
+  const order = ids.map((_, turn) => ids[(turn * 77) % ids.length]!)
+  for (const id of order.slice(0, 180)) expect((await box.call('DELETE', `${at}/${id}`)).status).toBe(200)
+  await box.app.stop()
+  const living = new Set(secretsOf(box).map(({ kept }) => kept.toString('hex')))
+  expect(living.size).toBe(20)
+  const gone = former.filter(({ kept }) => !living.has(kept.toString('hex')))
+  const found = gone.filter(({ kept }) => holding(box.env['PILLARBOX_DATA_DIR']!, kept.subarray(0, 24)).length > 0)
+  expect(found.map(({ place }) => place)).toEqual([])
 })
 
 test('the same key makes one entry; lists are newest first and paged', async () => {
@@ -212,6 +246,27 @@ test('min_remaining waits for the next code when too little time is left, and on
   expect((await box.call('GET', `${at}/${entry.id}/code?min_remaining=29`)).body).toEqual(next)
 })
 
+test.each([-7000, -3_600_001, 3_600_000, 86_400_000 + 11_000])(
+  'a clock that is set by %d ms while one waits: the code is that of the clock, and lasts as asked',
+  async (jump) => {
+    const { box, clock, ada, at } = await scene()
+    const { body: entry } = await box.call('POST', at, { secret, service_name: 'X' })
+    clock.advance(27_000)
+    const waiting = box.call('GET', `${at}/${entry.id}/code?min_remaining=10`)
+    await sleep(100)
+    expect(await events(box, ada, 'read')).toEqual([])
+    clock.advance(jump)
+    // where too little is left there as well, the next period comes
+    while (30_000 - (clock.now() % 30_000) < 10_000) clock.advance(1000)
+    const { body: answer } = await waiting
+    expect(answer).toMatchObject({
+      code: codeAt(key, usual, clock.now()),
+      remaining_seconds: 30 - (Math.floor(clock.now() / 1000) % 30),
+    })
+    expect(answer.remaining_seconds).toBeGreaterThanOrEqual(10)
+  },
+)
+
 test('a wait for the next code ends with the caller, the entry, the key and the box', async () => {
   const { box, clock, ada, at } = await scene()
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'X', period: 120 })
@@ -240,3 +295,8 @@ test('a wait for the next code ends with the caller, the entry, the key and the 
   await box.app.stop()
   expect((await held).body.error).toMatchObject({ status: 500, code: 'restarting' })
 })
+
+/** The secrets as they are kept, among all that is sealed. */
+function secretsOf(box: Appliance): ReturnType<typeof sealedValues> {
+  return sealedValues(box).filter(({ place }) => place.startsWith('totp_secrets'))
+}

@@ -117,6 +117,8 @@ test.each([
   [`otpauth://totp/ada?secret=${secret}&issuer=Big+Bank`, 'Big Bank', 'ada'],
   [`otpauth://totp/Old:ada?secret=${secret}&issuer=New`, 'New', 'ada'],
   [`otpauth://totp/?secret=${secret}&issuer=Example`, 'Example', null],
+  [`otpauth://totp/Example:ada?secret=${secret}&issuer=`, 'Example', 'ada'],
+  [`otpauth://totp/Example:ada?secret=${secret}&issuer=+&algorithm=&counter=7`, 'Example', 'ada'],
   [`otpauth://totp/Example:?secret=${secret}`, 'Example', null],
   [`otpauth://totp/M%C3%BCller:%C3%A4da?secret=${secret}`, 'Müller', 'äda'],
   [`otpauth://totp/Müller Söhne:ada?secret=${secret}`, 'Müller Söhne', 'ada'],

@@ -45,8 +45,9 @@ const Event = z.object({
 /** A phone with SMS Gateway for Android (capcom6): a real SIM card, which receives the one-time codes that others withhold. */
 export function android({ settings, clock, log, country, publicUrl }: Parts): SmsProvider {
   const { url, user, password, signing_key, numbers } = settings
-  const authorization = { Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` }
-  const who = { who: 'The phone', clock }
+  const basic = Buffer.from(`${user}:${password}`).toString('base64')
+  const authorization = { Authorization: `Basic ${basic}` }
+  const who = { who: 'The phone', clock, secrets: [password, basic, signing_key] }
   return {
     name: 'android',
     capabilities: { send: true, receive: true, provision: false, receives_otp: true },
@@ -76,7 +77,11 @@ export function android({ settings, clock, log, country, publicUrl }: Parts): Sm
       const { event, payload } = readJson(Event, request.bytes)
       if (event !== 'sms:received') return outcome(event, payload)
       const { messageId = '', message = '', phoneNumber = '', simNumber, receivedAt = '' } = payload
-      const to = numbers[(simNumber ?? 1) - 1] ?? numbers[0]!
+      const to = numbers[(simNumber ?? 1) - 1]
+      if (to === undefined) {
+        log.warn({ slot: simNumber }, 'a message came to a SIM card that sms.android.numbers does not name; it is not kept')
+        return null
+      }
       // its id of a message follows from the text alone, so that a code sent twice would be a repeat
       const provider_id = createHash('sha256')
         .update(JSON.stringify([messageId, phoneNumber, message, receivedAt, to]))
@@ -84,15 +89,10 @@ export function android({ settings, clock, log, country, publicUrl }: Parts): Sm
       return { sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] } } satisfies News
     },
 
-    async start() {
-      // the phone may be off while the box starts
-      void register().catch((error: unknown) =>
-        log.warn({ err: error }, 'the phone could not be told where to report; tried at the next start'),
-      )
-    },
+    subscribe: register,
   }
 
-  /** One webhook for each event, under an id of its own, so that to register twice changes nothing. */
+  /** One webhook for each event, under an id of its own: to register again changes nothing. */
   async function register(): Promise<void> {
     for (const event of wanted) {
       const hook = { id: `pillarbox-${event.replace(':', '-')}`, url: `${publicUrl()}/sms/android/events`, event }

@@ -34,6 +34,7 @@ interface Parts {
 export function chosen(parts: Parts): SmsProvider | undefined {
   const settings = parts.settings()
   const mediaLimit = (): number => parts.settings().media_limit
+  const country = (): string => parts.settings().country
   switch (settings.provider) {
     case 'none':
       return undefined
@@ -42,8 +43,8 @@ export function chosen(parts: Parts): SmsProvider | undefined {
     case 'twilio':
       return twilio({ ...parts, settings: settings.twilio!, mediaLimit })
     case 'android':
-      return android({ ...parts, settings: settings.android!, country: () => parts.settings().country })
+      return android({ ...parts, settings: settings.android!, country })
     default:
-      return httpBridge({ ...parts, settings: settings.http! })
+      return httpBridge({ ...parts, settings: settings.http!, country })
   }
 }

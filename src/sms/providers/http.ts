@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { mac, sameBytes } from '../../core/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
+import { normalized } from '../phone-codes.ts'
 import type { News, SmsProvider } from '../provider.ts'
 import { Rejected } from '../provider.ts'
 import { ask } from './inside.ts'
@@ -11,6 +12,13 @@ export interface HttpBridgeSettings {
   url: string
   secret: string
   numbers: readonly string[]
+}
+
+interface Parts {
+  settings: HttpBridgeSettings
+  clock: Clock
+  /** Where numbers without a country code are from. */
+  country: () => string
 }
 
 const Id = z.string().regex(/^[\x21-\x7e]{1,200}$/, { error: 'must have 1 to 200 printable ASCII characters' })
@@ -35,7 +43,7 @@ const StatusBody = z.object({
 })
 
 /** Anything that speaks our own protocol (docs/sms.md): a modem, Kannel, a script. Both directions are signed as Standard Webhooks are. */
-export function httpBridge({ settings, clock }: { settings: HttpBridgeSettings; clock: Clock }): SmsProvider {
+export function httpBridge({ settings, clock, country }: Parts): SmsProvider {
   const key = settings.secret.startsWith('whsec_')
     ? Buffer.from(settings.secret.slice(6), 'base64')
     : Buffer.from(settings.secret)
@@ -55,7 +63,11 @@ export function httpBridge({ settings, clock }: { settings: HttpBridgeSettings; 
         'webhook-timestamp': timestamp,
         'webhook-signature': `v1,${sign(message.id, timestamp, body).toString('base64')}`,
       }
-      const said = await ask(settings.url, { method: 'POST', headers, body, signal }, { who: 'The bridge', clock })
+      const said = await ask(
+        settings.url,
+        { method: 'POST', headers, body, signal },
+        { who: 'The bridge', clock, secrets: [settings.secret] },
+      )
       const failure = Failure.safeParse(said['error'])
       if (said['status'] === 'failed') {
         const { code, message: reason } = failure.data ?? { code: 'failed', message: 'The bridge could not send it.' }
@@ -74,7 +86,9 @@ export function httpBridge({ settings, clock }: { settings: HttpBridgeSettings; 
       }
       const { id, from, to, body, media } = readJson(InboundBody, request.bytes)
       const files = media.map(({ content_type, content }) => ({ content_type, bytes: Buffer.from(content, 'base64') }))
-      return { sms: { provider_id: id, from, to, body, media: files } } satisfies News
+      // as a modem has them: a STOP must be that of the number we send to
+      const [sender, recipient] = [normalized(from, country()), normalized(to, country())]
+      return { sms: { provider_id: id, from: sender, to: recipient, body, media: files } } satisfies News
     },
   }
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import { retryAfter } from '../../delivery/backoff.ts'
 import { callInside, Unreachable } from '../../delivery/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
+import { conceal } from './conceal.ts'
 
 /** Longest time in milliseconds for one answer. */
 const patience = 15_000
@@ -21,7 +22,7 @@ export async function ask(
     body,
     signal,
   }: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string; signal?: AbortSignal },
-  { who, clock }: { who: string; clock: Clock },
+  { who, clock, secrets }: { who: string; clock: Clock; secrets: readonly string[] },
 ): Promise<Record<string, unknown>> {
   const answer = await callInside(new URL(url), {
     method,
@@ -29,13 +30,15 @@ export async function ask(
     body: body === undefined ? null : Buffer.from(body),
     signal: AbortSignal.any([AbortSignal.timeout(patience), ...(signal ? [signal] : [])]),
     limit: largest,
+    alone: true,
   }).catch((error: unknown): never => {
     const message = error instanceof Error ? error.message : 'it failed'
     throw error instanceof Unreachable
       ? new Busy(`${who} cannot be reached: ${message}`)
       : new Lost(`${who}’s answer was lost: ${message}`)
   })
-  const { status, text } = answer
+  const { status } = answer
+  const text = conceal(answer.text, secrets)
   if (status === 429 || status === 503) {
     throw new Busy(`${who} answered ${status}`, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
   }

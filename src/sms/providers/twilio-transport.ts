@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import { retryAfter } from '../../delivery/backoff.ts'
 import { callInside, Unreachable } from '../../delivery/outside.ts'
 import { Busy, Lost } from '../provider.ts'
+import { conceal } from './conceal.ts'
 
 /** One request of the library's. */
 interface Asked {
@@ -30,12 +31,13 @@ const largest = 4 * 1024 * 1024
 export class TwilioTransport {
   readonly #base: string
   readonly #clock: Clock
-  readonly #timeout: number
+  readonly #signal: AbortSignal | undefined
 
-  constructor(base: string, clock: Clock, timeout = patience) {
+  /** What is under way when the signal aborts is lost. */
+  constructor(base: string, clock: Clock, signal?: AbortSignal) {
     this.#base = base
     this.#clock = clock
-    this.#timeout = timeout
+    this.#signal = signal
   }
 
   /** Throws Busy for what Twilio cannot have heard, Lost for what it may have. */
@@ -45,7 +47,8 @@ export class TwilioTransport {
     const form = new URLSearchParams(formOf(data)).toString()
     const credentials = Buffer.from(`${username}:${password}`).toString('base64')
     const answer = await this.#ask(url, method, headers, credentials, form)
-    const { status, headers: heads, text } = answer
+    const { status, headers: heads } = answer
+    const text = conceal(answer.text, [password, credentials])
     if (status === 429 || status === 503) {
       throw new Busy(`Twilio answered ${status}`, retryAfter([heads['retry-after']].flat()[0], this.#clock.now()))
     }
@@ -66,8 +69,9 @@ export class TwilioTransport {
         method: method.toUpperCase() as 'GET' | 'POST' | 'DELETE',
         headers: [...Object.entries(headers), ['Authorization', `Basic ${credentials}`]].flat(),
         body: method === 'post' ? Buffer.from(form) : null,
-        signal: AbortSignal.timeout(this.#timeout),
+        signal: AbortSignal.any([AbortSignal.timeout(patience), ...(this.#signal ? [this.#signal] : [])]),
         limit: largest,
+        alone: true,
       })
     } catch (error) {
       const message = error instanceof Error ? error.message : 'it failed'

@@ -1,10 +1,11 @@
 import type { Twilio } from 'twilio'
+import type { MessageInstance } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { Clock } from '../../core/clock.ts'
 import { Unreachable } from '../../delivery/outside.ts'
 import type { Outside } from '../../delivery/outside.ts'
 import { noSuchCountry } from '../numbers.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
-import type { Held, SmsProvider } from '../provider.ts'
+import type { Arrived, Held, IncomingMedia, SmsProvider } from '../provider.ts'
 import { explained, inboundOf, signedForm, statusOf } from './twilio-callbacks.ts'
 import { TwilioTransport } from './twilio-transport.ts'
 
@@ -45,8 +46,9 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
     capabilities: { send: true, receive: true, provision: true, receives_otp: false },
     idempotent: false,
 
-    async send({ id, from, to, body }) {
-      const { client } = await load()
+    async send({ id, from, to, body }, signal) {
+      const { library } = await load()
+      const client = clientOf(library, settings, clock, signal)
       const statusCallback = `${callback('status')}?sms_id=${id}`
       const message = await heard(client.messages.create({ from, to, body, statusCallback }))
       if (!message.sid) throw new Lost('Twilio’s answer names no message')
@@ -75,9 +77,26 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
     async bought() {
       const { client } = await load()
       const numbers = await heard(client.incomingPhoneNumbers.list({ pageSize: 1000 }))
+      const ours = callback('inbound')
       return new Map(
-        numbers.filter(({ friendlyName }) => friendlyName.startsWith('phone_')).map((one) => [one.friendlyName, held(one)]),
+        numbers
+          .filter(({ friendlyName }) => friendlyName.startsWith('phone_'))
+          // what follows the mark is how Twilio is to call, not whom
+          .map((one) => [one.friendlyName, { ...held(one), astray: one.smsUrl.split('#')[0] !== ours }]),
       )
+    },
+
+    async redirect({ provider_id }) {
+      const { client } = await load()
+      await heard(client.incomingPhoneNumbers(provider_id!).update({ smsUrl: callback('inbound'), smsMethod: 'POST' }))
+    },
+
+    async missed(since) {
+      const { client } = await load()
+      const messages = await heard(client.messages.list({ dateSentAfter: new Date(since), pageSize: 1000 }))
+      return messages
+        .filter(({ direction, status }) => direction === 'inbound' && status !== 'receiving')
+        .map((one) => arrived(one, async () => (await heard(client.messages(one.sid).media.list())).map(sourceIn(base_url))))
     },
 
     async read(kind, request) {
@@ -132,15 +151,20 @@ async function mobile(client: Twilio, country: string): Promise<{ phoneNumber: s
   return heard(client.availablePhoneNumbers(country).mobile.list({ smsEnabled: true, limit: 5 })).catch(absent)
 }
 
-async function open(
+async function open(settings: TwilioSettings, clock: Clock): Promise<{ library: Library; client: Twilio }> {
+  const { default: library } = await import('twilio')
+  return { library, client: clientOf(library, settings, clock) }
+}
+
+function clientOf(
+  library: Library,
   { account_sid, auth_token, base_url }: TwilioSettings,
   clock: Clock,
-): Promise<{ library: Library; client: Twilio }> {
-  const { default: library } = await import('twilio')
-  const httpClient = new TwilioTransport(base_url, clock)
+  signal?: AbortSignal,
+): Twilio {
+  const httpClient = new TwilioTransport(base_url, clock, signal)
   // of its own HTTP the library uses one method
-  const client = library(account_sid, auth_token, { autoRetry: false, httpClient: httpClient as never })
-  return { library, client }
+  return library(account_sid, auth_token, { autoRetry: false, httpClient: httpClient as never })
 }
 
 /** A country or kind that Twilio has no numbers of is a 404. */
@@ -151,6 +175,24 @@ function absent(error: unknown): { phoneNumber: string }[] {
 
 function held({ sid, phoneNumber }: { sid: string; phoneNumber: string }): Held {
   return { provider_id: sid, number: phoneNumber }
+}
+
+/** One of the account's list, which has no more of pictures than their number. */
+function arrived(
+  { sid, from, to, body, dateSent, dateCreated, numMedia, errorCode, errorMessage }: MessageInstance,
+  pictures: () => Promise<IncomingMedia[]>,
+): Arrived {
+  const error = errorCode ? { error: { code: String(errorCode), message: explained(String(errorCode), errorMessage) } } : {}
+  return {
+    provider_id: sid,
+    to,
+    sent: (dateSent ?? dateCreated).getTime(),
+    whole: async () => ({ provider_id: sid, from, to, body, media: Number(numMedia) > 0 ? await pictures() : [], ...error }),
+  }
+}
+
+function sourceIn(base: string): (media: { uri: string; contentType: string }) => IncomingMedia {
+  return ({ uri, contentType }) => ({ source: `${base}${uri.replace(/\.json$/, '')}`, content_type: contentType })
 }
 
 /** What the library throws for an answer of 4xx; the rest is the transport's. */

@@ -3,7 +3,7 @@ import { createLog } from '../../../src/core/log.ts'
 import { MasterKey } from '../../../src/core/master-key.ts'
 import { Keyring } from '../../../src/store/keyring.ts'
 import { SqliteDatabase } from '../../../src/store/sqlite.ts'
-import { sealedSecrets } from '../../../src/totp/row.ts'
+import { sealedSecrets } from '../../../src/totp/secrets.ts'
 
 // changes the master key again and again, and writes a line for each time
 const [file = '', keys = ''] = process.argv.slice(2)

@@ -1,0 +1,82 @@
+import { Deleted } from '../core/shapes.ts'
+import { route } from '../http/route.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Accounts } from './accounts.ts'
+import { Account, FactorCode, FactorProof, PasswordWish, SecondFactorSetup } from './model.ts'
+import type { People } from './people.ts'
+
+const tag = 'Account'
+
+export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/account',
+      scope: 'account:read',
+      tag,
+      summary: 'Get the account',
+      reply: Account,
+      handle: ({ caller }) => accounts.get(caller),
+    }),
+    route({
+      method: 'POST',
+      path: '/account/password',
+      scope: 'account:write',
+      tag,
+      summary: 'Set the password',
+      description:
+        'The first time with a key that holds every scope and does not expire, naming the e-mail address to sign in with; later with ' +
+        'current_password (wrong: forbidden, code wrong_password). Ends all other sessions. Takes no Idempotency-Key: what would be kept of ' +
+        'this body could be guessed from.',
+      body: PasswordWish,
+      reply: Account,
+      // the fingerprint that is kept of a body is quick to compute
+      idempotent: false,
+      example: {
+        body: {
+          email: 'ada@example.com',
+          current_password: 'a long and quiet evening',
+          password: 'a longer and quieter evening',
+        },
+      },
+      handle: ({ caller, body }) => people.changePassword(caller, body),
+    }),
+    route({
+      method: 'POST',
+      path: '/account/totp',
+      scope: 'account:write',
+      tag,
+      summary: 'Begin a second factor',
+      description:
+        'Answers, this once, what an authenticator app needs and ten recovery codes. It counts once it is confirmed; until then, beginning anew ' +
+        'replaces it. There is one already: conflict, code totp_enabled. Needs a session, or a key that holds every scope and does not expire.',
+      reply: SecondFactorSetup,
+      secret: true,
+      handle: ({ caller }) => people.beginFactor(caller),
+    }),
+    route({
+      method: 'POST',
+      path: '/account/totp/confirm',
+      scope: 'account:write',
+      tag,
+      summary: 'Confirm the second factor',
+      description: 'With a code of the app: from now on signing in takes one. Ends all other sessions.',
+      body: FactorCode,
+      reply: Account,
+      example: { body: { code: '493817' } },
+      handle: ({ caller, body }) => people.confirmFactor(caller, body.code),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/account/totp',
+      scope: 'account:write',
+      tag,
+      summary: 'Remove the second factor',
+      description: 'With the password, a code of the app, or a recovery code. Ends all other sessions.',
+      body: FactorProof,
+      reply: Deleted,
+      example: { body: { password: 'a long and quiet evening' } },
+      handle: ({ caller, body }) => people.removeFactor(caller, body),
+    }),
+  ]
+}

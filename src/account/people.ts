@@ -1,0 +1,200 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import { scopes } from '../core/scopes.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Database } from '../store/database.ts'
+import type { Accounts } from './accounts.ts'
+import { requireScopes } from './granting.ts'
+import type { Guess, Guesses } from './guesses.ts'
+import type { Keys } from './keys.ts'
+import type { LoginRow, Logins } from './logins.ts'
+import type { Account, FactorProof, PasswordWish, SecondFactorSetup } from './model.ts'
+import type { PasswordHashes } from './password-hash.ts'
+import { requirePassword } from './password-rules.ts'
+import { isAppCode, keyUri } from './second-factor.ts'
+import type { SecondFactor } from './second-factor.ts'
+import type { Sessions } from './sessions.ts'
+
+interface Parts {
+  database: Database
+  clock: Clock
+  log: Log
+  keys: Keys
+  accounts: Accounts
+  logins: Logins
+  hashes: PasswordHashes
+  factor: SecondFactor
+  guesses: Guesses
+  sessions: Sessions
+}
+
+/** What people change of how they sign in. Each change ends every other session of the account. */
+export class People {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Throws Fault 403, code `wrong_password`; 400 for a password that may not be one; 409 for an address that another account has. */
+  async changePassword(caller: Caller, wish: PasswordWish): Promise<Account> {
+    const { database, clock, log, accounts, logins, hashes, sessions } = this.#parts
+    const { id } = await accounts.get(caller)
+    const before = await logins.of(id)
+    if (before) await this.#requirePassword(caller, before, wish.current_password, 'current_password')
+    else await this.#requireWhole(caller)
+    const email = wish.email ?? before?.email
+    if (email === undefined) throw invalid('email', 'email is required the first time: it is what you sign in with.', 'missing')
+    requirePassword(wish.password, email)
+    const password = await hashes.hash(wish.password)
+    await database.transaction(async (tx) => {
+      const now = await logins.of(id, tx)
+      if (now?.password !== before?.password) throw changedMeanwhile()
+      await logins.write(tx, { account_id: id, email, password, changed_at: iso(clock.now()) })
+      await sessions.endAll(tx, id, caller.session_id)
+    })
+    log.info({ ...line(caller), email_changed: email !== before?.email }, 'Password changed')
+    return accounts.get(caller)
+  }
+
+  /** A secret and recovery codes, shown this once; they count once confirmed. Throws Fault 409, code `totp_enabled`, when others do. */
+  async beginFactor(caller: Caller): Promise<SecondFactorSetup> {
+    const { database, factor } = this.#parts
+    const login = await this.#login(caller)
+    await this.#requireWhole(caller)
+    return database.transaction(async (tx) => {
+      const now = await this.#login(caller, tx)
+      if (now.confirmed_at !== null) {
+        throw conflict('There is a second factor already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
+      }
+      const made = await factor.begin(tx, now)
+      return { ...made, uri: keyUri(login.email, made.secret) }
+    })
+  }
+
+  /** Throws Fault 403, code `wrong_code`; 409 when there is nothing to confirm. */
+  async confirmFactor(caller: Caller, code: string): Promise<Account> {
+    const { database, clock, log, accounts, factor, sessions } = this.#parts
+    await this.#requireWhole(caller)
+    await this.#counted(caller, 'code', () =>
+      database.transaction(async (tx) => {
+        const login = await this.#login(caller, tx)
+        if (!login.second_factor || login.confirmed_at !== null) {
+          throw conflict('There is no second factor that waits to be confirmed. Begin with POST /v1/account/totp.', {
+            code: 'nothing_to_confirm',
+          })
+        }
+        const now = clock.now()
+        if (!(await factor.takeCode(tx, login, code, now))) throw wrongCode()
+        await factor.confirm(tx, login.account_id, iso(now))
+        await sessions.endAll(tx, login.account_id, caller.session_id)
+      }),
+    )
+    log.info(line(caller), 'Second factor added')
+    return accounts.get(caller)
+  }
+
+  /** By the password, or by a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without one. */
+  async removeFactor(caller: Caller, proof: FactorProof): Promise<{ id: string; deleted: true }> {
+    const { database, log, factor, sessions } = this.#parts
+    const login = await this.#login(caller)
+    if (!login.second_factor) throw notFound('second factor')
+    if (proof.password === undefined && proof.code === undefined) {
+      throw invalid('password', 'Send the password, or a code of the second factor.', 'missing')
+    }
+    if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
+    else await this.#requireCode(caller, proof.code!)
+    await database.transaction(async (tx) => {
+      const now = await this.#login(caller, tx)
+      if (now.password !== login.password) throw changedMeanwhile()
+      await factor.clear(tx, login.account_id)
+      await sessions.endAll(tx, login.account_id, caller.session_id)
+    })
+    log.info(line(caller), 'Second factor removed')
+    return { id: login.account_id, deleted: true }
+  }
+
+  async #login(caller: Caller, reader?: Parameters<Logins['of']>[1]): Promise<LoginRow> {
+    const { id } = reader ? { id: caller.account_id } : await this.#parts.accounts.get(caller)
+    const login = await this.#parts.logins.of(id, reader)
+    if (login) return login
+    throw conflict('This account has no password yet. Set one first: POST /v1/account/password.', { code: 'no_password' })
+  }
+
+  async #requirePassword(caller: Caller, login: LoginRow, password: string | undefined, param: string): Promise<void> {
+    if (password === undefined) throw invalid(param, `${param} is required: the account has a password.`, 'missing')
+    await this.#counted(caller, 'password', async () => {
+      if (await this.#parts.hashes.fits(password, login.password)) return
+      throw new Fault('forbidden', 'That is not the password of this account.', { code: 'wrong_password', param })
+    })
+  }
+
+  async #requireCode(caller: Caller, code: string): Promise<void> {
+    const { database, clock, factor, guesses } = this.#parts
+    await this.#counted(
+      caller,
+      'code',
+      () =>
+        database.transaction(async (tx) => {
+          const login = await this.#login(caller, tx)
+          const good = isAppCode(code)
+            ? await factor.takeCode(tx, login, code, clock.now())
+            : await factor.takeRecoveryCode(tx, login, code)
+          if (!good) throw wrongCode()
+        }),
+      () => (isAppCode(code) ? guesses.beginCode(caller.account_id) : undefined),
+    )
+  }
+
+  /**
+   * Who holds a session or a key and not the password must not find it here. A right code must not forgive wrong passwords: whoever has a
+   * session can make a second factor of their own.
+   */
+  async #counted(
+    caller: Caller,
+    what: 'password' | 'code',
+    work: () => Promise<void>,
+    also?: () => Guess | undefined,
+  ): Promise<void> {
+    const guess = this.#parts.guesses.begin(`${what} ${caller.account_id}`, caller.ip)
+    let second: Guess | undefined
+    try {
+      second = also?.()
+      await work()
+      guess.right()
+      second?.right()
+    } catch (error) {
+      const wrong = error instanceof Fault && error.type === 'forbidden'
+      if (wrong) this.#parts.log.warn({ ...line(caller), why: error.code }, 'Proof refused')
+      else for (const one of [guess, second]) one?.undone()
+      throw error
+    }
+  }
+
+  /** A person may do everything, for ever: who makes that possible must be able to as well. */
+  async #requireWhole(caller: Caller): Promise<void> {
+    requireScopes(caller, [...scopes])
+    const holder = caller.key_id === null ? undefined : await this.#parts.keys.holder(caller.key_id)
+    if (!holder || holder.until === Infinity) return
+    throw new Fault('forbidden', 'A key that expires cannot decide how people sign in, which lasts longer.', {
+      code: 'beyond_own',
+    })
+  }
+}
+
+function line({ account_id, session_id, key_id, ip }: Caller): Record<string, unknown> {
+  return { account_id, session_id, key_id, address: ip }
+}
+
+function wrongCode(): Fault {
+  return new Fault('forbidden', 'This code is wrong, or was used before. Each code works once.', {
+    code: 'wrong_code',
+    param: 'code',
+  })
+}
+
+function changedMeanwhile(): Fault {
+  return conflict('The password was changed by somebody else at this moment.', { code: 'password_changed' })
+}

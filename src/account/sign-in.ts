@@ -1,0 +1,115 @@
+import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import type { Accounts } from './accounts.ts'
+import type { Guess, Guesses } from './guesses.ts'
+import { folded } from './logins.ts'
+import type { LoginRow, Logins } from './logins.ts'
+import type { SignInWish } from './model.ts'
+import type { PasswordHashes } from './password-hash.ts'
+import { isAppCode } from './second-factor.ts'
+import type { SecondFactor } from './second-factor.ts'
+import type { SessionRow, Sessions } from './sessions.ts'
+
+interface Parts {
+  database: Database
+  clock: Clock
+  log: Log
+  accounts: Accounts
+  logins: Logins
+  hashes: PasswordHashes
+  factor: SecondFactor
+  guesses: Guesses
+  sessions: Sessions
+}
+
+type Visitor = Pick<Caller, 'ip' | 'user_agent'>
+
+/** The door for people. */
+export class SignIn {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Begins a session. Throws Fault 401: `invalid_credentials`, whether nobody has that address or the password is wrong, with the same work
+   * behind it; `totp_required` and `invalid_totp` once the password was right.
+   */
+  async enter(visitor: Visitor, wish: SignInWish): Promise<SessionRow & { token: string }> {
+    const { log, guesses } = this.#parts
+    const guess = guesses.begin(folded(wish.email), visitor.ip)
+    try {
+      const session = await this.#enter(visitor, wish)
+      guess.right()
+      log.info({ account_id: session.account_id, session_id: session.id, address: visitor.ip }, 'Signed in')
+      return session
+    } catch (error) {
+      if (!isWrong(error)) guess.undone()
+      // what was typed for an address may be a password in the wrong place
+      if (error instanceof Fault) log.warn({ address: visitor.ip, why: error.code }, 'Sign-in refused')
+      throw error
+    }
+  }
+
+  async #enter(visitor: Visitor, wish: SignInWish): Promise<SessionRow & { token: string }> {
+    const { database, accounts, logins, hashes, sessions } = this.#parts
+    const found = await logins.byEmail(wish.email)
+    const login = found && accounts.exists(found.account_id) ? found : undefined
+    const fits = await hashes.fits(wish.password, login?.password)
+    if (!login || !fits) throw wrongCredentials()
+    const better = hashes.isOutdated(login.password) ? await hashes.hash(wish.password) : undefined
+    const code = wish.totp ?? wish.recovery_code
+    const codeGuess = this.#codeGuess(login, code)
+    try {
+      const session = await database.transaction(async (tx) => {
+        const now = await logins.of(login.account_id, tx)
+        // changed while we worked it out
+        if (now?.password !== login.password) throw wrongCredentials()
+        await this.#requireFactor(tx, now, code)
+        if (better !== undefined) await logins.rehash(tx, login.account_id, better)
+        return sessions.open(tx, login.account_id, visitor)
+      })
+      codeGuess?.right()
+      return session
+    } catch (error) {
+      if (!isWrong(error)) codeGuess?.undone()
+      throw error
+    }
+  }
+
+  #codeGuess({ account_id, confirmed_at }: LoginRow, code: string | undefined): Guess | undefined {
+    return confirmed_at !== null && code !== undefined && isAppCode(code) ? this.#parts.guesses.beginCode(account_id) : undefined
+  }
+
+  async #requireFactor(tx: Transaction, login: LoginRow, code: string | undefined): Promise<void> {
+    const { factor, clock } = this.#parts
+    if (login.confirmed_at === null) return
+    if (code === undefined) {
+      throw new Fault('unauthorized', 'A second factor is needed: send totp, the code of your app, or a recovery code.', {
+        code: 'totp_required',
+        param: 'totp',
+      })
+    }
+    const good = isAppCode(code)
+      ? await factor.takeCode(tx, login, code, clock.now())
+      : await factor.takeRecoveryCode(tx, login, code)
+    if (good) return
+    throw new Fault('unauthorized', 'This code is wrong, or was used before. Each code works once.', {
+      code: 'invalid_totp',
+      param: 'totp',
+    })
+  }
+}
+
+function wrongCredentials(): Fault {
+  return new Fault('unauthorized', 'The e-mail address or the password is wrong.', { code: 'invalid_credentials' })
+}
+
+/** Whether it counts as a wrong guess: what is only missing, or failed on our side, does not. */
+function isWrong(error: unknown): boolean {
+  return error instanceof Fault && (error.code === 'invalid_credentials' || error.code === 'invalid_totp')
+}

@@ -1,0 +1,180 @@
+import type { Plan } from '../account/plan.ts'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, invalid, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import { mergePatch } from '../core/merge-patch.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import { Metadata } from '../identities/model.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import { change as changeHandle, claim, claimLike } from './handles.ts'
+import { agentCreated, agentDeleted, agentUpdated } from './model.ts'
+import type { Agent, AgentChange, AgentDirectory, AgentFilter, KnownAgent, NewAgent } from './model.ts'
+import { gone, selectAgents, shown } from './row.ts'
+import type { AgentRow } from './row.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  plan: Plan
+  publicUrl: () => string
+  /** A name as lower-case ASCII; empty when nothing of it is left. */
+  transliterate: (name: string) => string
+}
+
+/** The public faces of identities, and the handles that are theirs for ever. */
+export class Agents implements AgentDirectory {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    parts.plan.counts('agents', (accountId) => sql`SELECT count(*) AS n FROM agents WHERE account_id = ${accountId}`)
+    parts.identities.onRemove(async (tx, identityId) => {
+      const row = await first(tx, sql`identity_id = ${identityId}`)
+      if (row) await this.#remove(tx, row)
+    })
+  }
+
+  async create(caller: Caller, wish: NewAgent): Promise<Agent> {
+    const { database, events, clock, identities, plan, transliterate } = this.#parts
+    return database.transaction(async (tx) => {
+      const identity = await identities.row(caller, wish.identity_id, tx)
+      const before = await first(tx, sql`identity_id = ${identity.id}`)
+      if (before) throw conflict(`This identity has the agent ${before.handle} already.`, { param: 'identity_id' })
+      await plan.require(tx, identity.account_id, 'agents')
+      const id = newId('agent')
+      const handle = wish.handle ?? (await claimLike(tx, id, transliterate(identity.name)))
+      if (wish.handle !== undefined) await claim(tx, id, wish.handle)
+      const now = iso(clock.now())
+      await tx.run(
+        sql`INSERT INTO agents (id, account_id, identity_id, handle, display_name, description, avatar_url, capabilities, links, metadata,
+          created_at, updated_at) VALUES (${id}, ${identity.account_id}, ${identity.id}, ${handle}, ${wish.display_name ?? identity.name},
+          ${wish.description ?? null}, ${wish.avatar_url ?? null}, ${JSON.stringify(wish.capabilities ?? [])},
+          ${JSON.stringify(wish.links ?? [])}, ${JSON.stringify(wish.metadata ?? {})}, ${now}, ${now})`,
+      )
+      const agent = this.#shown((await first(tx, sql`id = ${id}`))!)
+      await events.append(tx, agentCreated, { account_id: identity.account_id, identity_id: identity.id, data: agent })
+      return agent
+    })
+  }
+
+  async list(caller: Caller, filter: AgentFilter): Promise<{ data: Agent[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, cursors } = this.#parts
+    const { handle, identity_id } = filter
+    const bound = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
+    const named =
+      handle === undefined ? sql`` : sql` AND id = (SELECT agent_id FROM agent_handles WHERE agent_handles.handle = ${handle})`
+    const whose = identity_id === undefined ? sql`` : sql` AND identity_id = ${identity_id}`
+    return page<AgentRow, Agent>(database, cursors, filter, {
+      name: `agents ${caller.account_id} ${handle ?? ''} ${identity_id ?? ''}`,
+      select: selectAgents,
+      where: sql`account_id = ${caller.account_id}${bound}${named}${whose}`,
+      order: 'seq',
+      present: (row) => this.#shown(row),
+    })
+  }
+
+  async get(caller: Caller, id: string): Promise<Agent> {
+    return this.#shown(await this.row(caller, id))
+  }
+
+  /** The row of an agent the caller may see; throws Fault not_found. */
+  async row(caller: Caller, id: string, reader: Reader = this.#parts.database): Promise<AgentRow> {
+    const row = await first(reader, sql`id = ${id} AND account_id = ${caller.account_id}`)
+    if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('agent')
+    return row
+  }
+
+  async update(caller: Caller, id: string, change: AgentChange): Promise<Agent> {
+    return this.#parts.database.transaction(async (tx) => {
+      const before = await this.row(caller, id, tx)
+      const handle = change.handle ?? before.handle
+      if (handle !== before.handle) await changeHandle(tx, id, handle)
+      await tx.run(
+        sql`UPDATE agents SET handle = ${handle}, display_name = ${change.display_name ?? before.display_name},
+          description = ${change.description === undefined ? before.description : change.description},
+          avatar_url = ${change.avatar_url === undefined ? before.avatar_url : change.avatar_url},
+          capabilities = ${change.capabilities === undefined ? before.capabilities : JSON.stringify(change.capabilities)}, links = ${change.links === undefined ? before.links : JSON.stringify(change.links)},
+          metadata = ${merged(before.metadata, change.metadata)} WHERE id = ${id}`,
+      )
+      return this.touch(tx, id)
+    })
+  }
+
+  async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
+    return this.#parts.database.transaction(async (tx) => {
+      await this.#remove(tx, await this.row(caller, id, tx))
+      return { id, deleted: true }
+    })
+  }
+
+  /** Tells the log that the agent, or what belongs to it, was changed just now. */
+  async touch(tx: Transaction, id: string): Promise<Agent> {
+    await tx.run(sql`UPDATE agents SET updated_at = ${iso(this.#parts.clock.now())} WHERE id = ${id}`)
+    const row = (await first(tx, sql`id = ${id}`))!
+    const agent = this.#shown(row)
+    await this.#parts.events.append(tx, agentUpdated, {
+      account_id: row.account_id,
+      identity_id: row.identity_id,
+      data: agent,
+    })
+    return agent
+  }
+
+  ofIdentity(identityId: string): Promise<KnownAgent | undefined> {
+    return this.#known(sql`identity_id = ${identityId}`)
+  }
+
+  byId(id: string): Promise<KnownAgent | undefined> {
+    return this.#known(sql`id = ${id}`)
+  }
+
+  /** Also by a handle it had before: nobody else can have that. */
+  byHandle(handle: string): Promise<KnownAgent | undefined> {
+    return this.#known(sql`id = (SELECT agent_id FROM agent_handles WHERE agent_handles.handle = ${handle.toLowerCase()})`)
+  }
+
+  /** The row of an agent, whoever asks: what is public of it is public. Throws Fault not_found. */
+  async published(id: string): Promise<AgentRow> {
+    const row = await first(this.#parts.database, sql`id = ${id}`)
+    if (!row) throw notFound('agent')
+    return row
+  }
+
+  async #known(condition: Sql): Promise<KnownAgent | undefined> {
+    const row = await first(this.#parts.database, condition)
+    return row && { account_id: row.account_id, agent: this.#shown(row) }
+  }
+
+  async #remove(tx: Transaction, row: AgentRow): Promise<void> {
+    const { id, account_id, identity_id } = row
+    await tx.run(sql`DELETE FROM erc8004_links WHERE agent_id = ${id}`)
+    await tx.run(sql`DELETE FROM agents WHERE id = ${id}`)
+    const data = gone(row, this.#parts.publicUrl())
+    await this.#parts.events.append(tx, agentDeleted, { account_id, identity_id, data })
+  }
+
+  #shown(row: AgentRow): Agent {
+    return shown(row, this.#parts.publicUrl())
+  }
+}
+
+function first(reader: Reader, condition: Sql): Promise<AgentRow | undefined> {
+  return reader.get<AgentRow>(sql`${selectAgents} WHERE ${condition}`)
+}
+
+function merged(before: string, patch: Record<string, unknown> | undefined): string {
+  if (patch === undefined) return before
+  const result = mergePatch(JSON.parse(before), patch)
+  const checked = Metadata.safeParse(result)
+  if (!checked.success) throw invalid('metadata', `metadata ${checked.error.issues[0]!.message}.`)
+  return JSON.stringify(result)
+}

@@ -1,0 +1,105 @@
+import type { EventLog } from '../events/log.ts'
+import { identityDeleted, identityUpdated } from '../identities/model.ts'
+import type { Signer } from '../tokens/model.ts'
+import { agentCard, boxCard } from './agent-card.ts'
+import type { Agents } from './agents.ts'
+import { didDocument } from './did-document.ts'
+import type { AgentCard, DidDocument, DomainRegistrations, RegistrationFile } from './document-shapes.ts'
+import type { Erc8004Links } from './erc8004.ts'
+import { agentCreated, agentDeleted, agentDid, agentUpdated, boxDid } from './model.ts'
+import { registrationFile, registrationsOf } from './registration.ts'
+import { shown } from './row.ts'
+
+/** Most registrations in the document that is for the whole domain. */
+const most = 10_000
+
+/** Whatever could change which agents are registered where, and active. */
+const changing: ReadonlySet<string> = new Set(
+  [agentCreated, agentUpdated, agentDeleted, identityUpdated, identityDeleted].map(({ name }) => name),
+)
+
+interface Parts {
+  events: EventLog
+  agents: Agents
+  links: Erc8004Links
+  signer: Pick<Signer, 'published'>
+  publicUrl: () => string
+  version: string
+}
+
+/** What strangers may read of the box and its agents; Fault not_found for an agent that is not, or no more. */
+export class Documents {
+  readonly #parts: Parts
+  #registrations: Promise<DomainRegistrations> | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    parts.events.tail(({ type }) => changing.has(type) && (this.#registrations = undefined))
+  }
+
+  async did(agentId: string): Promise<DidDocument> {
+    const { agents, signer } = this.#parts
+    const { handle, email, identity_status } = await agents.published(agentId)
+    const at = `${this.#url}/v1/agents/${agentId}`
+    const subject = {
+      did: agentDid(this.#url, agentId),
+      alsoKnownAs: [`acct:${handle}@${new URL(this.#url).hostname}`, `mailto:${email}`],
+      services: [
+        { name: 'mail', type: 'EmailService', endpoint: `mailto:${email}` },
+        { name: 'api', type: 'PillarboxApi', endpoint: `${this.#url}/v1` },
+        { name: 'agent-card', type: 'AgentCard', endpoint: `${at}/agent-card.json` },
+        { name: 'registration', type: 'Erc8004Registration', endpoint: `${at}/registration.json` },
+      ],
+      trusted: identity_status === 'active',
+    }
+    return didDocument(subject, await signer.published())
+  }
+
+  async boxDid(): Promise<DidDocument> {
+    const subject = {
+      did: boxDid(this.#url),
+      alsoKnownAs: [new URL(this.#url).origin],
+      services: [
+        { name: 'api', type: 'PillarboxApi', endpoint: `${this.#url}/v1` },
+        { name: 'agent-card', type: 'AgentCard', endpoint: `${this.#url}/.well-known/agent-card.json` },
+      ],
+      trusted: true,
+    }
+    return didDocument(subject, await this.#parts.signer.published())
+  }
+
+  async registration(agentId: string): Promise<RegistrationFile> {
+    const { agents, links } = this.#parts
+    const row = await agents.published(agentId)
+    return registrationFile(shown(row, this.#url), row.email, await links.of(agentId))
+  }
+
+  /** The same object for as long as nothing changes: it may be long, and anybody may ask for it. */
+  async registrations(): Promise<DomainRegistrations> {
+    // a change drops also what is still being read: it could be from before
+    const reading = (this.#registrations ??= this.#allRegistrations())
+    reading.catch(() => this.#registrations === reading && (this.#registrations = undefined))
+    return reading
+  }
+
+  async card(agentId: string): Promise<AgentCard> {
+    const row = await this.#parts.agents.published(agentId)
+    return agentCard(shown(row, this.#url), row.email, this.#box)
+  }
+
+  boxCard(): AgentCard {
+    return boxCard(this.#box)
+  }
+
+  async #allRegistrations(): Promise<DomainRegistrations> {
+    return { registrations: registrationsOf(await this.#parts.links.all(most)) }
+  }
+
+  get #box(): { publicUrl: string; version: string } {
+    return { publicUrl: this.#url, version: this.#parts.version }
+  }
+
+  get #url(): string {
+    return this.#parts.publicUrl().replace(/\/+$/, '')
+  }
+}

@@ -1,0 +1,136 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, invalid, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
+import { sql } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { Agents } from './agents.ts'
+import { checksummed, isUnbroken } from './eip55.ts'
+import type { Erc8004Link, NewErc8004Link } from './erc8004-shapes.ts'
+
+/** A row of `erc8004_links`. */
+interface LinkRow {
+  seq: number
+  id: string
+  agent_id: string
+  chain_id: number
+  registry: string
+  token_id: string
+  owner_address: string | null
+  tx_hash: string | null
+  created_at: string
+}
+
+/** Where an agent is registered, as public documents say it. */
+export type Registered = Pick<LinkRow, 'chain_id' | 'registry' | 'token_id'>
+
+/** Most links of one agent. */
+const most = 50
+
+interface Parts {
+  database: Database
+  clock: Clock
+  cursors: Cursors
+  agents: Agents
+}
+
+/** Which tokens of ERC-8004 registries agents say they are; a token is one agent's at most. */
+export class Erc8004Links {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async create(caller: Caller, agentId: string, wish: NewErc8004Link): Promise<Erc8004Link> {
+    const { database, clock, agents } = this.#parts
+    const registry = addressIn('registry', wish.registry)
+    const owner = wish.owner_address === undefined ? null : addressIn('owner_address', wish.owner_address)
+    return database.transaction(async (tx) => {
+      await agents.row(caller, agentId, tx)
+      const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM erc8004_links WHERE agent_id = ${agentId}`)
+      if (had!.n >= most) throw conflict(`An agent has at most ${most} links.`, { code: 'too_many_links' })
+      const row = await tx.get<LinkRow>(
+        sql`INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, owner_address, tx_hash, created_at) VALUES (${newId('link')},
+          ${agentId}, ${wish.chain_id}, ${registry}, ${wish.token_id}, ${owner}, ${wish.tx_hash ?? null}, ${iso(clock.now())})
+          ON CONFLICT DO NOTHING RETURNING *`,
+      )
+      if (!row) {
+        throw conflict(`Token ${wish.token_id} of ${registry} on chain ${wish.chain_id} is linked to an agent already.`, {
+          param: 'token_id',
+        })
+      }
+      await agents.touch(tx, agentId)
+      return shown(row)
+    })
+  }
+
+  async list(
+    caller: Caller,
+    agentId: string,
+    paging: Paging,
+  ): Promise<{ data: Erc8004Link[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, cursors, agents } = this.#parts
+    await agents.row(caller, agentId)
+    return page<LinkRow, Erc8004Link>(database, cursors, paging, {
+      name: `erc8004 ${agentId}`,
+      select: sql`SELECT * FROM erc8004_links`,
+      where: sql`agent_id = ${agentId}`,
+      order: 'seq',
+      present: shown,
+    })
+  }
+
+  async remove(caller: Caller, agentId: string, id: string): Promise<{ id: string; deleted: true }> {
+    const { database, agents } = this.#parts
+    return database.transaction(async (tx) => {
+      await agents.row(caller, agentId, tx)
+      const { changes } = await tx.run(sql`DELETE FROM erc8004_links WHERE id = ${id} AND agent_id = ${agentId}`)
+      if (changes === 0) throw notFound('link')
+      await agents.touch(tx, agentId)
+      return { id, deleted: true }
+    })
+  }
+
+  /** Everything one agent is linked to, oldest first. */
+  of(agentId: string): Promise<Registered[]> {
+    return this.#parts.database.all(
+      sql`SELECT chain_id, registry, token_id FROM erc8004_links WHERE agent_id = ${agentId} ORDER BY seq`,
+    )
+  }
+
+  /** Everything the active agents of the box are linked to, oldest first, at most this many. */
+  all(limit: number): Promise<Registered[]> {
+    return this.#parts.database.all(
+      sql`SELECT chain_id, registry, token_id FROM erc8004_links JOIN agents ON agents.id = erc8004_links.agent_id
+        JOIN identities ON identities.id = agents.identity_id WHERE identities.status = 'active' ORDER BY erc8004_links.seq LIMIT ${limit}`,
+    )
+  }
+}
+
+function addressIn(param: string, text: string): string {
+  const right = checksummed(text)
+  if (isUnbroken(text)) return right
+  throw invalid(
+    param,
+    `${param} does not fit its checksum (EIP-55): a digit or the case of a letter is wrong. It would be ${right}.`,
+  )
+}
+
+function shown(row: LinkRow): Erc8004Link {
+  const { id, chain_id, registry, token_id, owner_address, tx_hash, created_at } = row
+  return {
+    id,
+    chain_id,
+    registry,
+    token_id,
+    ...(owner_address === null ? {} : { owner_address }),
+    ...(tx_hash === null ? {} : { tx_hash }),
+    status: 'unverified',
+    created_at,
+  }
+}

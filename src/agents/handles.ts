@@ -1,0 +1,53 @@
+import { conflict } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import { sql } from '../store/database.ts'
+import type { Transaction } from '../store/database.ts'
+
+/** Handles nobody has: strangers would take them for the operator's, or for a part of the box. */
+export const reserved: ReadonlySet<string> = new Set(
+  `about abuse account accounts admin administrator agent agents all anonymous api auth billing blog bot box contact docs everyone help
+  helpdesk hostmaster identities identity info is it login logout mail mailer-daemon me moderator news no-reply nobody noreply null official
+  operator owner pillarbox postmaster privacy register root security service settings signin signout signup smtp staff status support system team
+  terms tokens trust undefined verify webmaster well-known www you`.split(/\s+/),
+)
+
+const longest = 39
+
+/** Handles an agent may have had, beside the one it has; without a bound one agent could take every good one. */
+const mostFormer = 10
+
+/** Makes this handle the agent's for ever. Throws Fault conflict when it is, or was, another's. */
+export async function claim(tx: Transaction, agentId: string, handle: string): Promise<void> {
+  if (reserved.has(handle)) throw conflict(`The handle ${handle} is reserved for the box.`, { param: 'handle' })
+  const { changes } = await take(tx, agentId, handle)
+  if (changes === 1) return
+  const owner = await tx.get<{ agent_id: string }>(sql`SELECT agent_id FROM agent_handles WHERE handle = ${handle}`)
+  if (owner?.agent_id === agentId) return
+  throw conflict(`The handle ${handle} is taken; a handle is never given to another agent.`, { param: 'handle' })
+}
+
+/** As `claim`, for an agent that has one already. Throws Fault conflict also when it has had too many. */
+export async function change(tx: Transaction, agentId: string, handle: string): Promise<void> {
+  await claim(tx, agentId, handle)
+  const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM agent_handles WHERE agent_id = ${agentId}`)
+  if (had!.n <= mostFormer + 1) return
+  throw conflict(`This agent has had ${mostFormer} other handles, which stay its own; it can take back one of those.`, {
+    param: 'handle',
+    code: 'too_many_handles',
+  })
+}
+
+/** Finds and claims a free handle like this name, which is lower-case ASCII with dots, hyphens and underscores. */
+export async function claimLike(tx: Transaction, agentId: string, name: string): Promise<string> {
+  const plain = name.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '')
+  const wanted = plain.length < 2 ? `agent-${agentId.slice(-10)}` : plain
+  for (let attempt = 1; ; attempt += 1) {
+    const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('agent').slice(-10)}`
+    const handle = `${wanted.slice(0, longest - suffix.length).replace(/-+$/, '')}${suffix}`
+    if (!reserved.has(handle) && (await take(tx, agentId, handle)).changes === 1) return handle
+  }
+}
+
+function take(tx: Transaction, agentId: string, handle: string): Promise<{ changes: number }> {
+  return tx.run(sql`INSERT INTO agent_handles (handle, agent_id) VALUES (${handle}, ${agentId}) ON CONFLICT DO NOTHING`)
+}

@@ -1,0 +1,37 @@
+import type { SessionCookie } from './route.ts'
+
+/** Whether pages of other sites may send the cookie along: never, when a link is followed, or always. */
+export type SameSite = 'strict' | 'lax' | 'none'
+
+/**
+ * The name of the session's cookie. With `__Host-` browsers take it over TLS only, and from no neighbouring host (RFC 6265bis 4.1.3.2);
+ * a box that is reached on its own machine need not have that.
+ */
+export function cookieName(origin: string): string {
+  return isSecure(origin) ? '__Host-pillarbox' : 'pillarbox'
+}
+
+/** The value of `Set-Cookie`; out of reach of scripts, and for this host alone. */
+export function writeCookie({ value, seconds }: SessionCookie, origin: string, sameSite: SameSite): string {
+  const secure = isSecure(origin) ? '; Secure' : ''
+  const words = { strict: 'Strict', lax: 'Lax', none: 'None' }
+  return `${cookieName(origin)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${words[sameSite]}${secure}`
+}
+
+/** What the browser kept of its session; undefined when nothing, or when the name is there twice, as then one was planted. */
+export function readCookie(header: string | undefined, origin: string): string | undefined {
+  if (header === undefined) return undefined
+  const name = `${cookieName(origin)}=`
+  const found = header
+    .split(';')
+    // no other white space: browsers take names that begin with any from neighbouring hosts, whatever follows (RFC 6265bis 5.7)
+    .map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ''))
+    .filter((pair) => pair.startsWith(name))
+  const value = found.length === 1 ? found[0]!.slice(name.length) : ''
+  return /^[\w-]{1,200}$/.test(value) ? value : undefined
+}
+
+/** Whether the cookie must not travel in the clear: anywhere but on the machine itself (`localhost`: RFC 6761 6.3). */
+function isSecure(origin: string): boolean {
+  return !/^http:\/\/(?:(?:[^/]+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(origin)
+}

@@ -1,0 +1,35 @@
+/** Where a did:web is resolved. */
+export interface Place {
+  did: string
+  /** Host, with its port where it has one. */
+  host: string
+  url: string
+}
+
+/** One step of a path: no `.` and `..`, which a URL would swallow. */
+const step = /^(?!\.{1,2}$)(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}){1,128}$/
+
+/** Where this DID is resolved (did:web method specification, 3.2); undefined when it is none, or one that could mean two places. */
+export function placeOf(did: string): Place | undefined {
+  const [scheme, method, encoded, ...path] = did.split(':')
+  if (scheme !== 'did' || method !== 'web' || encoded === undefined || !/^(?:[a-z0-9.-]|%[0-9A-F]{2})+$/.test(encoded))
+    return undefined
+  const host = decoded(encoded)
+  if (host === undefined || !path.every((one) => step.test(one) && !/%(?:2[EF]|5C|00)/.test(one))) return undefined
+  const where = path.length === 0 ? '/.well-known/did.json' : `/${path.join('/')}/did.json`
+  const url = URL.parse(`https://${host}${where}`)
+  return url?.host === host && url.pathname === where ? { did, host, url: url.href } : undefined
+}
+
+/** The DID that is resolved at `/.well-known/did.json` of a host. */
+export function didOfHost(host: string): string {
+  return `did:web:${encodeURIComponent(host)}`
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,169 @@
+import type { Clock } from '../core/clock.ts'
+import { Unreachable } from '../delivery/outside.ts'
+import type { Outside } from '../delivery/outside.ts'
+import { parseJson } from '../http/json.ts'
+import type { DidDocument } from './did-document.ts'
+import type { Place } from './did-web.ts'
+import { Disbelief } from './reading.ts'
+
+interface Kept {
+  asked: number
+  until: number
+  document: Promise<DidDocument>
+  /** A younger document, as long as it is asked for; undefined when there is none. */
+  renewal?: Promise<DidDocument | undefined> | undefined
+}
+
+/** How many documents are remembered, and how many are asked for at once: of all, and of one host, so that none keeps us from the others. */
+const most = 1000
+const mostFlights = 64
+const mostOfHost = 8
+
+/** Octets of a document, and milliseconds for the whole of it. */
+const largest = 64 * 1024
+const patience = 5000
+
+/** Milliseconds: the least and the most that a document is kept, whatever its server says, and how long a failure is. */
+const least = 60_000
+const longest = 300_000
+const failureKept = 30_000
+
+/** Milliseconds before a document is asked for anew because something is not in it. */
+const pause = 30_000
+
+/** The DID documents of other boxes, fetched through the guarded client and kept for a few minutes. */
+export class Issuers {
+  readonly #outside: Outside
+  readonly #clock: Clock
+  readonly #kept = new Map<string, Kept>()
+  readonly #flights = new Map<string, number>()
+
+  constructor({ outside, clock }: { outside: Outside; clock: Clock }) {
+    this.#outside = outside
+    this.#clock = clock
+  }
+
+  /** The document of a did:web. Throws Disbelief when there is none, when it cannot be read, and when its host gives no answer. */
+  document(place: Place): Promise<DidDocument> {
+    const known = this.#kept.get(place.url)
+    if (known && known.until > this.#clock.now()) {
+      this.#keep(place.url, known)
+      return known.document
+    }
+    const kept = this.#ask(place)
+    kept.document.catch(() => (kept.until = this.#clock.now() + failureKept))
+    this.#keep(place.url, kept)
+    return kept.document
+  }
+
+  /**
+   * As `document`, for who misses in that one what may be in a younger one, such as a key; undefined when there is none yet. It is asked for
+   * twice a minute at most, and what is kept stays when nobody answers.
+   */
+  async younger(place: Place): Promise<DidDocument | undefined> {
+    const known = this.#kept.get(place.url)
+    if (!known) return undefined
+    if (known.renewal === undefined && known.asked + pause <= this.#clock.now()) known.renewal = this.#renew(place, known)
+    return known.renewal
+  }
+
+  /** After settings changed: what was refused may be allowed now, and the other way round. */
+  forget(): void {
+    this.#kept.clear()
+  }
+
+  async #renew(place: Place, known: Kept): Promise<DidDocument | undefined> {
+    known.asked = this.#clock.now()
+    try {
+      const kept = this.#ask(place)
+      const document = await kept.document
+      this.#keep(place.url, kept)
+      return document
+    } catch (error) {
+      if (!(error instanceof Disbelief)) throw error
+      return undefined
+    } finally {
+      known.renewal = undefined
+    }
+  }
+
+  /** Throws Disbelief when too many are asked; whoever asks while it is under way waits for the same answer. */
+  #ask(place: Place): Kept {
+    const all = [...this.#flights.values()].reduce((sum, flights) => sum + flights, 0)
+    if (all >= mostFlights || (this.#flights.get(place.host) ?? 0) >= mostOfHost) {
+      throw new Disbelief('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
+    }
+    const kept: Kept = {
+      asked: this.#clock.now(),
+      until: Infinity,
+      document: this.#fetch(place).then(({ age, document }) => this.#stays(kept, age, document)),
+    }
+    return kept
+  }
+
+  #stays(kept: Kept, age: number, document: DidDocument): DidDocument {
+    kept.until = this.#clock.now() + age
+    return document
+  }
+
+  /** The one last used is the last to be forgotten. */
+  #keep(url: string, kept: Kept): void {
+    this.#kept.delete(url)
+    this.#kept.set(url, kept)
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= most) break
+      this.#kept.delete(oldest)
+    }
+  }
+
+  #count(host: string, more: number): void {
+    const flights = (this.#flights.get(host) ?? 0) + more
+    if (flights > 0) this.#flights.set(host, flights)
+    else this.#flights.delete(host)
+  }
+
+  async #fetch({ url, did, host }: Place): Promise<{ age: number; document: DidDocument }> {
+    this.#count(host, 1)
+    try {
+      // not the signal of a caller: others may wait for the same document
+      const { signal } = new AbortController()
+      const accept = { accept: 'application/did+json, application/did+ld+json, application/json' }
+      const { status, headers, body } = await this.#outside.get(url, {
+        limit: largest,
+        deadline: patience,
+        signal,
+        headers: accept,
+      })
+      if (status === 404 || status === 410) throw new Disbelief('unknown_subject', `${host} knows no ${did}.`)
+      if (status === 429 || status >= 500) throw new Disbelief('issuer_unreachable', `${host} answered ${status}.`, true)
+      if (status !== 200) throw new Disbelief('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
+      const [encoding = 'identity'] = [headers['content-encoding']].flat()
+      // unpacked by us it could be a thousand times as large
+      if (encoding.toLowerCase() !== 'identity') throw new Disbelief('issuer_invalid', `${host} sent ${did} packed, unasked.`)
+      return { age: ageOf([headers['cache-control']].flat().join(',')), document: read(body, did) }
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error
+      if (error.tooLarge) throw new Disbelief('issuer_invalid', `What ${host} has for ${did} is too large: ${error.message}.`)
+      throw new Disbelief('issuer_unreachable', `${host} could not be asked about ${did}: ${error.message}.`, true)
+    } finally {
+      this.#count(host, -1)
+    }
+  }
+}
+
+function read(body: Buffer, did: string): DidDocument {
+  let document: DidDocument
+  try {
+    document = parseJson(body)
+  } catch {
+    throw new Disbelief('issuer_invalid', `What is at the place of ${did} is no JSON object.`)
+  }
+  if (document.id !== did) throw new Disbelief('issuer_invalid', `What is at the place of ${did} is the document of another.`)
+  return document
+}
+
+/** Milliseconds that the document may be kept. */
+function ageOf(control: string): number {
+  const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(control) ?? []
+  return Math.min(longest, Math.max(least, Number(seconds ?? 0) * 1000))
+}

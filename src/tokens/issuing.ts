@@ -1,0 +1,89 @@
+import type { AgentDirectory } from '../agents/model.ts'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { conflict, invalid } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Database } from '../store/database.ts'
+import type { Standing } from '../trust/model.ts'
+import type { Bearers } from './bearers.ts'
+import { tokenIssued, tokenRevoked } from './model.ts'
+import type { IdentityToken, Signer, TokensRevoked, TokenWish } from './model.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  clock: Clock
+  identities: Pick<Identities, 'row'>
+  bearers: Bearers
+  signer: Signer
+  agents: AgentDirectory
+  standing: () => Standing
+  publicUrl: () => string
+}
+
+/** Gives out identity tokens, and takes them all back. */
+export class Issuing {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Throws Fault conflict for a suspended identity: its tokens would verify nowhere. */
+  async issue(caller: Caller, identityId: string, wish: TokenWish): Promise<IdentityToken> {
+    const { database, events, clock, identities, bearers, signer, agents, standing, publicUrl } = this.#parts
+    const audience = oneAudience(wish) ?? publicUrl()
+    await identities.row(caller, identityId)
+    const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), standing().of(identityId)])
+    const issued = Math.floor(clock.now() / 1000)
+    const expires = issued + wish.expires_in
+    const id = newId('tok')
+    const expires_at = iso(expires * 1000)
+    const claims = await database.transaction(async (tx) => {
+      const { account_id, status } = await identities.row(caller, identityId, tx)
+      if (status === 'suspended') {
+        throw conflict('A suspended identity proves nothing: make it active first.', { code: 'identity_suspended' })
+      }
+      const bearer = (await bearers.find(identityId, tx))!
+      const proofs = await bearers.proofs(bearer, tx)
+      const data = { id, identity_id: identityId, audience, expires_at }
+      await events.append(tx, tokenIssued, { account_id, identity_id: identityId, data })
+      return { email: bearer.email, ...proofs, generation: bearer.generation }
+    })
+    const token = await signer.sign({
+      iss: publicUrl(),
+      sub: known?.agent.did ?? identityId,
+      aud: audience,
+      iat: issued,
+      nbf: issued,
+      exp: expires,
+      jti: id,
+      ...claims,
+      ...(known ? { handle: known.agent.handle } : {}),
+      reputation: { score: reputation.score, tier: reputation.tier },
+    })
+    return { token, expires_at }
+  }
+
+  /** Every token issued until now stops verifying here at once; other boxes do not ask us, and go by its expiry. */
+  async revoke(caller: Caller, identityId: string): Promise<TokensRevoked> {
+    const { database, events, clock, identities, bearers } = this.#parts
+    return database.transaction(async (tx) => {
+      const { account_id } = await identities.row(caller, identityId, tx)
+      await bearers.revoke(tx, identityId)
+      const data = { identity_id: identityId, revoked_at: iso(clock.now()) }
+      await events.append(tx, tokenRevoked, { account_id, identity_id: identityId, data })
+      return data
+    })
+  }
+}
+
+function oneAudience({ audience, aud }: TokenWish): string | undefined {
+  if (audience !== undefined && aud !== undefined && audience !== aud) {
+    throw invalid('aud', 'Give audience or aud, not two different ones.')
+  }
+  return audience ?? aud
+}

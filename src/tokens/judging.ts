@@ -1,0 +1,90 @@
+import { agentOfDid } from '../agents/model.ts'
+import type { AgentDirectory } from '../agents/model.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Bearers } from './bearers.ts'
+import { assertionKey } from './did-document.ts'
+import { didOfHost, placeOf } from './did-web.ts'
+import type { Place } from './did-web.ts'
+import type { Issuers } from './issuers.ts'
+import { isSignedBy } from './jose.ts'
+import type { TokenJudge, TokenVerdict } from './model.ts'
+import { checkClaims, Disbelief, readToken } from './reading.ts'
+import type { Said } from './reading.ts'
+import type { SigningKeys } from './signing-keys.ts'
+
+interface Parts {
+  clock: Clock
+  keys: Pick<SigningKeys, 'find'>
+  bearers: Bearers
+  issuers: Issuers
+  agents: AgentDirectory
+  publicUrl: () => string
+}
+
+interface Subject {
+  identityId: string | null
+  agentId: string | null
+}
+
+/** Looks at identity tokens: ours by our keys and by who lives here, those of other boxes by their DID documents. */
+export class Judging implements TokenJudge {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async judge(token: string, audience: string | undefined, _signal: AbortSignal): Promise<TokenVerdict> {
+    let claims: Record<string, unknown> | null = null
+    try {
+      const said = readToken(token)
+      const check = (): void => checkClaims(said, this.#parts.clock.now(), audience ?? this.#parts.publicUrl())
+      const own = said.iss === this.#parts.publicUrl()
+      // nobody is asked about a token that is no good anyway
+      if (!own) check()
+      const key = own ? await this.#parts.keys.find(said.kid) : await this.#keyOfOther(said)
+      if (key === undefined) throw new Disbelief('unknown_key', 'Its key is none that its issuer publishes for this.')
+      if (!(await isSignedBy(token, key))) throw new Disbelief('bad_signature', 'Its signature does not fit what it says.')
+      claims = said.claims
+      check()
+      return { valid: true, claims, ...(own ? await this.#subject(said) : { identityId: null, agentId: null }) }
+    } catch (error) {
+      if (!(error instanceof Disbelief)) throw error
+      const { reason, message, temporary } = error
+      return { valid: false, reason, message, temporary, claims }
+    }
+  }
+
+  /** Who of ours it is about, living and with this generation of tokens. */
+  async #subject({ sub, claims }: Said): Promise<Subject> {
+    const { agents, bearers, publicUrl } = this.#parts
+    const agentId = agentOfDid(publicUrl(), sub) ?? null
+    const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
+    const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
+    if (!bearer) throw new Disbelief('unknown_subject', `There is no ${sub} here, or no longer.`)
+    if (bearer.status === 'suspended') throw new Disbelief('suspended', `${sub} is suspended.`)
+    if (claims['generation'] !== bearer.generation) throw new Disbelief('revoked', 'It was revoked.')
+    return { identityId: bearer.id, agentId }
+  }
+
+  async #keyOfOther(said: Said): Promise<string | undefined> {
+    const place = placeOfIssuer(said)
+    const { issuers } = this.#parts
+    const key = assertionKey(await issuers.document(place), place.did, said.kid)
+    if (key !== undefined) return key
+    // it may have been published since
+    const younger = await issuers.younger(place)
+    return younger && assertionKey(younger, place.did, said.kid)
+  }
+}
+
+/** Whose document has the key: that of the subject, or of the box that speaks of somebody without a DID. */
+function placeOfIssuer({ iss, sub }: Said): Place {
+  const url = URL.parse(iss)
+  if (url?.protocol !== 'https:' || url.origin !== iss) {
+    throw new Disbelief('wrong_issuer', 'Its issuer is neither this box nor an https origin, such as https://box.example.com.')
+  }
+  const place = placeOf(sub.startsWith('did:') ? sub : didOfHost(url.host))
+  if (place?.host !== url.host) throw new Disbelief('wrong_subject', `${iss} cannot speak for ${sub}: it is none of its own.`)
+  return place
+}

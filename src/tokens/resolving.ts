@@ -1,0 +1,36 @@
+import type { DidDocument } from './did-document.ts'
+import { placeOf } from './did-web.ts'
+import type { Issuers } from './issuers.ts'
+import type { DidResolver, Resolution } from './model.ts'
+import { Disbelief } from './reading.ts'
+
+/** Looks DIDs of other boxes up where they say they are, as for tokens: guarded, and kept for minutes. */
+export class Resolving implements DidResolver {
+  readonly #issuers: Pick<Issuers, 'document'>
+
+  constructor(issuers: Pick<Issuers, 'document'>) {
+    this.#issuers = issuers
+  }
+
+  async resolve(did: string): Promise<Resolution> {
+    if (!did.startsWith('did:web:')) return { state: 'elsewhere', message: 'It was not looked up: only did:web is looked up.' }
+    const place = placeOf(did)
+    if (!place) return { state: 'nobody', message: `${did} leads nowhere.` }
+    try {
+      const document = await this.#issuers.document(place)
+      return assertsSomething(document)
+        ? { state: 'there', message: `There is such an agent at ${place.host}.` }
+        : {
+            state: 'nobody',
+            message: `The document of ${did} vouches for nothing: it is suspended there, or never spoke for itself.`,
+          }
+    } catch (error) {
+      if (!(error instanceof Disbelief)) throw error
+      return { state: error.temporary ? 'unreachable' : 'nobody', message: error.message }
+    }
+  }
+}
+
+function assertsSomething({ assertionMethod }: DidDocument): boolean {
+  return [assertionMethod ?? []].flat().length > 0
+}

@@ -1,0 +1,175 @@
+import type { KeyObject } from 'node:crypto'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { conflict } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Seal } from '../core/seal.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { asPublished, freshKey, privateKeyOf, sign } from './jose.ts'
+import type { FreshKey } from './jose.ts'
+import { leeway, longestSignature, publicationAge } from './model.ts'
+import type { PublishedKey, Signer } from './model.ts'
+import { placeOf } from './sealed.ts'
+
+interface Row {
+  kid: string
+  public_key: string
+  private_key: Uint8Array | null
+  created_at: string
+  activated_at: string | null
+}
+
+interface Parts {
+  database: Database
+  clock: Clock
+  seal: Seal
+  log: Log
+  /** Milliseconds that a key signs for. */
+  rotateEvery: () => number
+}
+
+/**
+ * The Ed25519 keys of the box. One signs; the next is published long before it does, so that nobody meets a signature of a key they could not
+ * know; the former stay published until all that they signed has expired.
+ */
+export class SigningKeys implements Signer {
+  readonly #parts: Parts
+  #active: Promise<{ kid: string; key: KeyObject }> | undefined
+  #making: Promise<void> | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async sign(claims: Record<string, unknown>, typ = 'JWT'): Promise<string> {
+    const { exp } = claims
+    // later the key may be forgotten, and the signature with it
+    if (typeof exp !== 'number' || exp * 1000 > this.#parts.clock.now() + longestSignature) {
+      throw new Error('What is signed must expire before its key may be forgotten.')
+    }
+    const { kid, key } = await this.#signing()
+    return sign(JSON.stringify(claims), { kid, typ }, key)
+  }
+
+  async published(): Promise<PublishedKey[]> {
+    await this.ensure()
+    const rows = await this.#parts.database.all<Row>(
+      sql`SELECT kid, public_key FROM signing_keys WHERE state <> 'retired' OR published_until > ${this.#now()}
+        ORDER BY CASE state WHEN 'active' THEN 0 WHEN 'next' THEN 1 ELSE 2 END, seq DESC`,
+    )
+    return rows.map((row) => asPublished(row.kid, row.public_key))
+  }
+
+  /** The `x` of the published key of this name, also of one that signs no more; undefined when there is none. */
+  async find(kid: string): Promise<string | undefined> {
+    const row = await this.#parts.database.get<Row>(
+      sql`SELECT public_key FROM signing_keys WHERE kid = ${kid} AND state <> 'next' AND (state = 'active' OR published_until > ${this.#now()})`,
+    )
+    return row?.public_key
+  }
+
+  /** Makes the first keys of a box that has none. */
+  async ensure(): Promise<void> {
+    this.#making ??= this.#endow().catch((error: unknown) => {
+      this.#making = undefined
+      throw error
+    })
+    await this.#making
+  }
+
+  /** Rotates when the key in use has signed for long enough, and forgets keys whose signatures have all expired. */
+  async tend(): Promise<void> {
+    await this.ensure()
+    const { database, clock, rotateEvery, log } = this.#parts
+    const { changes } = await database.transaction((tx) =>
+      tx.run(sql`DELETE FROM signing_keys WHERE state = 'retired' AND published_until <= ${this.#now()}`),
+    )
+    if (changes > 0) log.info({ keys: changes }, 'retired signing keys are published no more')
+    const due = iso(clock.now() - rotateEvery())
+    const row = await database.get(sql`SELECT 1 FROM signing_keys WHERE state = 'active' AND activated_at <= ${due}`)
+    if (row) await this.rotate()
+  }
+
+  /** The next key signs from now on. Throws Fault conflict while it has not been published for long enough to be known. Answers its name. */
+  async rotate(): Promise<string> {
+    await this.ensure()
+    const { clock, database, log } = this.#parts
+    const fresh = await freshKey()
+    const kid = await database.transaction(async (tx) => {
+      const next = await tx.get<Row>(sql`SELECT kid, created_at FROM signing_keys WHERE state = 'next'`)
+      const age = clock.now() - Date.parse(next!.created_at)
+      if (age < publicationAge) {
+        const minutes = Math.ceil((publicationAge - age) / 60_000)
+        throw conflict(
+          `The next signing key is not published for long enough, and others may not know it: it can sign in ${minutes} min. ` +
+            'With now (--now) all keys are replaced at once, and what they signed is void.',
+          { code: 'signing_key_too_new' },
+        )
+      }
+      const until = iso(clock.now() + longestSignature + leeway)
+      await tx.run(
+        sql`UPDATE signing_keys SET state = 'retired', published_until = ${until}, private_key = NULL WHERE state = 'active'`,
+      )
+      await tx.run(sql`UPDATE signing_keys SET state = 'active', activated_at = ${this.#now()} WHERE state = 'next'`)
+      await this.#insert(tx, fresh, 'next')
+      return next!.kid
+    })
+    this.#active = undefined
+    log.info({ kid }, 'another key signs')
+    return kid
+  }
+
+  /** For keys that others may have: all are forgotten, what they signed verifies no more. Answers the name of the one that signs now. */
+  async replaceAll(): Promise<string> {
+    await this.ensure()
+    const { database, log } = this.#parts
+    const [active, next] = [await freshKey(), await freshKey()]
+    await database.transaction(async (tx) => {
+      await tx.run(sql`DELETE FROM signing_keys`)
+      await this.#insert(tx, active, 'active')
+      await this.#insert(tx, next, 'next')
+    })
+    this.#active = undefined
+    log.warn({ kid: active.kid }, 'all signing keys were replaced')
+    return active.kid
+  }
+
+  #signing(): Promise<{ kid: string; key: KeyObject }> {
+    if (this.#active) return this.#active
+    const opening = this.#open()
+    this.#active = opening
+    opening.catch(() => this.#active === opening && (this.#active = undefined))
+    return opening
+  }
+
+  async #open(): Promise<{ kid: string; key: KeyObject }> {
+    await this.ensure()
+    const { database, seal } = this.#parts
+    const row = await database.get<Row>(sql`SELECT kid, private_key FROM signing_keys WHERE state = 'active'`)
+    return { kid: row!.kid, key: privateKeyOf(seal.open(row!.private_key!, placeOf(row!.kid))) }
+  }
+
+  async #endow(): Promise<void> {
+    const { database } = this.#parts
+    if (await database.get(sql`SELECT 1 FROM signing_keys WHERE state = 'active'`)) return
+    const [active, next] = [await freshKey(), await freshKey()]
+    await database.transaction(async (tx) => {
+      await this.#insert(tx, active, 'active')
+      await this.#insert(tx, next, 'next')
+    })
+  }
+
+  async #insert(tx: Transaction, { kid, public_key, secret }: FreshKey, state: 'active' | 'next'): Promise<void> {
+    const now = this.#now()
+    const sealed = this.#parts.seal.seal(secret, placeOf(kid))
+    await tx.run(
+      sql`INSERT INTO signing_keys (kid, public_key, private_key, state, created_at, activated_at)
+        VALUES (${kid}, ${public_key}, ${sealed}, ${state}, ${now}, ${state === 'active' ? now : null})`,
+    )
+  }
+
+  #now(): string {
+    return iso(this.#parts.clock.now())
+  }
+}

@@ -1,0 +1,55 @@
+import type { AgentDirectory } from '../agents/model.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Standing } from '../trust/model.ts'
+import type { Bearers } from './bearers.ts'
+import type { TokenJudge, TokenQuestion, TokenVerdict, Verified } from './model.ts'
+
+interface Parts {
+  judge: TokenJudge
+  bearers: Bearers
+  agents: AgentDirectory
+  standing: () => Standing
+}
+
+type Believed = Extract<TokenVerdict, { valid: true }>
+
+/** Answers whether a token is to be believed, and who it is about, to whom it was shown. */
+export class Verifying {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async verify(caller: Caller, { token, audience }: TokenQuestion, signal: AbortSignal): Promise<Verified> {
+    const verdict = await this.#parts.judge.judge(token, audience, signal)
+    const claims = verdict.claims as Verified['claims']
+    if (!verdict.valid) {
+      const { reason, message, temporary } = verdict
+      return { valid: false, reason, message, temporary, claims, identity: null, agent: null, reputation: null }
+    }
+    return { valid: true, reason: null, message: null, temporary: false, claims, ...(await this.#about(caller, verdict)) }
+  }
+
+  async #about(caller: Caller, verdict: Believed): Promise<Pick<Verified, 'identity' | 'agent' | 'reputation'>> {
+    const { identityId, agentId } = verdict
+    const sub = String(verdict.claims['sub'])
+    if (identityId === null) {
+      const agent = sub.startsWith('did:') ? { did: sub, id: null, handle: null, display_name: null } : null
+      return { identity: null, agent, reputation: null }
+    }
+    const { bearers, agents, standing } = this.#parts
+    const [bearer, known] = await Promise.all([bearers.find(identityId), agentId === null ? undefined : agents.byId(agentId)])
+    // deleted since it was judged
+    if (!bearer) return { identity: null, agent: null, reputation: null }
+    const mine = bearer.account_id === caller.account_id && (caller.identity_id ?? bearer.id) === bearer.id
+    const { score, tier } = await standing().of(identityId)
+    return {
+      identity: { id: mine ? bearer.id : null, email: bearer.email },
+      agent: known
+        ? { did: known.agent.did, id: known.agent.id, handle: known.agent.handle, display_name: known.agent.display_name }
+        : null,
+      reputation: { score, tier },
+    }
+  }
+}

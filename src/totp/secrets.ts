@@ -1,0 +1,40 @@
+import type { Seal, SealedColumn } from '../core/seal.ts'
+import { sql } from '../store/database.ts'
+import type { Reader, Transaction } from '../store/database.ts'
+import type { TotpRow } from './row.ts'
+
+export const sealedSecrets: SealedColumn = {
+  table: 'totp_secrets',
+  column: 'secret',
+  from: 'totp_secrets JOIN totp_entries ON totp_entries.seq = totp_seq',
+  context: ({ id, identity_id }) => contextOf(String(id), String(identity_id)),
+}
+
+/** What binds a secret to its entry. */
+export function contextOf(id: string, identityId: string): string {
+  return `totp ${id} ${identityId}`
+}
+
+/** The secrets of entries, sealed: in a table of their own, where each can be written over. */
+export class Secrets {
+  readonly #seal: Seal
+
+  constructor(seal: Seal) {
+    this.#seal = seal
+  }
+
+  async keep(tx: Transaction, { seq, id, identity_id }: TotpRow, secret: Buffer): Promise<void> {
+    const sealed = this.#seal.seal(secret, contextOf(id, identity_id))
+    await tx.run(sql`INSERT INTO totp_secrets (totp_seq, secret) VALUES (${seq}, ${sealed})`)
+  }
+
+  async read(reader: Reader, { seq, id, identity_id }: TotpRow): Promise<Buffer> {
+    const row = await reader.get<{ secret: Uint8Array }>(sql`SELECT secret FROM totp_secrets WHERE totp_seq = ${seq}`)
+    return this.#seal.open(row!.secret, contextOf(id, identity_id))
+  }
+
+  /** Zeros of the same length, so that the octets are written over where they lie: a row that is removed can leave copies behind. */
+  async erase(tx: Transaction, { seq }: Pick<TotpRow, 'seq'>): Promise<void> {
+    await tx.run(sql`UPDATE totp_secrets SET secret = zeroblob(length(secret)) WHERE totp_seq = ${seq}`)
+  }
+}

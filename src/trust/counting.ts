@@ -1,0 +1,125 @@
+import type { Log } from '../core/log.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Happening } from '../events/model.ts'
+import { ofTypes } from '../events/catalogue.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { countedTypes, factOf } from './facts.ts'
+import { reputationReported } from './model.ts'
+import type { Tier } from './model.ts'
+import { countersOf, keep, same } from './reputations.ts'
+import type { Reputations } from './reputations.ts'
+import { nothing } from './score.ts'
+import type { Counters } from './score.ts'
+
+interface Parts {
+  database: Database
+  events: EventLog
+  log: Log
+  reputations: Reputations
+}
+
+/** What a part of the log counts for, by identity. */
+interface Tally {
+  counters: Counters
+  /** When the last event that counted was. */
+  at: string
+  reported: boolean
+}
+
+const bookmark = 'reputation'
+const page = 1000
+
+/** Counts what the log tells of identities: each event once, in the transaction of the bookmark. */
+export class Counting {
+  readonly #parts: Parts
+  #stop: (() => Promise<void>) | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async start(): Promise<void> {
+    const { database, events, log } = this.#parts
+    // from the first event on, also those that come in while the box starts for the first time
+    await database.transaction((tx) =>
+      tx.run(sql`INSERT INTO bookmarks (name, seq) VALUES (${bookmark}, 0) ON CONFLICT DO NOTHING`),
+    )
+    this.#stop = events.follow(bookmark, (tx, batch) => this.#count(tx, batch), log, { types: countedTypes, concerns })
+  }
+
+  async stop(): Promise<void> {
+    await this.#stop?.()
+  }
+
+  /**
+   * Counts anew from the log alone, up to where it was followed; answers how many identities there are, and how many had other counters. Of a
+   * box that is not started. Throws a sentence when the beginning of the log is gone.
+   */
+  async recount(): Promise<{ identities: number; corrected: number }> {
+    const { database, events } = this.#parts
+    const first = await database.get<{ seq: number | null }>(sql`SELECT min(seq) AS seq FROM events`)
+    if ((first?.seq ?? 1) > 1) {
+      throw new Error(
+        'The log does not go back to its first event, so what was counted cannot be counted again. It was left as it is.',
+      )
+    }
+    const end = await this.#end(database)
+    const tallies = new Map<string, Tally>()
+    for (let seq = 0; ;) {
+      const batch = await events.happenings(seq, page, sql`seq <= ${end} AND ${ofTypes(countedTypes)}`)
+      tally(batch, tallies)
+      if (batch.length < page) break
+      seq = batch.at(-1)!.seq
+    }
+    const corrected = await database.transaction(async (tx) => {
+      if ((await this.#end(tx)) !== end) throw new Error('The log was followed while it was counted again; stop the box first.')
+      return correct(tx, tallies)
+    })
+    return { identities: tallies.size, corrected }
+  }
+
+  async #count(tx: Transaction, batch: Happening[]): Promise<void> {
+    for (const [id, { counters, at, reported }] of tally(batch, new Map())) {
+      await this.#parts.reputations.add(tx, id, counters, at, reported)
+    }
+  }
+
+  async #end(reader: Reader): Promise<number> {
+    const row = await reader.get<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name = ${bookmark}`)
+    return row?.seq ?? 0
+  }
+}
+
+/** Most mail counts for nothing, and costs no write then. */
+async function concerns(batch: Happening[]): Promise<Happening[]> {
+  return batch.filter((event) => factOf(event) !== undefined)
+}
+
+async function correct(tx: Transaction, tallies: Map<string, Tally>): Promise<number> {
+  const rows = await tx.all<{ identity_id: string; tier: Tier; updated_at: string } & Counters>(sql`SELECT * FROM reputations`)
+  const known = new Map(rows.map((row) => [row.identity_id, row]))
+  let corrected = 0
+  for (const id of new Set([...tallies.keys(), ...known.keys()])) {
+    const row = known.get(id)
+    const { counters, at } = tallies.get(id) ?? { counters: nothing, at: row!.updated_at }
+    if (same(counters, countersOf(row))) continue
+    corrected += 1
+    await keep(tx, id, counters, row?.tier ?? 'bronze', at)
+  }
+  return corrected
+}
+
+/** Adds what these events count for. */
+function tally(batch: Happening[], tallies: Map<string, Tally>): Map<string, Tally> {
+  for (const event of batch) {
+    const fact = factOf(event)
+    if (!fact) continue
+    const before = tallies.get(fact.identity_id) ?? { counters: { ...nothing }, at: '', reported: false }
+    before.counters[fact.counter] += fact.amount
+    before.at = event.created_at
+    before.reported ||= event.type === reputationReported.name
+    tallies.set(fact.identity_id, before)
+  }
+  return tallies
+}

@@ -1,0 +1,55 @@
+import { emailReceived } from '../mail/model.ts'
+import { emailBounced, emailComplained, emailDelivered, emailSent } from '../sending/model.ts'
+import type { Happening } from '../events/model.ts'
+import { tokenIssued } from '../tokens/model.ts'
+import { reputationReported } from './model.ts'
+import type { Counters } from './score.ts'
+
+/** What one event adds to the counters of an identity. */
+export interface Fact {
+  identity_id: string
+  counter: keyof Counters
+  amount: number
+}
+
+type Told = Pick<Happening, 'type' | 'identity_id' | 'remark'>
+
+const plain: Record<string, { remark: string; counter: keyof Counters }> = {
+  [emailSent.name]: { remark: 'outside', counter: 'deliveries' },
+  [emailDelivered.name]: { remark: 'outside', counter: 'deliveries' },
+  [emailBounced.name]: { remark: 'nobody', counter: 'bounces' },
+  [emailComplained.name]: { remark: 'outside', counter: 'complaints' },
+  [emailReceived.name]: { remark: 'answer', counter: 'replies' },
+}
+
+/** Every one counts: it needs no remark. */
+const always: Record<string, keyof Counters> = { [tokenIssued.name]: 'tokens' }
+
+const reported = { positive: 'positive', negative: 'negative', dispute: 'disputed' } as const
+
+export type Counted = keyof typeof reported
+
+/** The types of event that may count. */
+export const countedTypes = [...Object.keys(plain), ...Object.keys(always), reputationReported.name]
+
+/** What an event counts for, told by what stays in the log of it whatever is deleted; most count for nothing. */
+export function factOf({ type, identity_id, remark }: Told): Fact | undefined {
+  if (identity_id === null) return undefined
+  const counter = always[type]
+  if (counter) return { identity_id, counter, amount: 1 }
+  const known = plain[type]
+  if (known) return known.remark === remark ? { identity_id, counter: known.counter, amount: 1 } : undefined
+  if (type !== reputationReported.name || remark === null) return undefined
+  const [kind = '', weight = ''] = remark.split(' ')
+  return isCounted(kind) ? { identity_id, counter: reported[kind], amount: Number(weight) } : undefined
+}
+
+/** The remark of a report, its weight in thousandths. */
+export function remarkOf(kind: Counted, counted: number): string {
+  return `${kind} ${counted}`
+}
+
+/** Whether reports of this type count at all. */
+export function isCounted(type: string): type is Counted {
+  return Object.hasOwn(reported, type)
+}

@@ -1,0 +1,121 @@
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { invalid } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { isCounted, remarkOf } from './facts.ts'
+import { reputationReported } from './model.ts'
+import type { NewReport, Report } from './model.ts'
+import type { Counters } from './score.ts'
+import type { Subject, Subjects } from './subjects.ts'
+
+interface Parts {
+  database: Database
+  clock: Clock
+  events: EventLog
+  identities: Identities
+  subjects: Subjects
+}
+
+/** Reports of one account about one subject that count on one day (UTC). */
+export const dailyMost = 5
+
+/** What identities say of others, and of themselves. */
+export class Reports {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Writes a report down, and tells both logs of it. Throws Fault invalid_request for an `about` that is nobody. */
+  async create(caller: Caller, identityId: string, wish: NewReport): Promise<Report> {
+    const { database, identities, subjects } = this.#parts
+    await identities.row(caller, identityId)
+    const subject = await subjects.named(caller, wish.about ?? identityId)
+    if (subject.kind === 'unknown') {
+      throw invalid(
+        'about',
+        'about must name somebody: the id, handle, DID or address of an agent, or the id of an identity of yours.',
+      )
+    }
+    return database.transaction(async (tx) => {
+      await identities.row(caller, identityId, tx)
+      return this.#keep(tx, { account: caller.account_id, identity: identityId }, subject, wish)
+    })
+  }
+
+  /** What the accounts of the box said of somebody who is none of its agents, but the one whose address it is, in the counters of reports. */
+  async about(name: string, except: string | null = null): Promise<Pick<Counters, 'positive' | 'negative' | 'disputed'>> {
+    const rows = await this.#parts.database.all<{ type: string; counted: number }>(
+      sql`SELECT type, sum(counted) AS counted FROM reputation_reports WHERE subject = ${name} AND account_id IS NOT ${except} GROUP BY type`,
+    )
+    const of = (type: string): number => rows.find((row) => row.type === type)?.counted ?? 0
+    return { positive: of('positive'), negative: of('negative'), disputed: of('dispute') }
+  }
+
+  async #keep(tx: Transaction, by: Reporter, subject: Known, wish: NewReport): Promise<Report> {
+    const { clock, events } = this.#parts
+    const now = clock.now()
+    const own = subject.kind !== 'did' && subject.account_id === by.account
+    const name = subject.kind === 'local' ? subject.identity_id : subject.name
+    const weight = own ? 0 : wish.weight
+    const counted = isCounted(wish.type) && !own ? await this.#counted(tx, by.account, name, wish, now) : 0
+    const id = newId('rep')
+    const created_at = iso(now)
+    await tx.run(
+      sql`INSERT INTO reputation_reports (id, account_id, identity_id, subject, type, counted, created_at)
+        VALUES (${id}, ${by.account}, ${by.identity}, ${name}, ${wish.type}, ${counted}, ${created_at})`,
+    )
+    const report: Report = {
+      id,
+      direction: 'given',
+      type: wish.type,
+      about: wish.about ?? null,
+      subject: shown(subject, own),
+      weight,
+      counted_weight: counted / 1000,
+      note: wish.note ?? null,
+      data: wish.data ?? {},
+      created_at,
+    }
+    await events.append(tx, reputationReported, { account_id: by.account, identity_id: by.identity, data: report })
+    if (counted > 0 && subject.kind === 'local' && isCounted(wish.type)) {
+      await events.append(tx, reputationReported, {
+        account_id: subject.account_id,
+        identity_id: subject.identity_id,
+        // who said it, and in which words, stays with them
+        data: { ...report, direction: 'received', about: null, note: null, data: {} },
+        remark: remarkOf(wish.type, counted),
+      })
+    }
+    return report
+  }
+
+  /** Half of what the one before of its kind counted: one account moves a score by a bounded amount. In thousandths. */
+  async #counted(tx: Reader, account: string, subject: string, { type, weight }: NewReport, now: number): Promise<number> {
+    const today = iso(now).slice(0, 10)
+    const row = await tx.get<{ alike: number; today: number }>(
+      sql`SELECT coalesce(sum(type = ${type}), 0) AS alike, coalesce(sum(created_at >= ${today}), 0) AS today FROM reputation_reports
+        WHERE subject = ${subject} AND account_id = ${account} AND counted > 0`,
+    )
+    return row!.today >= dailyMost ? 0 : Math.round((weight * 1000) / 2 ** row!.alike)
+  }
+}
+
+interface Reporter {
+  account: string
+  identity: string
+}
+
+type Known = Exclude<Subject, { kind: 'unknown' }>
+
+/** Another account's identity is known by its public name only. */
+function shown(subject: Known, own: boolean): string {
+  if (subject.kind !== 'local') return subject.name
+  return subject.agent?.did ?? (own ? subject.identity_id : subject.email)
+}

@@ -1,0 +1,135 @@
+import type { AgentDirectory } from '../agents/model.ts'
+import type { Clock } from '../core/clock.ts'
+import { notFound } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { reputationUpdated } from './model.ts'
+import type { Reputation, Standing, Tier } from './model.ts'
+import { nothing, scoreOf } from './score.ts'
+import type { Counters } from './score.ts'
+
+interface Parts {
+  database: Database
+  clock: Clock
+  events: EventLog
+  identities: Identities
+  agents: AgentDirectory
+}
+
+/** What is known of an identity, whether or not anything was counted of it. */
+interface Row extends Record<keyof Counters, number | null> {
+  id: string
+  account_id: string
+  created_at: string
+  tier: Tier | null
+  updated_at: string | null
+  verified: number
+}
+
+const day = 86_400_000
+
+/** The reputation of the living identities of the box. */
+export class Reputations implements Standing {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  async of(identityId: string): Promise<Reputation> {
+    const row = await this.#row(this.#parts.database, identityId)
+    if (!row) throw notFound('identity')
+    return this.#shown(row)
+  }
+
+  async forCaller(caller: Caller, identityId: string): Promise<Reputation> {
+    await this.#parts.identities.row(caller, identityId)
+    return this.of(identityId)
+  }
+
+  async ofAgent(caller: Caller, agentId: string): Promise<Reputation> {
+    const known = await this.#parts.agents.byId(agentId)
+    const bound = caller.identity_id
+    if (known?.account_id !== caller.account_id || (bound !== null && bound !== known.agent.identity_id)) throw notFound('agent')
+    return this.of(known.agent.identity_id)
+  }
+
+  /** Adds to the counters, and tells the log when the tier is another than was told, or `always`. */
+  async add(tx: Transaction, identityId: string, more: Counters, at: string, always: boolean): Promise<void> {
+    const before = await tx.get<Counters & { tier: Tier }>(sql`SELECT * FROM reputations WHERE identity_id = ${identityId}`)
+    const told = before?.tier ?? 'bronze'
+    const counters = sumOf(countersOf(before), more)
+    await keep(tx, identityId, counters, told, at)
+    const row = await this.#row(tx, identityId)
+    // deleted: still counted, so that the log counted again says the same
+    if (!row) return
+    const data = await this.#shown(row)
+    if (data.tier === told && !always) return
+    await tx.run(sql`UPDATE reputations SET tier = ${data.tier} WHERE identity_id = ${identityId}`)
+    await this.#parts.events.append(tx, reputationUpdated, { account_id: row.account_id, identity_id: identityId, data })
+  }
+
+  #row(reader: Reader, identityId: string): Promise<Row | undefined> {
+    return reader.get<Row>(
+      sql`SELECT reputations.*, identities.id, identities.account_id, identities.created_at, EXISTS (SELECT 1 FROM domains
+        WHERE name = substr(email, instr(email, '@') + 1) AND receives = 1 AND domains.status = 'verified') AS verified
+        FROM identities LEFT JOIN reputations ON reputations.identity_id = identities.id
+        WHERE identities.id = ${identityId} AND identities.status <> 'deleted'`,
+    )
+  }
+
+  async #shown(row: Row): Promise<Reputation> {
+    const known = await this.#parts.agents.ofIdentity(row.id)
+    const counters = countersOf(row)
+    return {
+      subject: known?.agent.did ?? row.id,
+      ...this.#score(row),
+      counters: { ...counters, ...inWhole(counters) },
+      updated_at: row.updated_at ?? row.created_at,
+    }
+  }
+
+  #score(row: Row): ReturnType<typeof scoreOf> {
+    const age_days = Math.max(0, Math.floor((this.#parts.clock.now() - Date.parse(row.created_at)) / day))
+    return scoreOf(countersOf(row), { age_days, verified_domain: row.verified === 1 })
+  }
+}
+
+/** Two sets of counters in one. */
+export function sumOf(one: Counters, other: Counters): Counters {
+  return mapped((name) => one[name] + other[name])
+}
+
+/** Writes the counters of an identity over what was there. */
+export async function keep(tx: Transaction, identityId: string, counters: Counters, tier: Tier, at: string): Promise<void> {
+  const { deliveries, bounces, complaints, replies, tokens, positive, negative, disputed } = counters
+  await tx.run(
+    sql`INSERT INTO reputations (identity_id, deliveries, bounces, complaints, replies, tokens, positive, negative, disputed, tier, updated_at)
+      VALUES (${identityId}, ${deliveries}, ${bounces}, ${complaints}, ${replies}, ${tokens}, ${positive}, ${negative}, ${disputed},
+      ${tier}, ${at}) ON CONFLICT DO UPDATE SET deliveries = excluded.deliveries, bounces = excluded.bounces,
+      complaints = excluded.complaints, replies = excluded.replies, tokens = excluded.tokens, positive = excluded.positive,
+      negative = excluded.negative, disputed = excluded.disputed, tier = excluded.tier, updated_at = excluded.updated_at`,
+  )
+}
+
+/** The counters of a row, which may not be there. */
+export function countersOf(row: Partial<Record<keyof Counters, number | null>> | undefined): Counters {
+  return mapped((name) => row?.[name] ?? 0)
+}
+
+/** Whether two sets of counters are alike. */
+export function same(one: Counters, other: Counters): boolean {
+  return Object.entries(one).every(([name, value]) => other[name as keyof Counters] === value)
+}
+
+function inWhole({ positive, negative, disputed }: Counters): Partial<Counters> {
+  return { positive: positive / 1000, negative: negative / 1000, disputed: disputed / 1000 }
+}
+
+function mapped(value: (name: keyof Counters) => number): Counters {
+  const names = Object.keys(nothing) as (keyof Counters)[]
+  return Object.fromEntries(names.map((name) => [name, value(name)])) as Record<keyof Counters, number>
+}

@@ -1,0 +1,135 @@
+import { domainToASCII } from 'node:url'
+import { agentOfDid, canonicalDid, isOfBox } from '../agents/model.ts'
+import type { Agent, AgentDirectory, KnownAgent } from '../agents/model.ts'
+import { isId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { IdentityRow } from '../identities/identities.ts'
+import { sql } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
+import type { Question } from './model.ts'
+
+/** An identity of the box that a caller may ask about: their own, or one that is an agent and so known to everybody. */
+export interface LocalSubject {
+  identity_id: string
+  account_id: string
+  email: string
+  suspended: boolean
+  agent: Agent | null
+}
+
+/**
+ * Who somebody is that a caller names. A stranger's `name` is a DID in its one spelling, or an address with its domain in ASCII, in lower case;
+ * `account_id` is that of an address which is of this box all the same, and never told.
+ */
+export type Subject =
+  | ({ kind: 'local' } & LocalSubject)
+  | { kind: 'did'; name: string }
+  | { kind: 'email'; name: string; account_id: string | null }
+  | { kind: 'unknown' }
+
+interface Parts {
+  database: Database
+  identities: Identities
+  agents: AgentDirectory
+  publicUrl: () => string
+}
+
+const unknown: Subject = { kind: 'unknown' }
+
+/** Tells whom callers mean. */
+export class Subjects {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Whatever names somebody: the id, handle, DID or address of an agent, the id of an identity. */
+  async named(caller: Caller, name: string): Promise<Subject> {
+    if (isId('ident', name)) return this.byIdentity(caller, name)
+    if (isId('agent', name)) return this.#byAgent(await this.#parts.agents.byId(name))
+    if (name.startsWith('did:')) return this.byDid(name)
+    return name.indexOf('@') > 0 ? this.byEmail(caller, name) : this.byHandle(name)
+  }
+
+  async byIdentity(caller: Caller, id: string): Promise<Subject> {
+    const row = await this.#row(id)
+    return row && isOwn(caller, row) ? this.#local(row) : unknown
+  }
+
+  async byHandle(handle: string): Promise<Subject> {
+    return this.#byAgent(await this.#parts.agents.byHandle(handle.replace(/^@/, '').toLowerCase()))
+  }
+
+  /** In whatever spelling: otherwise somebody of this box could be asked about as if they were of another. */
+  async byDid(did: string): Promise<Subject> {
+    const name = canonicalDid(did)
+    if (name === undefined) return unknown
+    if (!isOfBox(this.#parts.publicUrl(), name)) return { kind: 'did', name }
+    const agentId = agentOfDid(this.#parts.publicUrl(), name)
+    return agentId === undefined ? unknown : this.#byAgent(await this.#parts.agents.byId(agentId))
+  }
+
+  /** Of another account's identity that is no agent nothing shows: it is a stranger. */
+  async byEmail(caller: Caller, email: string): Promise<Subject> {
+    const name = canonical(email)
+    if (name === undefined) return unknown
+    const at = name.lastIndexOf('@')
+    const mailbox = name.slice(0, at).replace(/(?<=.)\+.*$/, '')
+    const row = await this.#parts.identities.ownerOf(`${mailbox}${name.slice(at)}`)
+    const stranger: Subject = { kind: 'email', name, account_id: row?.account_id ?? null }
+    if (!row || row.status === 'deleted') return stranger
+    const subject = await this.#local(row)
+    return isOwn(caller, row) || subject.agent !== null ? subject : stranger
+  }
+
+  /** What a token that is good says: `identityId` is of this box. */
+  async proven(identityId: string): Promise<Subject> {
+    const row = await this.#row(identityId)
+    return row ? this.#local(row) : unknown
+  }
+
+  /** The one that a question names; `token` is not for here. */
+  asked(caller: Caller, { did, handle, identity_id, email }: Question): Promise<Subject> {
+    if (did !== undefined) return this.byDid(did)
+    if (handle !== undefined) return this.byHandle(handle)
+    if (identity_id !== undefined) return this.byIdentity(caller, identity_id)
+    return this.byEmail(caller, email!)
+  }
+
+  async #byAgent(known: KnownAgent | undefined): Promise<Subject> {
+    if (!known) return unknown
+    const row = await this.#row(known.agent.identity_id)
+    return row ? local(row, known.agent) : unknown
+  }
+
+  async #local(row: IdentityRow): Promise<{ kind: 'local' } & LocalSubject> {
+    const known = await this.#parts.agents.ofIdentity(row.id)
+    return local(row, known?.agent ?? null)
+  }
+
+  #row(id: string): Promise<IdentityRow | undefined> {
+    return this.#parts.database.get(sql`SELECT * FROM identities WHERE id = ${id} AND status <> 'deleted'`)
+  }
+}
+
+/** Whether it is the caller's own to see. */
+export function isOwn(
+  { account_id, identity_id }: Caller,
+  row: Pick<LocalSubject, 'account_id'> & { id?: string; identity_id?: string },
+): boolean {
+  return row.account_id === account_id && (identity_id === null || identity_id === (row.id ?? row.identity_id))
+}
+
+function local({ id, account_id, email, status }: IdentityRow, agent: Agent | null): { kind: 'local' } & LocalSubject {
+  return { kind: 'local', identity_id: id, account_id, email, suspended: status === 'suspended', agent }
+}
+
+/** One spelling of an address; undefined when its domain is none. */
+function canonical(email: string): string | undefined {
+  const at = email.lastIndexOf('@')
+  const spelled = email.slice(at + 1)
+  const domain = /[\s/:?#\\%[\]]/.test(spelled) ? '' : domainToASCII(spelled)
+  return at < 1 || domain === '' ? undefined : `${email.slice(0, at).toLowerCase()}@${domain}`
+}

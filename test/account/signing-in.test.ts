@@ -1,0 +1,166 @@
+import { argon2Sync } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { Guesses } from '../../src/account/guesses.ts'
+import { PasswordHashes } from '../../src/account/password-hash.ts'
+import { appliance } from '../support/appliance.ts'
+import { HeldClock } from '../support/held-clock.ts'
+import { attempt, person, signIn, withPassword } from '../support/people.ts'
+
+const unlimited = { PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '0' }
+
+test('a wrong password and an address that nobody has are answered alike', async () => {
+  const box = await appliance()
+  await withPassword(box)
+  const wrong = await attempt(box, { ...person, password: 'a short and loud morning' })
+  const nobody = await attempt(box, { ...person, email: 'nobody@example.com' })
+  expect([wrong.status, wrong.body.error['code']]).toEqual([401, 'invalid_credentials'])
+  const plain = (answer: typeof wrong): string => JSON.stringify(answer.body).replace(/req_\w+/, '')
+  expect(plain(nobody)).toBe(plain(wrong))
+  expect([wrong.headers.getSetCookie(), nobody.headers.getSetCookie()]).toEqual([[], []])
+})
+
+test('five attempts a minute from one address, whoever they are for', async () => {
+  const clock = new HeldClock()
+  const box = await appliance({}, clock)
+  await withPassword(box)
+  for (let n = 0; n < 5; n += 1) expect((await attempt(box, { email: `p${n}@example.com`, password: 'wrong' })).status).toBe(401)
+  const sixth = await attempt(box, person)
+  expect([sixth.status, sixth.headers.get('ratelimit-policy')]).toEqual([429, '"sign-in";q=5;w=60'])
+  expect(Number(sixth.headers.get('retry-after'))).toBeGreaterThan(0)
+  clock.advance(60_000)
+  expect((await attempt(box, person)).status).toBe(200)
+})
+
+test('wrong passwords for one account make pauses that grow, from there alone, and end with the right one', async () => {
+  const clock = new HeldClock()
+  // the proxy's word is believed, so that the test may come from anywhere
+  const box = await appliance({ ...unlimited, PILLARBOX_HTTP__TRUSTED_PROXIES: '127.0.0.0/8' }, clock)
+  await withPassword(box)
+  const guess = (address: string, password: string) => attempt(box, { ...person, password }, { 'X-Forwarded-For': address })
+  for (let n = 0; n < 5; n += 1) expect((await guess('192.0.2.1', `wrong ${n}`)).status).toBe(401)
+  const paused = await guess('192.0.2.1', person.password)
+  expect([paused.status, paused.body.error['code'], paused.headers.get('retry-after')]).toEqual([429, 'too_many_attempts', '60'])
+  // the owner elsewhere feels nothing
+  expect((await guess('192.0.2.2', person.password)).status).toBe(200)
+  expect((await guess('2001:db8::1', person.password)).status).toBe(200)
+  clock.advance(60_000)
+  expect((await guess('192.0.2.1', 'wrong again')).status).toBe(401)
+  clock.advance(60_000)
+  expect((await guess('192.0.2.1', person.password)).headers.get('retry-after')).toBe('60')
+  clock.advance(60_000)
+  expect((await guess('192.0.2.1', person.password)).status).toBe(200)
+  expect((await guess('192.0.2.1', 'wrong after all')).status).toBe(401)
+  expect((await guess('192.0.2.1', person.password)).status).toBe(200)
+})
+
+test('an attempt at an address that nobody has is paused just so', async () => {
+  const box = await appliance(unlimited)
+  await withPassword(box)
+  for (let n = 0; n < 5; n += 1) await attempt(box, { email: 'nobody@example.com', password: `wrong ${n}` })
+  expect((await attempt(box, { email: 'NOBODY@example.com', password: 'wrong' })).body.error['code']).toBe('too_many_attempts')
+})
+
+test('attempts at once are counted before they are answered', async () => {
+  const box = await appliance(unlimited)
+  await withPassword(box)
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => attempt(box, { ...person, password: `wrong ${n}` })))
+  expect(answers.filter(({ status }) => status === 401)).toHaveLength(5)
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(15)
+})
+
+test('while an account is attacked from everywhere, each place has one attempt, and the owner that one too', () => {
+  const clock = new HeldClock()
+  const guesses = new Guesses(clock)
+  for (let n = 0; n < 50; n += 1) guesses.begin('ada', `192.0.2.${n}`)
+  guesses.begin('ada', '198.51.100.1')
+  expect(() => guesses.begin('ada', '198.51.100.1')).toThrow(/Try again in 60 s/)
+  guesses.begin('ada', '198.51.100.2').right()
+  guesses.begin('ada', '198.51.100.2').right()
+  // neighbours in a /64 are one place
+  guesses.begin('ada', '2001:db8::1')
+  expect(() => guesses.begin('ada', '2001:db8::2')).toThrow(/Try again/)
+  guesses.begin('grace', '198.51.100.1')
+  guesses.begin('grace', '198.51.100.1')
+  clock.advance(3_600_000)
+  guesses.begin('ada', '203.0.113.1')
+  guesses.begin('ada', '203.0.113.1')
+})
+
+test('pauses double, and none is longer than a quarter of an hour', () => {
+  const clock = new HeldClock()
+  const guesses = new Guesses(clock)
+  const pauses: number[] = []
+  for (let n = 0; n < 4; n += 1) guesses.begin('ada', '192.0.2.1')
+  for (let n = 0; n < 7; n += 1) {
+    guesses.begin('ada', '192.0.2.1')
+    let waited = 0
+    while (refuses(guesses)) {
+      clock.advance(60_000)
+      waited += 1
+    }
+    pauses.push(waited)
+  }
+  expect(pauses).toEqual([1, 2, 4, 8, 15, 15, 15])
+})
+
+test('a hash that takes less work than ours still opens, and is made anew at sign-in', async () => {
+  const box = await appliance()
+  await withPassword(box)
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const kept = (): string => (database.prepare('SELECT password FROM logins').get() as { password: string }).password
+  // argon2id of "a long and quiet evening", m=8192 t=1, as another implementation writes it
+  const weak = weakHash(person.password)
+  database.prepare('UPDATE logins SET password = ?').run(weak)
+  expect(kept()).toContain('m=8192,t=1')
+  await box.call('POST', '/v1/identities', { name: 'so that the box looks again' })
+  await signIn(box)
+  expect(kept()).toContain('m=19456,t=2,p=1')
+  await signIn(box)
+  database.close()
+})
+
+test('what is kept is argon2id as others write it, and what is not is refused', async () => {
+  const hashes = new PasswordHashes()
+  // made by the reference implementation's command: echo -n password | argon2 somesalt -id -t 2 -k 65536 -p 1 -l 32 -e
+  const known = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
+  expect(await hashes.fits('password', known)).toBe(true)
+  expect(await hashes.fits('Password', known)).toBe(false)
+  expect(await hashes.fits('password', undefined)).toBe(false)
+  // the same letters, typed with a combining accent
+  const kept = await hashes.hash('caf\u00e9 au lait')
+  expect(await hashes.fits('cafe\u0301 au lait', kept)).toBe(true)
+  for (const bad of ['', 'plain', known.replace('argon2id', 'argon2i'), known.replace('65536', '999999999')]) {
+    await expect(hashes.fits('password', bad)).rejects.toThrow(/not kept as argon2id/)
+  }
+})
+
+test('only so many wait for their password to be looked at; the others are told to come again', async () => {
+  const hashes = new PasswordHashes(3)
+  const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => hashes.fits('x', undefined)))
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
+  const refused = outcomes.filter((one) => one.status === 'rejected')
+  expect(refused.map(({ reason }) => (reason as { code: string }).code)).toEqual(['busy', 'busy', 'busy'])
+  expect(await hashes.fits('x', await hashes.hash('x'))).toBe(true)
+})
+
+function weakHash(password: string): string {
+  const nonce = Buffer.alloc(16, 7)
+  const tag = argon2Sync('argon2id', { message: password, nonce, parallelism: 1, tagLength: 32, memory: 8192, passes: 1 })
+  return `$argon2id$v=19$m=8192,t=1,p=1$${unpadded(nonce)}$${unpadded(tag)}`
+}
+
+/** Whether the next attempt would be refused; it is not made. */
+function refuses(guesses: Guesses): boolean {
+  try {
+    guesses.begin('ada', '192.0.2.1').undone()
+    return false
+  } catch {
+    return true
+  }
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replaceAll('=', '')
+}
