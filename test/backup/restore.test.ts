@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { generateSync } from 'otplib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Archive } from '../../src/backup/archive.ts'
 import { ArchiveWriter } from '../../src/backup/archive-writer.ts'
@@ -8,6 +9,7 @@ import { restoreBackup } from '../../src/backup/restore.ts'
 import type { RestoreWish } from '../../src/backup/restore.ts'
 import { openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
+import { person } from '../support/people.ts'
 import { folder } from '../support/folder.ts'
 import { fill } from '../keys/sealed.ts'
 import { passphraseFile, pillarbox, started } from './command.ts'
@@ -22,7 +24,11 @@ const passphrase = 'correct horse battery'
 beforeAll(async () => {
   ;({ box, close } = await openAppliance())
   await fill(box)
+  const { body: factor } = await box.call('POST', '/v1/account/totp')
+  const code = generateSync({ secret: factor['secret'] as string })
+  expect((await box.call('POST', '/v1/account/totp/confirm', { code })).status).toBe(200)
   const { body: ada } = await box.call('GET', '/v1/identities')
+  expect((await box.call('POST', `/v1/identities/${ada.data[0].id}/token`, {})).status).toBe(200)
   await box.call('POST', `/v1/identities/${ada.data[0].id}/emails`, {
     to: 'postmaster@pillarbox.test',
     subject: 'Waits',
@@ -106,7 +112,7 @@ test('without the keys what they sealed is given up, and the box works', async (
   expect([told.status, told.errors]).toEqual([0, ''])
   expect(JSON.parse(told.output)).toMatchObject({
     keys: 'new',
-    lost: { 'totp_entries.secret': 1, 'webhooks.secret': 1 },
+    lost: { 'totp_secrets.secret': 1, 'webhooks.secret': 1, 'logins.second_factor': 1 },
     warnings: [
       expect.stringMatching(/revoked/),
       expect.stringMatching(/^It had this to deliver: .*e-mails of which the time had not come: 1/),
@@ -121,6 +127,12 @@ test('without the keys what they sealed is given up, and the box works', async (
   expect((await restored.call('POST', `${at}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'X' })).status).toBe(201)
   expect((await restored.call('GET', `${at}/emails?direction=outbound`)).body.data).toMatchObject([{ subject: 'Waits' }])
   expect((await restored.call('GET', '/v1/domains')).status).toBe(200)
+  // tokens are signed anew, and whoever signs in needs their password only
+  expect((await restored.call('POST', `${at}/token`, {})).status).toBe(200)
+  const login = { headers: { Origin: restored.url } }
+  expect((await restored.call('POST', '/v1/session', person, { key: null, ...login })).body).toMatchObject({
+    totp_enabled: false,
+  })
 }, 300_000)
 
 test('nothing is restored over anything', async () => {
