@@ -21,6 +21,7 @@ export interface LoginRow {
 export const sealedFactors: SealedColumn = {
   table: 'logins',
   column: 'second_factor',
+  lost: 'UPDATE logins SET second_factor = NULL, confirmed_at = NULL, last_step = 0; DELETE FROM recovery_codes',
   context: ({ account_id }) => factorOf(String(account_id)),
 }
 

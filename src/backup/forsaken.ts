@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { SealedColumn } from '../core/seal.ts'
+import { value } from './snapshot.ts'
 
 /**
  * Gives up what is sealed under a master key that is lost, so that a box with another can run: a value that may be missing becomes so, and
@@ -9,16 +10,15 @@ export function forsake(file: string, columns: readonly SealedColumn[]): Record<
   const database = new DatabaseSync(file)
   try {
     database.exec('PRAGMA foreign_keys = ON; BEGIN IMMEDIATE')
-    const lost = columns.map(({ table, column, only }) => {
+    const lost = columns.map((declared) => {
+      const { table, column, only } = declared
       const where = `${column} IS NOT NULL AND ${only ?? '1'}`
-      const { changes } = database
-        .prepare(
-          mayBeMissing(database, table, column)
-            ? `UPDATE ${table} SET ${column} = NULL WHERE ${where}`
-            : `DELETE FROM ${table} WHERE ${where}`,
-        )
-        .run()
-      return [`${table}.${column}`, Number(changes)] as const
+      const count = Number(value(database, `SELECT count(*) FROM ${declared.from ?? table} WHERE ${table}.${where}`))
+      const remove = mayBeMissing(database, table, column)
+        ? `UPDATE ${table} SET ${column} = NULL WHERE ${where}`
+        : `DELETE FROM ${table} WHERE ${where}`
+      database.exec(declared.lost ?? remove)
+      return [`${table}.${column}`, count] as const
     })
     database.exec('UPDATE box SET master_key_name = NULL; COMMIT')
     // what nobody can read need not lie about either

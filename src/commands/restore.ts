@@ -24,7 +24,7 @@ export function addRestoreCommand(program: Command): void {
     .option('--data <directory>', 'where to: missing or empty (default: $PILLARBOX_DATA_DIR, else as the settings say)')
     .option('--passphrase-file <file>', 'what the keys in the backup were sealed under')
     .option('--master-key <file>', "the box's master key, when it was kept elsewhere")
-    .option('--without-keys', 'give up what is sealed: one-time passwords, webhooks with their secrets, DKIM keys')
+    .option('--without-keys', 'give up what is sealed: one-time passwords, webhooks with their secrets, second factors, DKIM keys')
   withJson(command).action(async (file: string, options: Options) => {
     process.umask(0o077)
     const { data_dir, keys_dir, master_key_file } = await settingsOf(options)
@@ -86,7 +86,7 @@ function warningsOf({ manifest, waiting, lost, keys, data_dir }: Restored): stri
   const given = Object.entries(lost).map(([place, count]) => `${count} of ${place}`)
   if (keys === 'new' || given.length > 0) {
     warnings.push(
-      `Given up with the keys: ${given.length > 0 ? given.join(', ') : 'nothing'}. Set webhooks and one-time passwords up anew, and publish new DKIM records ` +
+      `Given up with the keys: ${given.length > 0 ? given.join(', ') : 'nothing'}. Set webhooks, one-time passwords and second factors up anew, and publish new DKIM records ` +
         `(pillarbox domain list --data ${data_dir}).`,
     )
   }

@@ -10,7 +10,7 @@ export const backup = Group({
   passphrase_file: Text('the path of a file').optional().meta({
     description: 'The file whose first line the keys are sealed under in them; without it the keys are left out',
     file: true,
-    example: '/etc/pillarbox/backup.passphrase',
+    example: '/run/secrets/pillarbox-backup-passphrase',
   }),
   keep: Whole(1, 10_000).prefault(7).meta({ description: 'The newest of this box that are kept there', unit: 'files' }),
 })

@@ -69,6 +69,8 @@ export interface SealedColumn {
   base64?: true
   /** Which of the rows, when not all: an SQL condition. */
   only?: string
+  /** SQL that leaves nothing of them once the master key is lost, in a state that a box can go on from; else a value is removed, or its row. */
+  lost?: string
   /** What binds a value to its row. */
   context: (row: Record<string, unknown>) => string
 }

@@ -4,6 +4,8 @@ import type { SealedColumn } from '../core/seal.ts'
 export const sealedKeys: SealedColumn = {
   table: 'signing_keys',
   column: 'private_key',
+  // what was signed with them verifies no more; the next token makes others
+  lost: 'DELETE FROM signing_keys WHERE private_key IS NOT NULL',
   context: ({ kid }) => placeOf(String(kid)),
 }
 

@@ -7,6 +7,7 @@ export const sealedSecrets: SealedColumn = {
   table: 'totp_secrets',
   column: 'secret',
   from: 'totp_secrets JOIN totp_entries ON totp_entries.seq = totp_seq',
+  lost: 'DELETE FROM totp_secrets; DELETE FROM totp_entries',
   context: ({ id, identity_id }) => contextOf(String(id), String(identity_id)),
 }
 

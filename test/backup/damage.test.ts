@@ -56,7 +56,7 @@ test('any changed byte of an archive is noticed', async () => {
   }
   expect(unnoticed).toEqual([])
   await new Archive(file).check()
-}, 120_000)
+}, 300_000)
 
 test('a backup that was cut off anywhere, or has something behind it, is noticed', async () => {
   const file = copy()
@@ -70,7 +70,7 @@ test('a backup that was cut off anywhere, or has something behind it, is noticed
   }
   writeFileSync(file, Buffer.concat([octets, Buffer.alloc(512)]))
   await expect(new Archive(file).check()).rejects.toMatchObject({ message: expect.stringMatching(/512 bytes follow its end/) })
-})
+}, 300_000)
 
 test('the command names what is wrong, answers 1, and leaves nothing behind', async () => {
   expect(statSync(whole).mode & 0o777).toBe(0o600)
@@ -94,7 +94,7 @@ test('the command names what is wrong, answers 1, and leaves nothing behind', as
   truncateSync(file, 3000)
   expect((await pillarbox(box, 'verify', file)).errors).toMatch(/is damaged: it ends after 3000 bytes/)
   expect(readdirSync(dirname(file))).toEqual(['copy.tar'])
-})
+}, 300_000)
 
 test('what is no backup, or not there, or of a newer program, is told apart', async () => {
   const file = copy()
@@ -112,7 +112,7 @@ test('what is no backup, or not there, or of a newer program, is told apart', as
   expect(await told(file)).toMatch(
     /was made by a newer Pillarbox \(0\.1\.0, format 2; this one reads 1\)\. Use the newer program/,
   )
-})
+}, 300_000)
 
 test('a database that is wrong inside a right archive is noticed', async () => {
   const damage: [(database: DatabaseSync) => void, RegExp][] = [
@@ -154,4 +154,4 @@ test('a database that is wrong inside a right archive is noticed', async () => {
     const columns = async () => box.app.sealed
     await expect(verifyBackup({ file, passphrase, columns })).rejects.toMatchObject({ message: expect.stringMatching(told) })
   }
-})
+}, 300_000)

@@ -51,7 +51,7 @@ test('a backup is read without the program, as docs/backup.md says', async () =>
   }
   const master = readFileSync(join(box.directory, 'data-keys', 'master.key')).toString('base64')
   expect(plain.files).toEqual([{ name: 'master.key', content: master }])
-}, 60_000)
+}, 300_000)
 
 test('all that a box has on its disk is in its backup, or known not to be', async () => {
   const box = await appliance()
@@ -63,7 +63,7 @@ test('all that a box has on its disk is in its backup, or known not to be', asyn
   const leftOut = ['tls', 'exports', 'imports']
   const known = [...inBackup, ...passing, ...leftOut]
   expect(readdirSync(data).filter((name) => !known.includes(name))).toEqual([])
-})
+}, 300_000)
 
 test('sizes of any length fit into the header of a tar archive', () => {
   for (const size of [0, 1, 8 ** 11 - 1, 8 ** 11, 5_000_000_000_000]) {
@@ -73,4 +73,4 @@ test('sizes of any length fit into the header of a tar archive', () => {
       modified: 1_795_000_000,
     })
   }
-})
+}, 300_000)

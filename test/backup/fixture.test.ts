@@ -51,7 +51,7 @@ test('a backup of the first data format is restored, and tells what the first pr
     const { body } = await now.call('GET', `${then.totp}/${id}/code`, undefined, { key: then.key })
     expect(body.code).toMatch(/^\d{6}$/)
   }
-}, 120_000)
+}, 300_000)
 
 /** The cards were revealed once the events had been read. */
 function withoutReveals(body: unknown): unknown {

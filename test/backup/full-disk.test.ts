@@ -54,7 +54,7 @@ test('on a full disk nothing is left of a backup or a restore, and it is said wh
   const restored = await pillarbox(box, 'restore', file, '--data', roomy, '--master-key', key)
   expect([restored.status, restored.errors]).toEqual([0, ''])
   expect(readdirSync(roomy).toSorted()).toEqual(['pillarbox.db', 'state.json'])
-}, 120_000)
+}, 300_000)
 
 test('where the system cuts a write off, nothing is left of a backup', async () => {
   const box = await bigBox(4)
@@ -67,4 +67,4 @@ test('where the system cuts a write off, nothing is left of a backup', async () 
   expect(errors).toMatch(/Nothing was left behind|nothing was left behind/)
   expect(existsSync(join(target, 'box.tar'))).toBe(false)
   expect(readdirSync(target)).toEqual([])
-}, 60_000)
+}, 300_000)

@@ -2,6 +2,7 @@ import { strict as assert } from 'node:assert'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { generateSync } from 'otplib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Archive } from '../../src/backup/archive.ts'
 import { ArchiveWriter } from '../../src/backup/archive-writer.ts'
@@ -9,6 +10,7 @@ import { restoreBackup } from '../../src/backup/restore.ts'
 import type { RestoreWish } from '../../src/backup/restore.ts'
 import { openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
+import { person } from '../support/people.ts'
 import { folder } from '../support/folder.ts'
 import { fill } from '../keys/sealed.ts'
 import { passphraseFile, pillarbox, started } from './command.ts'
@@ -23,7 +25,11 @@ const passphrase = 'correct horse battery'
 beforeAll(async () => {
   ;({ box, close } = await openAppliance())
   await fill(box)
+  const { body: factor } = await box.call('POST', '/v1/account/totp')
+  const code = generateSync({ secret: factor['secret'] as string })
+  expect((await box.call('POST', '/v1/account/totp/confirm', { code })).status).toBe(200)
   const { body: ada } = await box.call('GET', '/v1/identities')
+  expect((await box.call('POST', `/v1/identities/${ada.data[0].id}/token`, {})).status).toBe(200)
   await box.call('POST', `/v1/identities/${ada.data[0].id}/emails`, {
     to: 'postmaster@pillarbox.test',
     subject: 'Waits',
@@ -34,7 +40,7 @@ beforeAll(async () => {
   key = join(box.directory, 'data-keys', 'master.key')
   assert.equal((await pillarbox(box, 'backup', withKeys, '--passphrase-file', passphraseFile(box.directory))).status, 0)
   assert.equal((await pillarbox(box, 'backup', withoutKeys)).status, 0)
-}, 120_000)
+}, 300_000)
 afterAll(() => close())
 
 /** Restores as the command does, only sooner. */
@@ -50,7 +56,7 @@ test('keys are in a backup only sealed, and nowhere in the clear', () => {
     expect(octets.includes(canary)).toBe(false)
   expect(new Archive(withKeys).has('keys.json')).toBe(true)
   expect(new Archive(withoutKeys).has('keys.json')).toBe(false)
-})
+}, 300_000)
 
 test('without its keys a backup is not restored before it is said what to give, and nothing is begun', async () => {
   const directory = folder()
@@ -71,7 +77,7 @@ test('without its keys a backup is not restored before it is said what to give, 
   writeFileSync(other, `${Buffer.alloc(32, 7).toString('base64')}\n`, { mode: 0o600 })
   await expect(restore(directory, { file: withoutKeys, master_key: other })).rejects.toMatchObject({ code: 'wrong_master_key' })
   expect(readdirSync(directory)).toEqual(['other.key'])
-})
+}, 300_000)
 
 test('a restored box begins with everything that was sealed, whichever way its key comes', async () => {
   const directory = folder()
@@ -96,7 +102,7 @@ test('a restored box begins with everything that was sealed, whichever way its k
   const restored = await started(data_dir, { ...box.env, PILLARBOX_MASTER_KEY_FILE: key })
   const { body } = await restored.call('GET', '/v1/webhooks')
   expect(body.data[0].headers).toEqual({ Authorization: 'Bearer of theirs' })
-}, 60_000)
+}, 300_000)
 
 test('without the keys what they sealed is given up, and the box works', async () => {
   const directory = folder()
@@ -105,7 +111,7 @@ test('without the keys what they sealed is given up, and the box works', async (
   expect([told.status, told.errors]).toEqual([0, ''])
   expect(JSON.parse(told.output)).toMatchObject({
     keys: 'new',
-    lost: { 'totp_entries.secret': 1, 'webhooks.secret': 1 },
+    lost: { 'totp_secrets.secret': 1, 'webhooks.secret': 1, 'logins.second_factor': 1 },
     warnings: [
       expect.stringMatching(/revoked/),
       expect.stringMatching(/^It had this to deliver: .*e-mails of which the time had not come: 1/),
@@ -120,7 +126,13 @@ test('without the keys what they sealed is given up, and the box works', async (
   expect((await restored.call('POST', `${at}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'X' })).status).toBe(201)
   expect((await restored.call('GET', `${at}/emails?direction=outbound`)).body.data).toMatchObject([{ subject: 'Waits' }])
   expect((await restored.call('GET', '/v1/domains')).status).toBe(200)
-}, 60_000)
+  // tokens are signed anew, and whoever signs in needs their password only
+  expect((await restored.call('POST', `${at}/token`, {})).status).toBe(200)
+  const login = { headers: { Origin: restored.url } }
+  expect((await restored.call('POST', '/v1/session', person, { key: null, ...login })).body).toMatchObject({
+    totp_enabled: false,
+  })
+}, 300_000)
 
 test('nothing is restored over anything', async () => {
   const directory = folder()
@@ -148,7 +160,7 @@ test('nothing is restored over anything', async () => {
   await expect(restore(join(directory, 'nowhere'), { file: withKeys, passphrase })).rejects.toMatchObject({
     code: 'no_directory',
   })
-})
+}, 300_000)
 
 test('a backup is not written over anything, nor into the box, nor of what is none', async () => {
   const backup = (...words: string[]) => pillarbox(box, 'backup', ...words)
@@ -186,7 +198,7 @@ test('a backup is not written over anything, nor into the box, nor of what is no
   expect(await backup('b.tar', '--auto')).toMatchObject({ status: 2 })
   expect(existsSync(join(box.directory, 'b.tar'))).toBe(false)
   expect(readdirSync(box.directory).filter((name) => name.includes('.part'))).toEqual([])
-}, 120_000)
+}, 300_000)
 
 test('a hostile archive writes nowhere but where it should, and no more than it says', async () => {
   const archive = new Archive(withKeys)
@@ -204,4 +216,4 @@ test('a hostile archive writes nowhere but where it should, and no more than it 
     message: expect.stringMatching(/its database has \d+ bytes, and must have 4096/),
   })
   expect(readdirSync(directory)).toEqual([])
-})
+}, 300_000)

@@ -65,7 +65,7 @@ test('the operator has the box make backups, of which the newest are kept', asyn
   expect(
     (await pillarbox(box, 'verify', join(shelf, names[2]!), '--passphrase-file', env.PILLARBOX_BACKUP__PASSPHRASE_FILE)).status,
   ).toBe(0)
-}, 120_000)
+}, 300_000)
 
 test('for timers: beside a running box the box makes it, of a stopped one the command does', async () => {
   const box = await appliance({ PILLARBOX_BACKUP__DIRECTORY: './shelf', PILLARBOX_BACKUP__KEEP: '1' })
@@ -81,7 +81,7 @@ test('for timers: beside a running box the box makes it, of a stopped one the co
   expect([stopped.status, JSON.parse(stopped.output)]).toMatchObject([0, { removed: [name] }])
   expect(readdirSync(shelf)).toHaveLength(1)
   await box.restart()
-}, 120_000)
+}, 300_000)
 
 test('a box that was not told where says so; told by a reload, it knows', async () => {
   const box = await appliance()
@@ -99,7 +99,7 @@ test('a box that was not told where says so; told by a reload, it knows', async 
   await expect(
     loadConfig({ env: { ...box.env, PILLARBOX_BACKUP__DIRECTORY: './data/shelf' }, cwd: box.directory }),
   ).rejects.toThrow(/must lie outside data_dir/)
-}, 60_000)
+}, 300_000)
 
 test('a backup under way is cancelled, and nothing is left of it', async () => {
   const box = await appliance({ PILLARBOX_BACKUP__DIRECTORY: './shelf' })
@@ -116,4 +116,4 @@ test('a backup under way is cancelled, and nothing is left of it', async () => {
   await box.app.stop()
   expect(readdirSync(shelf)).toEqual([])
   await box.restart()
-}, 60_000)
+}, 300_000)

@@ -57,6 +57,7 @@ test('the example loads as it is, and with every setting uncommented', async () 
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
     }
     await writeFile(join(secrets, 'pillarbox-master-key'), `${Buffer.alloc(32).toString('base64')}\n`)
+    await writeFile(join(secrets, 'pillarbox-backup-passphrase'), 'correct horse battery\n')
     const { cert } = await certificate(join(cwd, 'tls'), 'mx.example.com')
     await copyFile(join(cwd, 'tls/cert.pem'), join(cwd, 'tls/authorities.pem'))
     await writeFile(join(cwd, 'tls', 'roots.pem'), cert)

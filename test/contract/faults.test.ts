@@ -41,13 +41,15 @@ describe('with the store broken under it', async () => {
   const world = await inhabit()
   afterAll(() => world.close())
   const asking = new Asking(world)
-  // a token for sockets is signed, not stored; the example of one to verify is none; the policy of our domains and the card of the box are in memory
+  // a token for sockets is signed, not stored; the example of one to verify is none; the policy of our domains and the card of the box are in
+  // memory; backups are files
   const remembered = [
-    '/v1/realtime/token',
-    '/v1/verify/token',
-    ...['mta-sts.txt', 'agent-card.json'].map((name) => `/.well-known/${name}`),
+    'POST /v1/realtime/token',
+    'POST /v1/verify/token',
+    'GET /v1/backups',
+    ...['mta-sts.txt', 'agent-card.json'].map((name) => `GET /.well-known/${name}`),
   ]
-  const storing = asking.spellings.filter(({ path }) => !remembered.includes(path))
+  const storing = asking.spellings.filter(({ method, path }) => !remembered.includes(`${method} ${path}`))
   const questions = await Promise.all(
     storing.map(async (spelling) => ({ spelling, ...(await asking.good(spelling, world.own)) })),
   )
@@ -62,6 +64,7 @@ describe('with the store broken under it', async () => {
     'webhooks',
     'suppressions',
     'domains',
+    'jobs',
     'signing_keys',
     'logins',
     'sessions',
