@@ -51,7 +51,7 @@ async function show(who: string, options: Options): Promise<void> {
     const { storage, metadata, ...rest } = whole
     const { used, limit, media, trash } = storage
     const kept = `${bytes(used)} of mail${limit === null ? '' : ` of ${bytes(limit)}`}, ${bytes(media)} of pictures, ${bytes(trash)} in the trash`
-    const rows = [...Object.entries(rest).map(([name, value]) => [name, String(value)]), ['storage', kept]]
+    const rows = [...Object.entries(rest).map(([name, value]) => [name, value]), ['storage', kept]]
     if (Object.keys(metadata).length > 0) rows.push(['metadata', JSON.stringify(metadata)])
     say(options, whole, rows.map(([name, value]) => `${name!.padEnd(14)}${value}`).join('\n'))
   })

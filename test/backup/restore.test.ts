@@ -27,9 +27,9 @@ beforeAll(async () => {
   await fill(box)
   const { body: factor } = await box.call('POST', '/v1/account/totp')
   const code = generateSync({ secret: factor['secret'] as string })
-  expect((await box.call('POST', '/v1/account/totp/confirm', { code })).status).toBe(200)
+  assert.equal((await box.call('POST', '/v1/account/totp/confirm', { code })).status, 200)
   const { body: ada } = await box.call('GET', '/v1/identities')
-  expect((await box.call('POST', `/v1/identities/${ada.data[0].id}/token`, {})).status).toBe(200)
+  assert.equal((await box.call('POST', `/v1/identities/${ada.data[0].id}/token`, {})).status, 200)
   await box.call('POST', `/v1/identities/${ada.data[0].id}/emails`, {
     to: 'postmaster@pillarbox.test',
     subject: 'Waits',

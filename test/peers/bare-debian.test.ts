@@ -31,7 +31,10 @@ async function must(command: string, parameters: string[]): Promise<void> {
 }
 
 beforeAll(async () => {
-  if (process.getuid?.() !== 0) return void absent('a bare Debian', 'only root can make a bare Debian')
+  if (process.getuid?.() !== 0) {
+    absent('a bare Debian', 'only root can make a bare Debian')
+    return
+  }
   const debootstrap = peer('debootstrap')
   if (debootstrap === undefined) return
   place = mkdtempSync(join(tmpdir(), 'pillarbox-bare-'))
@@ -98,7 +101,10 @@ test(
     const root = await bare('booted')
     const options = ['-q', '-D', root, '--register=no', '--keep-unit', '--private-network', `--bind-ro=${program}:/opt/pillarbox`]
     const trial = await long(nspawn, [...options, 'true'])
-    if (trial.code !== 0) return void absent('systemd-nspawn', `systemd-nspawn does not run here (${trial.text.trim()})`)
+    if (trial.code !== 0) {
+      absent('systemd-nspawn', `systemd-nspawn does not run here (${trial.text.trim()})`)
+      return
+    }
     const units = join(root, 'etc', 'systemd', 'system')
     const start = '/opt/pillarbox/test/peers/bare-debian/inside.sh systemd'
     writeFileSync(join(units, 'visit.service'), `[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=${start}\n`)
@@ -112,6 +118,7 @@ test(
   },
 )
 
+// oxlint-disable-next-line vitest/expect-expect -- expectBox expects
 test('in a bare Debian without systemd it comes to the same, by setpriv and useradd', { timeout: patience }, async () => {
   if (place === '') return
   if (peer('unshare', 'apt-get install util-linux') === undefined || peer('ip', 'apt-get install iproute2') === undefined) return
@@ -126,6 +133,9 @@ test('in a bare Debian without systemd it comes to the same, by setpriv and user
     `exec chroot '${root}' /opt/pillarbox/test/peers/bare-debian/inside.sh plain`,
   ]
   const { text } = await long('unshare', ['--mount', '--pid', '--net', '--fork', 'sh', '-c', steps.join('\n')])
-  if (!existsSync(join(root, 'result'))) return void absent('unshare', `no namespaces can be made here (${text.trim()})`)
+  if (!existsSync(join(root, 'result'))) {
+    absent('unshare', `no namespaces can be made here (${text.trim()})`)
+    return
+  }
   expectBox(root)
 })
