@@ -1,7 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 import './runtime.ts'
 import { Command } from 'commander'
-import { version } from './app.ts'
 import { addAccountCommand } from './commands/account.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
@@ -14,6 +13,7 @@ import { addReputationCommand } from './commands/reputation.ts'
 import { addSendCommand } from './commands/send.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addStatusCommand } from './commands/status.ts'
+import { version } from './version.ts'
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')

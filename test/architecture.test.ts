@@ -23,6 +23,7 @@ const imports = files.flatMap((file) => importsOf(file, texts.get(file)!))
 const layers = new Set([
   'main',
   'runtime',
+  'version',
   'app',
   'assembly',
   'part',
@@ -40,10 +41,12 @@ const layers = new Set([
 
 /** What each layer may import of the others; a capability is any other folder. */
 const reach: Record<string, string[]> = {
-  main: ['runtime', 'app', 'commands'],
+  main: ['runtime', 'version', 'commands'],
   runtime: [],
+  version: [],
   commands: ['app', 'config', 'core', 'http'],
   app: [
+    'version',
     'assembly',
     'part',
     'config',

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { request } from 'node:http'
 import type { Command } from 'commander'
-import { App } from '../app.ts'
 import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
@@ -61,6 +60,8 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
     read: (path) => ask(socket, options.account, 'GET', path),
   })
   if (await answers(socket)) return work(box(true))
+  // slow to load, and a running box needs none of it
+  const { App } = await import('../app.ts')
   const app = await App.open(config, createLog('warn'))
   try {
     await app.attend()

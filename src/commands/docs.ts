@@ -2,10 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { App } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import { createLog } from '../core/log.ts'
-import { reference } from '../http/reference.ts'
 import { commandReference } from './reference.ts'
 
 export function addDocsCommand(program: Command): void {
@@ -25,6 +23,7 @@ export async function apiReference(): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-docs-'))
   try {
     const config = await loadConfig({ env: { PILLARBOX_DATA_DIR: join(directory, 'data') }, cwd: directory })
+    const [{ App }, { reference }] = await Promise.all([import('../app.ts'), import('../http/reference.ts')])
     const app = await App.open(config, createLog('silent'))
     const text = reference(app.routes, app.eventTypes)
     await app.stop()

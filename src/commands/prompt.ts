@@ -1,5 +1,4 @@
 import { text } from 'node:stream/consumers'
-import { confirm, isCancel, password } from '@clack/prompts'
 import { Failure } from './failure.ts'
 
 /**
@@ -16,11 +15,13 @@ export async function askPassword(): Promise<string> {
 /** Asks whether to go on. Throws a sentence when the answer is no, or nobody sits in front. */
 export async function confirmed(question: string): Promise<void> {
   if (!process.stdin.isTTY) throw new Failure(`${question} Say so with --yes.`, 'not_confirmed', 'yes')
+  const { confirm, isCancel } = await import('@clack/prompts')
   const answer = await confirm({ message: question, initialValue: false })
   if (isCancel(answer) || !answer) throw new Failure('Nothing was changed.', 'not_confirmed')
 }
 
 async function typed(): Promise<string> {
+  const { isCancel, password } = await import('@clack/prompts')
   const first = await password({ message: 'Password' })
   if (isCancel(first)) throw new Failure('Nothing was changed.')
   const second = await password({ message: 'Again' })
