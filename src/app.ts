@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Accounts } from './account/accounts.ts'
 import type { AccountPart } from './account/part.ts'
@@ -30,10 +29,7 @@ import type { Rotated } from './store/keyring.ts'
 import { Probe } from './store/probe.ts'
 import { rewrite } from './store/rewrite.ts'
 import type { TrustPart } from './trust/part.ts'
-
-const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-
-export const version = manifest.version
+import { version } from './version.ts'
 
 interface Opened {
   config: Config

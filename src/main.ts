@@ -1,7 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 import './runtime.ts'
 import { Command } from 'commander'
-import { version } from './app.ts'
 import { addAccountCommand } from './commands/account.ts'
 import { addBackupCommand } from './commands/backup.ts'
 import { addCertificateCommand } from './commands/certificate.ts'
@@ -23,6 +22,7 @@ import { addIdentityCommand } from './commands/identity.ts'
 import { addQueueCommand } from './commands/queue.ts'
 import { addSendCommand } from './commands/send.ts'
 import { addStatusCommand } from './commands/status.ts'
+import { version } from './version.ts'
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')

@@ -23,6 +23,7 @@ const imports = files.flatMap((file) => importsOf(file, texts.get(file)!))
 const layers = new Set([
   'main',
   'runtime',
+  'version',
   'app',
   'assembly',
   'part',
@@ -42,11 +43,13 @@ const layers = new Set([
 
 /** What each layer may import of the others; a capability is any other folder. */
 const reach: Record<string, string[]> = {
-  main: ['runtime', 'app', 'commands'],
+  main: ['runtime', 'version', 'commands'],
   runtime: [],
-  commands: ['install', 'app', 'unopened', 'config', 'core', 'http', 'capability'],
-  install: ['app', 'config', 'delivery', 'core'],
+  version: [],
+  commands: ['install', 'app', 'unopened', 'config', 'core', 'http', 'capability', 'version'],
+  install: ['app', 'config', 'delivery', 'core', 'version'],
   app: [
+    'version',
     'assembly',
     'part',
     'config',

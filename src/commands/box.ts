@@ -6,7 +6,6 @@ import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
-import { App } from '../app.ts'
 import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
@@ -64,6 +63,8 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
   if (await answers(socket)) return work(boxAt(socket, options, config, true))
   actAsOwner(config.data_dir)
+  // slow to load, and a running box needs none of it
+  const { App } = await import('../app.ts')
   // what the command answers is alone on standard output
   const app = await App.open(config, createLog('warn', process.stderr))
   try {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { App } from '../app.ts'
+import type { App } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
@@ -20,6 +20,7 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   const load = (): Promise<Config> => loadConfig({ file, env: process.env, cwd: process.cwd() })
   const config = await load().catch(refuse)
   const log = createLog(config.log.level)
+  const { App } = await import('../app.ts')
   const app = await App.open(config, log).catch(refuse)
   onSignals(app, log, load)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))

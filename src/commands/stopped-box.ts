@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { App } from '../app.ts'
+import type { App } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import { createLog } from '../core/log.ts'
 
@@ -12,6 +12,7 @@ export async function opened<T>(file: string | undefined, work: (app: App) => Pr
   const config = await loadConfig({ file, env: process.env, cwd: process.cwd() })
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Error(`There is no box in ${config.data_dir}.`)
+  const { App } = await import('../app.ts')
   const app = await App.open(config, createLog('warn'))
   try {
     return await work(app)

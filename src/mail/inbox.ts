@@ -8,7 +8,7 @@ import type { IdentityRow } from '../identities/identities.ts'
 import { keepBlob } from '../store/blobs.ts'
 import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { mailbox, operatorMailboxes } from './address.ts'
 import type { Mailbox } from './address.ts'
@@ -20,6 +20,8 @@ import type { Authentication, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
 import { isAnswer } from './outsiders.ts'
 import { Refusal } from './refusal.ts'
+import { isFull, requireRoom, Room } from './room.ts'
+import type { Recipient } from './room.ts'
 import type { Screening } from './screening.ts'
 import { addToThread, threadOf } from './threads.ts'
 import { traceHeader } from './trace.ts'
@@ -61,7 +63,7 @@ export class Inbox implements Mailroom {
   readonly #screening: Screening
   readonly #space: Space
   readonly #plan: Plan
-  readonly #trash: Trash
+  readonly #room: Room
   readonly #hosted: Hosted
   readonly #desks: readonly Desk[]
   readonly #operatorAccount: string
@@ -76,7 +78,7 @@ export class Inbox implements Mailroom {
     this.#screening = parts.screening
     this.#space = parts.space
     this.#plan = parts.plan
-    this.#trash = parts.trash
+    this.#room = new Room(parts, parts.settings.quota)
     this.#hosted = parts.hosted
     this.#desks = parts.desks
     this.#operatorAccount = parts.operatorAccount
@@ -85,31 +87,23 @@ export class Inbox implements Mailroom {
 
   reload(settings: InboxSettings): void {
     this.#settings = settings
+    this.#room.reload(settings.quota)
   }
 
   /** Resolves when mail for the address is taken; throws the Refusal that RCPT answers otherwise. `size` is what MAIL declared. */
   async ownerOf(address: string, size = 0): Promise<void> {
     if (this.#space.low()) throw storageFull()
     const box = mailbox(address, this.#settings.domain)
-    const { local, domain } = box
+    const { domain } = box
     if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
     if (this.#deskOf(box)) return
-    const operator = operatorMailboxes.has(local)
-    const owner = await this.#identities.ownerOf(operator ? `postmaster@${this.#settings.domain}` : `${local}@${domain}`)
+    const { operator, owner } = await this.#found(box)
     const living = owner && owner.status !== 'deleted'
     // the operator's is made when the first message comes
     if (operator && !living) return
     if (!living) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
-    await this.#makeRoom(owner, operator, Math.max(size, 1))
-  }
-
-  /** What was deleted makes way for what comes. Throws the Refusal when that is not enough. */
-  async #makeRoom({ id, account_id, stored_bytes }: IdentityRow, operator: boolean, size: number): Promise<void> {
-    const beyond = stored_bytes + size - this.#limitOf(operator)
-    if (beyond > 0 && !(await this.#trash.giveWay({ identity_id: id }, beyond))) throw mailboxFull()
-    const lacking = size - (await this.#roomOf(operator, account_id))
-    if (lacking > 0 && !(await this.#trash.giveWay({ account_id }, lacking))) throw accountFull()
+    await this.#room.require(owner, operator, Math.max(size, 1))
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
@@ -122,15 +116,7 @@ export class Inbox implements Mailroom {
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
       throw new Refusal(451, '4.4.3', 'The DNS gave no answer about the sender; try again later')
     }
-    const store = (): Promise<void> => this.#database.transaction((tx) => this.#store(tx, { envelope, raw, examined, spam }))
-    try {
-      await store()
-    } catch (error) {
-      if (!(error instanceof Refusal && error.code === 452)) throw error
-      // not every sender declares a size at RCPT; who finds no room now is told by the second try
-      for (const recipient of envelope.recipients) await this.ownerOf(recipient, raw.length).catch(() => undefined)
-      await store()
-    }
+    await this.#storeAll({ envelope, raw, examined, spam })
     return envelope.session
   }
 
@@ -142,7 +128,31 @@ export class Inbox implements Mailroom {
     for (const recipient of envelope.recipients) await this.ownerOf(recipient, raw.length)
     const examined = await this.#examiner.examine(raw, envelope)
     const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
-    await this.#database.transaction((tx) => this.#store(tx, { envelope, raw, examined: { ...examined, verdict }, spam: false }))
+    await this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
+  }
+
+  /** Stores once more when there was too little room, and what was deleted has made way. */
+  async #storeAll(message: Message): Promise<void> {
+    const store = (): Promise<void> => this.#database.transaction((tx) => this.#store(tx, message))
+    try {
+      await store()
+    } catch (error) {
+      if (!isFull(error)) throw error
+      for (const recipient of message.envelope.recipients) await this.#makeRoom(recipient, message.raw.length)
+      await store()
+    }
+  }
+
+  async #makeRoom(recipient: string, octets: number): Promise<void> {
+    const { operator, owner } = await this.#found(mailbox(recipient, this.#settings.domain))
+    if (owner) await this.#room.make(owner, operator, octets)
+  }
+
+  /** Who a mailbox of ours is, living or not. */
+  async #found({ local, domain }: Mailbox): Promise<{ operator: boolean; owner: IdentityRow | undefined }> {
+    const operator = operatorMailboxes.has(local)
+    const address = operator ? `postmaster@${this.#settings.domain}` : `${local}@${domain}`
+    return { operator, owner: await this.#identities.ownerOf(address) }
   }
 
   async #store(tx: Transaction, message: Message): Promise<void> {
@@ -233,47 +243,8 @@ export class Inbox implements Mailroom {
       ? await this.#identities.operator(tx, this.#operatorAccount)
       : await this.#identities.ownerOf(`${local}@${domain}`, tx)
     if (!owner || owner.status === 'deleted') return undefined
-    return { owner, limit: this.#limitOf(operator), room: await this.#roomOf(operator, owner.account_id, tx) }
+    return { owner, ...(await this.#room.of(owner, operator, tx)) }
   }
-
-  /** Nobody asks strangers to write to the operator, and they must be able to: yet not without end. */
-  #limitOf(operator: boolean): number {
-    const { quota } = this.#settings
-    if (quota === 0) return Infinity
-    return operator ? 10 * quota : quota
-  }
-
-  /** Octets that the account may yet keep; of the operator's, a mailbox for strangers, that is not asked. */
-  async #roomOf(operator: boolean, accountId: string, reader: Reader = this.#database): Promise<number> {
-    return operator ? Infinity : this.#plan.room(reader, accountId)
-  }
-}
-
-interface Recipient {
-  owner: IdentityRow
-  recipient: string
-  /** Octets the owner may keep. */
-  limit: number
-  /** Octets the account may keep beyond what it does. */
-  room: number
-}
-
-/**
- * One reply must do for all recipients. A mailbox that is full puts the message off for all: nothing is lost, and when the sender comes
- * again RCPT refuses that mailbox alone. One with some room, but too little, is overrun by this message if another has room for it: RCPT
- * may let it pass time and again, as not every sender declares a size, and the others would never have their copy. So with an account.
- */
-function requireRoom(owners: Recipient[], size: number): void {
-  const [identities, accounts] = [new Map<string, number>(), new Map<string, number>()]
-  for (const { owner } of owners) {
-    identities.set(owner.id, (identities.get(owner.id) ?? owner.stored_bytes) + size)
-    accounts.set(owner.account_id, (accounts.get(owner.account_id) ?? 0) + size)
-  }
-  if (owners.some(({ owner, limit }) => owner.stored_bytes >= limit)) throw mailboxFull()
-  if (owners.some(({ room }) => room <= 0)) throw accountFull()
-  const roomy = owners.filter(({ owner, limit }) => identities.get(owner.id)! <= limit)
-  if (roomy.length === 0) throw mailboxFull()
-  if (!roomy.some(({ owner, room }) => accounts.get(owner.account_id)! <= room)) throw accountFull()
 }
 
 function resultsOf({ spf, dkim, dmarc, arc }: Authentication, spam: boolean): CheckResults {
@@ -284,12 +255,4 @@ function resultsOf({ spf, dkim, dmarc, arc }: Authentication, spam: boolean): Ch
     arc: arc.result,
     spam,
   }
-}
-
-function mailboxFull(): Refusal {
-  return new Refusal(452, '4.2.2', 'This mailbox is full')
-}
-
-function accountFull(): Refusal {
-  return new Refusal(452, '4.2.2', 'The account of this mailbox is full')
 }

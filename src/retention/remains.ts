@@ -19,6 +19,8 @@ export class Remains {
 
   /** In the transaction in which an identity goes. */
   async leave(tx: Transaction, identityId: string): Promise<void> {
+    // it takes no room of its account's any more, and has none to make
+    await this.#trash.forget(tx, identityId)
     await tx.run(sql`INSERT INTO identity_remains (identity_id, deleted_at) VALUES (${identityId}, ${iso(this.#clock.now())})`)
   }
 
@@ -35,7 +37,6 @@ export class Remains {
       )
       if (!due) return false
       for (const keeper of this.#trash.keepers) if (await keeper.clear(tx, due.identity_id)) return true
-      await tx.run(sql`DELETE FROM trash WHERE identity_id = ${due.identity_id}`)
       await tx.run(sql`DELETE FROM identity_remains WHERE identity_id = ${due.identity_id}`)
       return true
     })

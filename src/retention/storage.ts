@@ -28,6 +28,6 @@ export class Stores {
   readonly of = async ({ id, email, stored_bytes, media_bytes }: Keeping): Promise<Storage> => {
     const { quota, operator } = this.#settings
     const limit = quota === 0 ? null : email === operator ? 10 * quota : quota
-    return { used: stored_bytes, limit, media: media_bytes, trash: await this.#trash.octetsOf(id) }
+    return { used: stored_bytes, limit, media: media_bytes, trash: await this.#trash.octetsOf({ identity_id: id }) }
   }
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import { iso } from '../core/clock.ts'
 import { sweep } from '../core/sweep.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
 
 /** Who keeps what was deleted, by its kind. */
 export interface Keeper {
@@ -24,6 +24,9 @@ export interface Thrown {
 }
 
 type Entry = Pick<Thrown, 'id' | 'kind' | 'octets'>
+
+/** Of an identity, or of all identities of an account. */
+type Whose = { identity_id: string } | { account_id: string }
 
 /** Things purged in one transaction, and their octets, at most: it must not hold the event loop. */
 const handful = { things: 16, octets: 4 * 1024 * 1024 }
@@ -78,6 +81,11 @@ export class Trash {
     await tx.run(sql`UPDATE trash SET octets = ${octets} WHERE id = ${id}`)
   }
 
+  /** With its identity everything goes that can be brought back: the rest is for the keepers to clear. */
+  async forget(tx: Transaction, identityId: string): Promise<void> {
+    await tx.run(sql`DELETE FROM trash WHERE identity_id = ${identityId}`)
+  }
+
   /** It was brought back. */
   async take(tx: Transaction, id: string): Promise<void> {
     await tx.run(sql`DELETE FROM trash WHERE id = ${id}`)
@@ -88,9 +96,12 @@ export class Trash {
     await this.#purge(tx, { id, kind, octets: 0 })
   }
 
-  /** Octets that the trash of an identity takes. */
-  async octetsOf(identityId: string, reader: Reader = this.#database): Promise<number> {
-    return this.#sum(reader, sql`identity_id = ${identityId}`)
+  /** Octets that the trash of an identity, or of all of its account, takes. */
+  async octetsOf(of: Whose): Promise<number> {
+    const row = await this.#database.get<{ octets: number }>(
+      sql`SELECT coalesce(sum(octets), 0) AS octets FROM trash WHERE ${whose(of)}`,
+    )
+    return row!.octets
   }
 
   /** Purges all that an identity has in the trash. Answers how many things that was. */
@@ -114,12 +125,12 @@ export class Trash {
    * Makes room of so many octets by purging what an identity, or else its account, has had in the trash for longest. Answers false, with
    * nothing purged, when all of it were not enough.
    */
-  async giveWay(of: { identity_id: string } | { account_id: string }, octets: number): Promise<boolean> {
-    const where = 'identity_id' in of ? sql`identity_id = ${of.identity_id}` : sql`account_id = ${of.account_id}`
-    if ((await this.#sum(this.#database, where)) < Math.max(octets, 1)) return false
+  async giveWay(of: Whose, octets: number): Promise<boolean> {
+    if (octets <= 0) return true
+    if ((await this.octetsOf(of)) < octets) return false
     let freed = 0
     await sweep(async () => {
-      const purged = await this.#purgeOldest(where, octets - freed)
+      const purged = await this.#purgeOldest(whose(of), octets - freed)
       for (const one of purged) freed += one.octets
       return purged.length > 0 && freed < octets
     })
@@ -151,9 +162,8 @@ export class Trash {
     if (!keeper) throw new Error(`Nobody keeps ${kind} in the trash.`)
     await keeper.purge(tx, id)
   }
+}
 
-  async #sum(reader: Reader, where: Sql): Promise<number> {
-    const row = await reader.get<{ octets: number }>(sql`SELECT coalesce(sum(octets), 0) AS octets FROM trash WHERE ${where}`)
-    return row!.octets
-  }
+function whose(of: Whose): Sql {
+  return 'identity_id' in of ? sql`identity_id = ${of.identity_id}` : sql`account_id = ${of.account_id}`
 }

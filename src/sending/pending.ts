@@ -71,7 +71,7 @@ export class Pending implements Dispatcher {
     }
   }
 
-  /** Takes back all that an identity has not sent yet; what was tried already its courier gives up. */
+  /** Takes back all that an identity has not sent yet; what is under way its courier gives up. */
   async withdrawAll(tx: Transaction, identityId: string): Promise<void> {
     const rows = await tx.all<{ id: string }>(
       sql`SELECT id FROM emails WHERE identity_id = ${identityId} AND direction = 'outbound'

@@ -63,6 +63,21 @@ test('the operator adds an account, lists them, and helps who cannot get in', { 
   expect((await hers.call('GET', '/v1/identities')).body.data).toEqual([])
 })
 
+test('another’s password is set on the machine of the box only, whatever a key may do', { timeout: 30_000 }, async () => {
+  const box = await appliance()
+  const wish = { email: 'grace@example.com', password: 'a password of her own' }
+  const added = await box.call('POST', '/v1/accounts', { name: 'Grace', ...wish })
+  expect([added.status, added.body]).toMatchObject([201, { name: 'Grace', email: wish.email, password_set: true }])
+  expect(JSON.stringify(added.body)).not.toContain(wish.password)
+  const { body: listed } = await box.call('GET', '/v1/accounts?limit=1&offset=1')
+  expect(listed).toMatchObject({ data: [{ id: added.body.id }], has_more: false })
+  const told = await box.call('POST', `/v1/accounts/${added.body.id}/password`, { password: 'quite another evening' })
+  expect([told.status, told.body.error.code]).toEqual([403, 'local_only'])
+  const page = await signIn(box, wish)
+  const hers = await page.call('GET', '/v1/accounts')
+  expect([hers.status, hers.body.error.code]).toEqual([403, 'operator_only'])
+})
+
 test('an account that the operator takes off the list lets nobody in any more', { timeout: 30_000 }, async () => {
   const box = await appliance()
   const { id } = await box.app.accounts.add({ name: 'Grace', email: 'grace@example.com', password: 'a password of her own' })

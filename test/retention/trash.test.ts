@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { deliver, message } from '../support/appliance.ts'
+import { Dialogue } from '../support/smtp.ts'
 import { day, kept } from './box.ts'
 
 const secret = 'xyzzyplugh'
@@ -180,6 +181,19 @@ describe('room', () => {
     const huge = message({ Subject: 'Huge' }, body.repeat(3))
     expect(await deliver(box.smtp, { to: ada.email, raw: huge })).toMatch(/^452 4\.2\.2 /)
     expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toHaveLength(1)
+  })
+
+  test('is not made for who only says what it would send', async () => {
+    const { box, at, mail, ada } = await kept({ PILLARBOX_MAIL__QUOTA: '16 KiB' })
+    for (const subject of ['One', 'Two']) await box.call('DELETE', `${at}/emails/${await mail(subject, body)}`)
+    const client = await Dialogue.hello(box.smtp.port)
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect(await client.say('MAIL FROM:<sam@sender.test> SIZE=10000')).toMatch(/^250 /)
+      expect(await client.say(`RCPT TO:<${ada.email}>`)).toMatch(/^250 /)
+      await client.say('RSET')
+    }
+    client.destroy()
+    expect((await box.call('GET', `${at}/emails?trash=true`)).body.data).toHaveLength(2)
   })
 
   test('is there for what is sent, and for pictures, once the trash has made way', async () => {
