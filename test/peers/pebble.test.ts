@@ -99,7 +99,8 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     const folder = join(box.directory, 'data-keys', 'acme')
     expect(statSync(folder).mode & 0o777).toBe(0o700)
     const [of] = readdirSync(folder)
-    for (const file of ['account.pem', 'main.pem', 'state.json']) expect(statSync(join(folder, of!, file)).mode & 0o777).toBe(0o600)
+    for (const file of ['account.pem', 'main.pem', 'state.json'])
+      expect(statSync(join(folder, of!, file)).mode & 0o777).toBe(0o600)
     expect(shown!['file']).toBe(join(folder, of!, 'main.pem'))
 
     // the CA is gone, and not missed
@@ -107,7 +108,9 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     await box.restart()
     plain(box)
     expect(new Set(await everywhere(all, ca.root))).toEqual(new Set([serial]))
-    expect((await box.call('POST', '/v1/certificates/renew')).body.data).toMatchObject([{ problem: null, fingerprint: shown!['fingerprint'] }])
+    expect((await box.call('POST', '/v1/certificates/renew')).body.data).toMatchObject([
+      { problem: null, fingerprint: shown!['fingerprint'] },
+    ])
     expect(told(box, 'a certificate is being asked for')).toHaveLength(1)
     expect(told(box, 'a certificate is being asked for')[0]).toMatchObject({ names: [mx, api] })
     expect(box.logged.join('\n')).not.toContain('PRIVATE KEY')
@@ -178,7 +181,11 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
   test('are proved by files that another web server serves', async () => {
     const webroot = mkdtempSync(join(tmpdir(), 'pillarbox-webroot-'))
     onTestFinished(() => rmSync(webroot, { recursive: true, force: true }))
-    const { box, port } = await scene({ PILLARBOX_ACME__LISTEN: '', PILLARBOX_ACME__WEBROOT: webroot, PILLARBOX_HTTP__TLS__LISTEN: '' })
+    const { box, port } = await scene({
+      PILLARBOX_ACME__LISTEN: '',
+      PILLARBOX_ACME__WEBROOT: webroot,
+      PILLARBOX_HTTP__TLS__LISTEN: '',
+    })
     const modes: number[] = []
     const server = createServer(({ url }, response) => {
       const file = join(webroot, url!)
@@ -215,7 +222,12 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     expect(body.data).toMatchObject([
       { uses: ['mail', 'api'], source: 'acme', problem: null },
       { uses: ['api'], names: ['mta-sts.shop.test'], source: 'acme', problem: null },
-      { uses: [], names: ['mta-sts.late.test'], source: 'acme', problem: expect.stringContaining('mta-sts.late.test: the CA said') },
+      {
+        uses: [],
+        names: ['mta-sts.late.test'],
+        source: 'acme',
+        problem: expect.stringContaining('mta-sts.late.test: the CA said'),
+      },
     ])
     const { port } = box.app.httpAddresses.tls!
     const policy = await fetchSecurely(port, 'mta-sts.shop.test', '/.well-known/mta-sts.txt', ca.root)
