@@ -101,26 +101,27 @@ export class CertificatesPart implements Part {
   }
 
   async reload(config: Config): Promise<void> {
-    const former = this.#settings
-    this.#settings = settingsOf(config)
-    if (!isDeepStrictEqual(former.acme, this.#settings.acme)) {
+    const next = settingsOf(config)
+    if (!isDeepStrictEqual(this.#settings.acme, next.acme) || (next.acme && !this.#acme)) {
       await this.#acme?.renewal.stop()
-      this.#acme = await this.#openAcme()
+      // gone, should the next one not open: then a further reload opens it
+      this.#acme = undefined
+      this.#acme = await this.#openAcme(next)
     }
+    this.#settings = next
     await this.shown.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
   }
 
   /** Also of a box that is open and not started, which has nobody it could ask. */
   #opened(): Promise<void> {
     this.#open ??= (async () => {
-      this.#acme = await this.#openAcme()
+      this.#acme = await this.#openAcme(this.#settings)
       await this.shown.start(this.#acme?.renewal.pairs ?? new Map())
     })()
     return this.#open
   }
 
-  async #openAcme(): Promise<Acme | undefined> {
-    const { acme, obtained } = this.#settings
+  async #openAcme({ acme, obtained }: CertificateSettings): Promise<Acme | undefined> {
     if (!acme) return undefined
     const { clock, log, version, policyHosts } = this.#needs
     return openAcme(acme, obtained, {

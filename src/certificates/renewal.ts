@@ -31,7 +31,7 @@ interface Parts {
   renew_before: number
   wanted: () => Promise<Wanted[]>
   obtain: (hosts: readonly string[], signal: AbortSignal) => Promise<Pair>
-  /** After each try, once its outcome is on disk; `news` is whether it is worth telling. */
+  /** After each try, once its outcome is on disk, and when one was dropped; `news` is whether it is worth telling. */
   settled: (wanted: Wanted, news: boolean) => Promise<void>
 }
 
@@ -104,25 +104,20 @@ export class Renewal {
 
   /**
    * Tries now what is missing or due, however long it would have to wait, or the one whose certificate names this host, due or not. Throws
-   * Fault rate_limited when that would be too often within an hour, and not_found.
+   * Fault rate_limited when each was tried too often within the hour, and not_found.
    */
   async now(host?: string): Promise<void> {
     const asked = (await this.#parts.wanted()).filter(({ hosts }) => host === undefined || hosts.includes(host))
     if (asked.length === 0 && host !== undefined) throw new Fault('not_found', `No certificate for ${host} is obtained by ACME.`)
     const open = asked.filter((one) => host !== undefined || (one.ready && !this.#fits(one)))
-    for (const one of open) {
-      const free = this.#freeAt(one.name)
-      const retryAfter = Math.ceil((free - this.#parts.clock.now()) / 1000)
-      if (retryAfter > 0) {
-        throw new Fault(
-          'rate_limited',
-          `${one.hosts.join(', ')} was tried too often: the CA would lock us out. Try again later.`,
-          {
-            code: 'acme_tries',
-            retryAfter,
-          },
-        )
-      }
+    const pauses = open.map(({ name }) => Math.ceil((this.#freeAt(name) - this.#parts.clock.now()) / 1000))
+    const retryAfter = Math.min(...pauses)
+    if (open.length > 0 && retryAfter > 0) {
+      const names = open.map(({ hosts }) => hosts.join(', ')).join('; ')
+      throw new Fault('rate_limited', `Tried too often within the hour, so that the CA would lock us out: ${names}.`, {
+        code: 'acme_tries',
+        retryAfter,
+      })
     }
     await this.#next(async () => {
       for (const one of open) if (this.#freeAt(one.name) <= this.#parts.clock.now()) await this.#try(one)
@@ -142,7 +137,7 @@ export class Renewal {
   }
 
   async #obtainDue(): Promise<void> {
-    const { wanted, cabinet, clock } = this.#parts
+    const { wanted, cabinet, clock, settled } = this.#parts
     const all = await wanted()
     for (const one of all) {
       if (one.ready && !this.#fits(one) && !this.#waits(one) && this.#freeAt(one.name) <= clock.now()) await this.#try(one)
@@ -151,6 +146,7 @@ export class Renewal {
       if (all.some((one) => one.name === name)) continue
       this.#pairs.delete(name)
       await cabinet.drop(name)
+      await settled({ name, hosts: [], ready: false }, false)
     }
   }
 
@@ -198,9 +194,9 @@ export class Renewal {
     await cabinet.note(name, standing)
     log.info({ names: hosts }, 'a certificate is being asked for')
     const outcome = await this.#obtained(hosts).catch((error: unknown) => error)
-    // what we broke off ourselves is nobody's fault
-    if (this.#stop.signal.aborted) return cabinet.note(name, { ...standing, failures: failures - 1, next_try_at: null })
     if (outcome instanceof Error) {
+      // what we broke off ourselves is nobody's fault
+      if (this.#stop.signal.aborted) return cabinet.note(name, { ...standing, failures: failures - 1, next_try_at: null })
       const pause = outcome instanceof AuthorityError ? outcome.pause : 0
       const next_try_at = Math.max(standing.next_try_at ?? 0, clock.now() + pause)
       const problem = outcome.message
