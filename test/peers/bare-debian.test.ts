@@ -98,7 +98,12 @@ test(
     const root = await bare('booted')
     const options = ['-q', '-D', root, '--register=no', '--keep-unit', '--private-network', `--bind-ro=${program}:/opt/pillarbox`]
     const trial = await long(nspawn, [...options, 'true'])
-    if (trial.code !== 0) return void absent('systemd-nspawn', `systemd-nspawn does not run here (${trial.text.trim()})`)
+    if (trial.code !== 0) {
+      // not every machine lets one be booted inside it; the other test then shows all but the units
+      const why = `systemd-nspawn does not run here (${trial.text.trim()})`
+      process.stderr.write(`\n*** NOT TESTED: the units, started by systemd: ${why}. ***\n\n`)
+      return
+    }
     const units = join(root, 'etc', 'systemd', 'system')
     const start = '/opt/pillarbox/test/peers/bare-debian/inside.sh systemd'
     writeFileSync(join(units, 'visit.service'), `[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=${start}\n`)
