@@ -16,6 +16,7 @@ import type { Queue } from './delivery/queue.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import { httpSettings } from './http-settings.ts'
+import type { Shown } from './http/listener.ts'
 import { sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
@@ -58,6 +59,7 @@ export class App {
   readonly #queue: Queue
   readonly #mail: MailPart
   readonly #http: HttpServer
+  readonly #shown: Shown
   readonly #account: string
   readonly #state: StateFile
   readonly #types = new EventTypes()
@@ -115,7 +117,7 @@ export class App {
     this.#state = state
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { keys, queue, mail, parts } = assemble({
+    const { keys, queue, mail, certificates, parts } = assemble({
       config,
       log,
       clock,
@@ -137,8 +139,10 @@ export class App {
       this.#types.add(part.events ?? [])
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
+    this.#shown = { certificate: () => certificates.shown.api, named: certificates.shown.named }
     this.#http = new HttpServer({
-      settings: httpSettings(config),
+      settings: httpSettings(config, this.#shown),
+      challenge: certificates.challenge,
       routes: this.routes,
       upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
       origin: () => this.publicUrl,
@@ -153,6 +157,7 @@ export class App {
       version,
       clock,
     })
+    certificates.shown.follow(() => this.#http.renew())
     this.metrics.collectProcess()
   }
 
@@ -233,8 +238,7 @@ export class App {
     const { restart } = changed(this.#begun, config)
     this.#config = config
     this.#log.level = config.log.level
-    // also when no setting changed: a certificate is renewed under the same name
-    await this.#http.reload(httpSettings(config))
+    await this.#http.reload(httpSettings(config, this.#shown))
     for (const part of this.#parts) await part.reload?.(config)
     this.#log.info({ reloadable, restart }, 'settings were read again')
     return { restart }

@@ -2,6 +2,7 @@ import { Keys } from './account/keys.ts'
 import { accountPart } from './account/part.ts'
 import { backupPart } from './backup/part.ts'
 import { cardsPart } from './cards/part.ts'
+import { CertificatesPart } from './certificates/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
@@ -54,7 +55,13 @@ export interface Basis {
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
-export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queue; mail: MailPart } {
+export function assemble(basis: Basis): {
+  parts: Part[]
+  keys: Keys
+  queue: Queue
+  mail: MailPart
+  certificates: CertificatesPart
+} {
   const { config, log, clock, seal, database, metrics, types, account } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
@@ -65,8 +72,14 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain })
+  const certificates = new CertificatesPart({
+    ...common,
+    log: logOf('certificates'),
+    policyHosts: () => domains.policyHosts(),
+  })
   const mail = new MailPart({
     ...common,
+    certificates: certificates.shown,
     identities,
     hosted: domains,
     log: logOf('smtp'),
@@ -101,6 +114,7 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
       accountPart(keys),
       identitiesPart(identities),
       ours,
+      certificates,
       mail,
       sending,
       sms,
@@ -115,5 +129,6 @@ export function assemble(basis: Basis): { parts: Part[]; keys: Keys; queue: Queu
     keys,
     queue,
     mail,
+    certificates,
   }
 }

@@ -7,6 +7,7 @@ import type { Sources } from './config/load.ts'
 import { read, sections, settingsOf } from './config/settings.ts'
 import {
   AddressBlock,
+  both,
   Choice,
   Duration,
   Group,
@@ -21,6 +22,7 @@ import {
   Whole,
 } from './config/values.ts'
 import { backup } from './config/backup.ts'
+import { acme } from './config/acme.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { mail, smtp } from './config/mail.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
@@ -44,10 +46,11 @@ const http = Group({
     restart: true,
   }),
   tls: Group({
-    cert: certificateFile,
-    key: keyFile,
+    cert: certificateFile.optional().meta({ otherwise: 'what ACME obtained, else one that is made and kept in <data_dir>/tls' }),
+    key: keyFile.optional(),
     listen: Listen.prefault('127.0.0.1:8443').meta({ description: 'Where the API is served over TLS', restart: true }),
   })
+    .superRefine(both('cert', 'key', 'must be the path of a file'))
     .optional()
     .meta({ description: 'Serve the API over TLS too, on a port of its own' }),
   trusted_proxies: List(AddressBlock, 'address blocks')
@@ -158,6 +161,7 @@ const Settings = Group({
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
+  acme: acme.optional().meta({ description: 'Certificates from a CA that speaks ACME, obtained and renewed by the box itself' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
   backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),
 })

@@ -3,6 +3,7 @@ import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
 import { addBackupCommand } from './commands/backup.ts'
+import { addCertificateCommand } from './commands/certificate.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDomainCommand } from './commands/domain.ts'
@@ -29,4 +30,5 @@ addReadyCommand(program)
 addBackupCommand(program)
 addVerifyCommand(program)
 addRestoreCommand(program)
+addCertificateCommand(program)
 await program.parseAsync().catch(refuse)

@@ -13,6 +13,14 @@ export function Group<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: 'must be a group of settings' })
 }
 
+/** A check of a group: it has both of these members or neither; `why` says what the missing one is to be. */
+export function both(one: string, other: string, why: string) {
+  return (group: Record<string, unknown>, context: z.core.$RefinementCtx): void => {
+    if ((group[one] === undefined) === (group[other] === undefined)) return
+    context.addIssue({ code: 'custom', path: [group[one] === undefined ? one : other], message: why, input: undefined })
+  }
+}
+
 /** A whole number within bounds. */
 export function Whole(minimum: number, maximum: number) {
   const error = `must be a whole number from ${minimum} to ${maximum}`
@@ -91,6 +99,11 @@ export const Origin = checked('must be a URL without a path, such as https://box
 /** An http or https URL, perhaps with a path, without a slash at the end. */
 export const WebAddress = checked('must be an http or https URL such as http://127.0.0.1:11334', (text) => {
   return webAddress(text)?.href.replace(/\/$/, '')
+})
+
+/** An https URL, as it was written. */
+export const SecureAddress = checked('must be an https URL such as https://ca.example.net/directory', (text) => {
+  return webAddress(text)?.protocol === 'https:' ? text : undefined
 })
 
 /** An address block; a bare address stands for itself alone. */

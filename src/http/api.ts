@@ -7,7 +7,6 @@ import type { Clock } from '../core/clock.ts'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import { Networks } from '../core/networks.ts'
 import type { Database } from '../store/database.ts'
 import { Admission } from './admission.ts'
@@ -26,7 +25,7 @@ import { Hand, shown } from './hand.ts'
 import { Idempotency } from './idempotency.ts'
 import type { Seal } from './idempotency.ts'
 import { inspect } from './inspection.ts'
-import type { Ready } from './inspection.ts'
+import type { Watched } from './inspection.ts'
 import { Journal } from './journal.ts'
 import { openapiRoute } from './openapi-route.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
@@ -50,15 +49,13 @@ export interface ApiSettings extends RateLimits {
   headers: Readonly<Record<string, string>>
 }
 
-export interface ApiParts {
+export interface ApiParts extends Watched {
   routes: readonly AnyRoute[]
   upgrades?: readonly Upgrade[]
   authenticate: Authenticate
   database: Database
   seal: Seal
   log: Log
-  metrics: Metrics
-  ready: Ready
   /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
   roomy: () => boolean
   /** The account of the box's operator. */
@@ -248,8 +245,7 @@ export class Api {
     guard(request)
     const { path, search } = readTarget(request.url ?? '')
     state.search = search
-    const { ready, metrics } = this.#parts
-    const answer = inspect(path, request, { ready, metrics, token: this.#settings.metrics_token })
+    const answer = inspect(path, request, { ...this.#parts, token: this.#settings.metrics_token })
     const permission = answer ? undefined : preflight(request, this.#settings.cors_origins)
     if (!answer && !permission) return undefined
     state.route = answer ? path : 'preflight'

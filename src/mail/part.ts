@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import type { Certificates } from '../certificates/certificates.ts'
 import type { Config, Endpoint } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -14,7 +13,6 @@ import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Attachments } from './attachments.ts'
 import { sureAuthorOf } from './author.ts'
-import { certificate } from './certificate.ts'
 import { Doors } from './doors.ts'
 import type { DoorSettings } from './doors.ts'
 import { Emails } from './emails.ts'
@@ -42,6 +40,7 @@ interface Needs {
   identities: Identities
   space: Space
   hosted: Hosted
+  certificates: Certificates
   config: Config
   log: Log
   metrics: Metrics
@@ -71,10 +70,12 @@ export class MailPart implements Part {
   #receiver: Receiver | undefined
   #gate: Gate | undefined
   #doors: Doors | undefined
+  #config: Config
 
   constructor(needs: Needs) {
     const { config, log } = needs
     this.#needs = needs
+    this.#config = config
     this.examiner = new Examiner(examinerSettings(config), log)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...needs, hostname: config.hostname })
@@ -93,6 +94,7 @@ export class MailPart implements Part {
       threads: new Threads({ ...needs, emails: this.emails }),
       attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls, cursors: needs.cursors }),
     })
+    needs.certificates.follow(() => this.#renew())
     this.#measure()
   }
 
@@ -120,11 +122,11 @@ export class MailPart implements Part {
   }
 
   async start(): Promise<void> {
-    const { config, clock, log } = this.#needs
-    this.#receiver = new Receiver(await receiverSettings(config), this.inbox, log)
+    const { clock, log } = this.#needs
+    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log)
     await this.#receiver.start()
     if (!this.#gate) return
-    this.#doors = new Doors(this.#gate, await doorSettings(config), { clock, log, budget: this.#receiver.budget })
+    this.#doors = new Doors(this.#gate, this.#doorSettings(), { clock, log, budget: this.#receiver.budget })
     await this.#doors.start()
   }
 
@@ -134,12 +136,28 @@ export class MailPart implements Part {
     await this.examiner.stop()
   }
 
-  async reload(config: Config): Promise<void> {
+  reload(config: Config): void {
     this.examiner.reload(examinerSettings(config))
     this.#screening.reload(screeningSettings(config))
     this.inbox.reload(inboxSettings(config))
-    this.#receiver?.reload(await receiverSettings(config))
-    this.#doors?.reload(await doorSettings(config))
+    this.#config = config
+    this.#renew()
+  }
+
+  #renew(): void {
+    this.#receiver?.reload(this.#receiverSettings())
+    this.#doors?.reload(this.#doorSettings())
+  }
+
+  #receiverSettings(): ReceiverSettings {
+    const { hostname, smtp } = this.#config
+    const tls = this.#needs.certificates.mail
+    return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
+  }
+
+  #doorSettings(): DoorSettings {
+    const { listen, listen_tls, ...logins } = this.#config.submission
+    return { ...this.#receiverSettings(), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
   }
 
   #measure(): void {
@@ -189,18 +207,6 @@ function screeningSettings({ mail, dns }: Config): ScreeningSettings {
 
 function inboxSettings({ hostname, mail }: Config): InboxSettings {
   return { hostname, domain: mail.domain, quota: mail.quota, strict_temperror: mail.strict_temperror }
-}
-
-async function receiverSettings({ hostname, smtp, data_dir }: Config): Promise<ReceiverSettings> {
-  const tls = smtp.tls
-    ? { cert: readFileSync(smtp.tls.cert, 'utf8'), key: readFileSync(smtp.tls.key, 'utf8') }
-    : await certificate(join(data_dir, 'tls'), hostname)
-  return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
-}
-
-async function doorSettings(config: Config): Promise<DoorSettings> {
-  const { listen, listen_tls, ...logins } = config.submission
-  return { ...(await receiverSettings(config)), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
 }
 
 function spelled({ host, port }: Endpoint): string {
