@@ -56,8 +56,7 @@ async function asked(options: InitOptions, given: Given): Promise<Omit<Choice, '
     options.behindProxy ??
     (web !== undefined && (await askYes(`${web || 'A web server'} has ports 80 or 443. Shall it pass the API on?`)))
   const agreed =
-    options.agreeTerms ??
-    (await askYes("Obtain certificates from Let's Encrypt, and agree to its terms of service?"))
+    options.agreeTerms ?? (await askYes("Obtain certificates from Let's Encrypt, and agree to its terms of service?"))
   const go = await askYes(`Set up a box for ${domain} on ${hostname}?`)
   if (!go) throw new Failure('Nothing was changed.', 'cancelled')
   return { domain, hostname, email, behindProxy, agreed }
