@@ -31,8 +31,8 @@ export const testBox: Record<string, string> = {
 
 /** Runs `src/main.ts`, or another program, with only these settings (and PATH) in its environment. */
 export function boxProcess(env: Record<string, string>, args: string[] = ['serve'], cwd = root, program?: string): BoxProcess {
-  const [command, ...words] = program === undefined ? [process.execPath, `${root}/src/main.ts`] : [program]
-  const child = spawn(command!, [...words, ...args], {
+  const words = program === undefined ? [`${root}/src/main.ts`, ...args] : args
+  const child = spawn(program ?? process.execPath, words, {
     cwd,
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
