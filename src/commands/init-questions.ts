@@ -15,6 +15,7 @@ export interface InitOptions {
   config?: string
   units?: string
   behindProxy?: boolean
+  agreeTerms?: boolean
   offline?: boolean
   yes?: boolean
   json?: boolean
@@ -31,7 +32,7 @@ export async function chosenBy(options: InitOptions, lowPorts: boolean): Promise
   if (given.domain === undefined)
     wrong('--yes needs --domain: the domain of the addresses, such as agents.example.com.', 'domain')
   const { domain, email, hostname = `mx.${domain}` } = given
-  return { domain, hostname, email, behindProxy: options.behindProxy ?? false, lowPorts }
+  return { domain, hostname, email, behindProxy: options.behindProxy ?? false, agreed: options.agreeTerms ?? false, lowPorts }
 }
 
 interface Given {
@@ -54,9 +55,11 @@ async function asked(options: InitOptions, given: Given): Promise<Omit<Choice, '
   const behindProxy =
     options.behindProxy ??
     (web !== undefined && (await askYes(`${web || 'A web server'} has ports 80 or 443. Shall it pass the API on?`)))
+  const agreed =
+    options.agreeTerms ?? (await askYes("Obtain certificates from Let's Encrypt, and agree to its terms of service?"))
   const go = await askYes(`Set up a box for ${domain} on ${hostname}?`)
   if (!go) throw new Failure('Nothing was changed.', 'cancelled')
-  return { domain, hostname, email, behindProxy }
+  return { domain, hostname, email, behindProxy, agreed }
 }
 
 async function line(

@@ -44,6 +44,7 @@ export function addInitCommand(program: Command): void {
       'where the systemd units go (default: /etc/systemd/system for a service, else in the data directory)',
     )
     .option('--behind-proxy', 'a web server of this machine passes the API on')
+    .option('--agree-terms', "obtain certificates from Let's Encrypt, agreeing to its terms of service")
     .option('--offline', 'ask nothing outside this machine')
     .option('--yes', 'ask no questions')
   withJson(init).action((options: InitOptions) => untilSignal((signal) => run(options, signal)))

@@ -12,3 +12,10 @@ export function actAsOwner(directory: string): void {
   process.setgid!(gid)
   process.setuid!(uid)
 }
+
+/** Whether root would start a box that belongs to another user, who could not write afterwards what root makes; answers their id. */
+export function foreignOwner(directory: string): number | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const owner = statSync(directory, { throwIfNoEntry: false })?.uid ?? 0
+  return owner === 0 ? undefined : owner
+}

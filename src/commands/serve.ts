@@ -4,6 +4,7 @@ import { loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
+import { foreignOwner } from './owner.ts'
 import { refuse } from './refuse.ts'
 import { welcome } from './welcome.ts'
 
@@ -19,6 +20,14 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   process.umask(0o077)
   const load = (): Promise<Config> => loadConfig({ file, env: process.env, cwd: process.cwd() })
   const config = await load().catch(refuse)
+  const owner = foreignOwner(config.data_dir)
+  if (owner !== undefined) {
+    refuse(
+      new Error(
+        `The box in ${config.data_dir} belongs to the user with the id ${owner}: start it as that user (systemctl start pillarbox).`,
+      ),
+    )
+  }
   const log = createLog(config.log.level)
   const { App } = await import('../app.ts')
   const app = await App.open(config, log).catch(refuse)

@@ -23,6 +23,7 @@ export async function firstRun<T>(config: Config, work: () => Promise<T>): Promi
     http: { ...config.http, listen: own, tls: undefined },
     metrics: { ...config.metrics, listen: undefined },
     smtp: { ...config.smtp, listen: [own] },
+    acme: undefined,
     submission: { ...config.submission, listen: [], listen_tls: [] },
   }
   const app = await App.open(hidden, createLog('silent'))

@@ -11,21 +11,29 @@ export interface Choice {
   email?: string | undefined
   /** A web server of this machine passes the API on. */
   behindProxy: boolean
+  /** The box obtains its certificates from Let's Encrypt, whose terms of service the operator agrees to. */
+  agreed: boolean
   /** Whoever runs the box may open ports below 1024. */
   lowPorts: boolean
 }
 
 /** The settings file of a new box: what was chosen, and nothing that is so anyway. */
-export function settingsText({ domain, hostname, email, behindProxy, lowPorts }: Choice, places: Places, day: string): string {
+export function settingsText(choice: Choice, places: Places, day: string): string {
+  const { domain, hostname, email, behindProxy, agreed, lowPorts } = choice
+  const facesTheWeb = agreed && !behindProxy
   const values: [string, unknown][] = [
     ['data_dir', places.data],
     ['keys_dir', places.keys === `${places.data}-keys` ? undefined : places.keys],
     ['hostname', hostname],
-    ['public_url', behindProxy ? `https://${hostname}` : undefined],
+    ['public_url', behindProxy || agreed ? `https://${hostname}` : undefined],
+    ['http.tls.listen', facesTheWeb ? ':443' : undefined],
     ['http.trusted_proxies', behindProxy ? ['127.0.0.1/32', '::1/128'] : undefined],
     ['smtp.listen', lowPorts ? ':25' : ':2525'],
     ['mail.domain', domain],
     ['mail.postmaster', email],
+    ['acme.agree_terms', agreed ? true : undefined],
+    ['acme.email', agreed ? email : undefined],
+    ['acme.listen', facesTheWeb ? ':80' : undefined],
     ['backup.directory', places.backups],
   ]
   const check = places.system

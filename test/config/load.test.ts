@@ -178,6 +178,17 @@ describe('which file', () => {
     expect((await loadConfig({ file: join(cwd, 'c.yaml'), env, cwd })).hostname).toBe('c.example')
   })
 
+  test('one in the data directory that is named is that of the box, before one of the working directory', async () => {
+    await mkdir(join(cwd, 'data'))
+    await writeFile(join(cwd, 'data', 'pillarbox.yaml'), 'hostname: inside.test')
+    await writeFile(join(cwd, 'pillarbox.yaml'), 'hostname: beside.test')
+    expect(await loadConfig({ env: { PILLARBOX_DATA_DIR: 'data' }, cwd })).toMatchObject({ hostname: 'inside.test' })
+    expect(await loadConfig({ env: { PILLARBOX_DATA_DIR: 'other' }, cwd })).toMatchObject({ hostname: 'beside.test' })
+    expect(await loadConfig({ file: 'pillarbox.yaml', env: { PILLARBOX_DATA_DIR: 'data' }, cwd })).toMatchObject({
+      hostname: 'beside.test',
+    })
+  })
+
   test('one that was asked for must be there, and be a file of sensible size', async () => {
     await mkdir(join(cwd, 'folder'))
     await writeFile(join(cwd, 'big.yaml'), '#'.repeat(2 ** 20 + 1))

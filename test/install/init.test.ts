@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
-import { absent } from '../support/peer.ts'
+import { peer } from '../support/peer.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 import { run } from '../support/program.ts'
 
@@ -196,19 +196,17 @@ test('a wrong command line is told, with status 2, and nothing is done', async (
 })
 
 test('whoever sits in front is asked, and may go away', async () => {
-  if (!existsSync('/usr/bin/script')) {
-    absent('script', 'script (bsdutils) is not installed')
-    return
-  }
+  const script = peer('script', 'apt-get install bsdutils')
+  if (script === undefined) return
   const directory = folder()
   const typed = async (...keys: string[]): Promise<string> => {
     const command = `stty cols 120 rows 40; ${process.execPath} ${program} init --offline --data data`
-    const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], { cwd: directory, stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(script, ['-qec', command, '/dev/null'], { cwd: directory, stdio: ['pipe', 'pipe', 'inherit'] })
     let shown = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text))
     const ended = once(child, 'close')
     onTestFinished(() => void child.kill('SIGKILL'))
-    for (const [question, key] of keys.map((words) => words.split('|'))) {
+    for (const [question, key] of keys.map((one) => one.split('|'))) {
       while (!shown.includes(question!) && child.exitCode === null) await pause(20)
       shown = shown.slice(shown.indexOf(question!))
       child.stdin.write(key!)

@@ -102,7 +102,9 @@ test(
     const options = ['-q', '-D', root, '--register=no', '--keep-unit', '--private-network', `--bind-ro=${program}:/opt/pillarbox`]
     const trial = await long(nspawn, [...options, 'true'])
     if (trial.code !== 0) {
-      absent('systemd-nspawn', `systemd-nspawn does not run here (${trial.text.trim()})`)
+      // not every machine lets one be booted inside it; the other test then shows all but the units
+      const why = `systemd-nspawn does not run here (${trial.text.trim()})`
+      process.stderr.write(`\n*** NOT TESTED: the units, started by systemd: ${why}. ***\n\n`)
       return
     }
     const units = join(root, 'etc', 'systemd', 'system')
@@ -138,4 +140,6 @@ test('in a bare Debian without systemd it comes to the same, by setpriv and user
     return
   }
   expectBox(root)
+  // stopped twice, and both times as it should
+  expect(result(root, 'journal').match(/"msg":"stopped"/g)).toHaveLength(2)
 })

@@ -29,9 +29,10 @@ export const testBox: Record<string, string> = {
   PILLARBOX_MIN_FREE: '0',
 }
 
-/** Runs `src/main.ts` with only these settings (and PATH) in its environment. */
-export function boxProcess(env: Record<string, string>, args: string[] = ['serve'], cwd = root): BoxProcess {
-  const child = spawn(process.execPath, [`${root}/src/main.ts`, ...args], {
+/** Runs `src/main.ts`, or another program, with only these settings (and PATH) in its environment. */
+export function boxProcess(env: Record<string, string>, args: string[] = ['serve'], cwd = root, program?: string): BoxProcess {
+  const words = program === undefined ? [`${root}/src/main.ts`, ...args] : args
+  const child = spawn(program ?? process.execPath, words, {
     cwd,
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { appliance } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
+import { boxProcess, testBox } from '../support/process.ts'
+import { run } from '../support/program.ts'
+
+const program = new URL('../../src/main.ts', import.meta.url).pathname
+
+async function ready(
+  env: Record<string, string>,
+  ...words: string[]
+): Promise<{ status: number | null; output: string; errors: string }> {
+  const { code, output, errors } = await run(process.execPath, [program, 'ready', ...words], { env, cwd: folder() })
+  return { status: code, output: output.toString(), errors }
+}
+
+const place = ({ env }: Appliance): Record<string, string> => ({ PILLARBOX_DATA_DIR: env['PILLARBOX_DATA_DIR']! })
+
+test('a box that runs is ready, and one that was stopped is not', async () => {
+  const box = await appliance()
+  expect(await ready(place(box))).toMatchObject({ status: 0, output: 'The box is ready.\n', errors: '' })
+  await box.app.stop()
+  expect(await ready(place(box))).toMatchObject({
+    status: 1,
+    output: '',
+    errors: expect.stringMatching(/^No box runs that answers at /),
+  })
+})
+
+test('a box that runs and cannot do its work says what is missing', async () => {
+  const box = await appliance({ PILLARBOX_MIN_FREE: '900 TiB' })
+  expect(await ready(place(box))).toMatchObject({ status: 1, errors: 'The box runs but is not ready: space.\n' })
+})
+
+test('it waits for a box that is still starting', async () => {
+  const data = folder()
+  const waiting = ready({}, '--data', data, '--wait', '60', '--json')
+  boxProcess({ ...testBox, PILLARBOX_DATA_DIR: data })
+  const { status, output } = await waiting
+  expect([status, JSON.parse(output)]).toEqual([0, { ready: true }])
+})
+
+test('a time that is none is a wrong command line', async () => {
+  expect(await ready({}, '--data', folder(), '--wait', 'soon')).toMatchObject({
+    status: 2,
+    errors: '--wait must be a number of seconds.\n',
+  })
+})
