@@ -14,6 +14,9 @@ import { MailSink } from '../support/mail-sink.ts'
 import { TwilioStub, twilioSettings } from '../support/twilio-stub.ts'
 import { says, WebhookSink } from '../support/webhook-sink.ts'
 
+/** For what the box does by itself. */
+const patience = { timeout: 15_000 }
+
 const minute = 60_000
 const day = 24 * 60 * minute
 
@@ -278,8 +281,8 @@ describe('names the fault', () => {
     sink.paths.set('/gone', says(410))
     const [bad, gone] = [await make('/bad?token=canary'), await make('/gone')]
     await box.call('POST', '/v1/identities', { name: 'Ada' })
-    await expect.poll(async () => (await box.call('GET', `/v1/webhooks/${gone}`)).body['active']).toBe(false)
-    await expect.poll(async () => (await box.call('GET', `/v1/webhooks/${bad}`)).body['failing_since']).not.toBeNull()
+    await expect.poll(async () => (await box.call('GET', `/v1/webhooks/${gone}`)).body['active'], patience).toBe(false)
+    await expect.poll(async () => (await box.call('GET', `/v1/webhooks/${bad}`)).body['failing_since'], patience).not.toBeNull()
     clock.ahead += 20 * minute
     const lines = await linesOf(box, 'webhooks')
     expect(lines).toMatchObject([

@@ -57,7 +57,7 @@ test('each change of a line is an event to the operator, and what stays as it is
   chmodSync(data, 0o700)
   await checkup(box)
   const told = (): unknown[] => sink.received.map(({ body }) => body.data).filter(({ name }) => name === 'permissions')
-  await expect.poll(() => told().length).toBe(2)
+  await expect.poll(() => told().length, { timeout: 15_000 }).toBe(2)
   await sleep(200)
   expect(told()).toMatchObject([
     { name: 'permissions', subject: data, status: 'fail', before: 'pass', fix: `chmod 700 ${data}` },
