@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, expect, test } from 'vitest'
 import { zip } from '../../src/core/zip.ts'
 import type { Packable } from '../../src/core/zip.ts'
-import { message, openAppliance } from '../support/appliance.ts'
+import { appliance, message, openAppliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { peer } from '../support/peer.ts'
 import { run, succeed } from '../support/program.ts'
@@ -94,7 +94,7 @@ print(json.dumps({'bad': bad, 'names': sorted(archive.namelist()), 'bodies': bod
       'totp.jsonl',
     ]),
   )
-})
+}, patient)
 
 test('an mbox and a maildir that Python made are read with their marks and times', async () => {
   if (!python) return
@@ -178,7 +178,10 @@ print(json.dumps({}))
   expect(emails[0]!['body_text'].trimEnd().replaceAll('\r\n', '\n')).toBe(
     'From the north, number 0\n\nFrom the south\n\nFrom here on',
   )
-})
+}, patient)
+
+// whole boxes, archives and processes: a busy machine takes its time
+const patient = 240_000
 
 test('imported mail is found and stands in threads, and no event, wait or unread count tells of it', async () => {
   const owner = await identity()
@@ -208,7 +211,7 @@ test('imported mail is found and stands in threads, and no event, wait or unread
   const { body: events } = await box.call('GET', `${at}/events`)
   expect(events.data.map(({ type }) => type)).toEqual(['identity.created'])
   expect((await box.call('GET', `${at}/wait?timeout=0`)).body).toMatchObject({ timed_out: true })
-})
+}, patient)
 
 test('Gmail’s labels, transport’s time and what cannot be parsed are taken over', async () => {
   const owner = await identity()
@@ -229,7 +232,7 @@ test('Gmail’s labels, transport’s time and what cannot be parsed are taken o
     received_at: '2020-11-20T10:06:00.000Z',
     parse_error: expect.stringContaining('no_parts'),
   })
-})
+}, patient)
 
 test('a message alone, with the line ends of Unix, is a message; what is none is refused', async () => {
   const owner = await identity()
@@ -240,7 +243,7 @@ test('a message alone, with the line ends of Unix, is a message; what is none is
     status: 'failed',
     error: { message: expect.stringContaining('neither an mbox') },
   })
-})
+}, patient)
 
 test('curl uploads a file as the documentation says', async () => {
   const curl = peer('curl')
@@ -260,4 +263,35 @@ test('curl uploads a file as the documentation says', async () => {
   ]
   const job = JSON.parse((await succeed(curl, words)).toString()) as Fields
   expect(await finished(box, job['id'])).toMatchObject({ status: 'done', result: { imported: 1, duplicates: 1 } })
-})
+}, patient)
+
+test('the commands export by address and import by name, beside a running box and on a stopped one', async () => {
+  const other = await appliance()
+  const { body: from } = await other.call('POST', '/v1/identities', { name: 'From' })
+  await other.call('POST', '/v1/identities', { name: 'Into' })
+  await deliverAll(other, from.email, [message({ Subject: 'Carried', 'Message-ID': '<c@sender.test>' }, 'x')])
+  const file = join(other.directory, 'from.zip')
+  const pillarbox = (...words: string[]): ReturnType<typeof run> =>
+    run(process.execPath, [new URL('../../src/main.ts', import.meta.url).pathname, ...words], {
+      env: other.env,
+      cwd: other.directory,
+    })
+  expect(await pillarbox('export', 'Nobody', file)).toMatchObject({
+    code: 1,
+    errors: expect.stringContaining('There is no identity Nobody'),
+  })
+  expect(existsSync(file)).toBe(false)
+  const told = await pillarbox('export', from.email, file, '--json')
+  expect(told).toMatchObject({ code: 0, errors: '' })
+  expect(JSON.parse(told.output.toString())).toMatchObject({ file, identity_id: from.id, messages: 1, sms: 0 })
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect((await other.call('GET', '/v1/jobs?kind=export')).body.data).toEqual([])
+  expect(await pillarbox('export', from.email, file)).toMatchObject({ code: 1, errors: expect.stringContaining('--force') })
+  await other.app.stop()
+  const stopped = await pillarbox('import', 'into', file)
+  expect([stopped.code, stopped.output.toString()]).toEqual([0, 'into@pillarbox.test: 1 e-mails imported.\n'])
+  await other.restart()
+  const { body } = await other.call('GET', '/v1/identities')
+  const into = body.data.find(({ name }) => name === 'Into')
+  expect((await emailsOf(other, into.id)).map((one) => one['subject'])).toEqual(['Carried'])
+}, patient)

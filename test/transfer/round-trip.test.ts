@@ -163,5 +163,5 @@ test.each(['mbox', 'eml'])(
     const back = await imported(box, identity.id, octets)
     expect(back).toMatchObject({ status: 'done', result: { imported: 0 } })
   },
-  120_000,
+  300_000,
 )
