@@ -129,7 +129,10 @@ async function keysFor(
   const master = await masterKeyIn(archive, wish)
   if (wish.master_key !== undefined)
     return { from: 'given', write: [{ name: 'master.key', content: Buffer.from(`${master!.toString('base64')}\n`) }] }
-  return { from: 'backup', write: await openKeys(await archive.text(entryNames.keys), wish.passphrase!, keysContext(archive.manifest)) }
+  return {
+    from: 'backup',
+    write: await openKeys(await archive.text(entryNames.keys), wish.passphrase!, keysContext(archive.manifest)),
+  }
 }
 
 function placedKeys(directory: string, files: KeyFiles | 'new'): Place {

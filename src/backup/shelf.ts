@@ -97,8 +97,7 @@ export class Shelf {
 
 /** The moment that a backup of this name holds, in milliseconds since 1970. */
 export function momentOf(name: string): number {
-  const [, year, month, day, hour, minute, second, rest] = form.exec(name)!.map(Number)
-  return Date.UTC(year!, month! - 1, day!, hour!, minute!, second!, rest!)
+  return Date.parse(name.replace(form, '$1-$2-$3T$4:$5:$6.$7Z'))
 }
 
 async function namesIn(directory: string): Promise<string[]> {

@@ -49,9 +49,9 @@ test('any changed byte of an archive is noticed', async () => {
     if (place % covered !== 0) continue
     writeSync(handle, Uint8Array.of(octets[place]! ^ (1 << (place % 8))), 0, 1, place)
     const noticed = await check(file).then(
-        () => false,
-        (error: unknown) => ['backup_damaged', 'not_a_backup', 'backup_newer'].includes((error as { code: string }).code),
-      )
+      () => false,
+      (error: unknown) => ['backup_damaged', 'not_a_backup', 'backup_newer'].includes((error as { code: string }).code),
+    )
     if (!noticed) unnoticed.push(place)
     writeSync(handle, octets, place, 1, place)
   }
