@@ -8,6 +8,7 @@ import type { Envelope } from '../src/mail/model.ts'
 import { parse } from '../src/mail/parse.ts'
 import type { Screening } from '../src/mail/screening.ts'
 import { undecided } from '../src/mail/undecided.ts'
+import { Trash } from '../src/retention/trash.ts'
 import type { Space } from '../src/store/space.ts'
 import { boxDomain, seedIdentities } from './seed.ts'
 import type { Store } from './seed.ts'
@@ -35,6 +36,7 @@ export async function fill(store: Store, messages: number, identities: number, t
     examiner: { examine: async () => next } as unknown as Examiner,
     screening: { isSpam: async () => false } as unknown as Screening,
     space: { low: () => false } as unknown as Space,
+    trash: new Trash({ database: store.database, clock: systemClock, time: 0 }),
     hosted: { receives: () => true },
     desks: [],
     operatorAccount: store.caller.account_id,

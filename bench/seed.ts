@@ -10,6 +10,8 @@ import type { Caller } from '../src/core/scopes.ts'
 import { masterKey, Seal } from '../src/core/seal.ts'
 import { EventLog } from '../src/events/log.ts'
 import { Identities } from '../src/identities/identities.ts'
+import { Stores } from '../src/retention/storage.ts'
+import { Trash } from '../src/retention/trash.ts'
 import { prepare } from '../src/store/migrate.ts'
 import { SqliteDatabase } from '../src/store/sqlite.ts'
 import { StateFile } from '../src/store/state.ts'
@@ -54,6 +56,7 @@ export async function openStore(directory: string): Promise<Store> {
     domains: { mayUse: () => false, stillUsable: async () => true },
     domain: boxDomain,
     plan,
+    storageOf: new Stores(new Trash({ database, clock, time: 0 }), { quota: 0, operator: '' }).of,
   })
   const account_id = state.data.accounts[0]!.id
   const caller = {

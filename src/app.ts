@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Accounts } from './account/accounts.ts'
 import type { AccountPart } from './account/part.ts'
 import { assemble } from './assembly.ts'
+import type { Testing } from './assembly.ts'
 import type { Config } from './config.ts'
 import { changed } from './config.ts'
 import { systemClock } from './core/clock.ts'
@@ -19,12 +20,12 @@ import type { EventType } from './events/model.ts'
 import { openDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
+import type { Shown } from './http/listener.ts'
 import { sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
 import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
-import type { CarriageTest } from './sending/carriage.ts'
 import type { Rotated } from './store/keyring.ts'
 import { Probe } from './store/probe.ts'
 import { rewrite } from './store/rewrite.ts'
@@ -38,7 +39,7 @@ interface Opened {
   config: Config
   log: Log
   clock: Clock
-  testing?: CarriageTest | undefined
+  testing?: Testing | undefined
 }
 
 /** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
@@ -54,6 +55,7 @@ export class App {
   readonly #mail: MailPart
   readonly #trust: TrustPart
   readonly #http: HttpServer
+  readonly #shown: Shown
   readonly #account: string
   readonly #types = new EventTypes()
   /** The settings of the start; what of them cannot change while running stays so. */
@@ -66,7 +68,7 @@ export class App {
    * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
    * there is never written over.
    */
-  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: CarriageTest): Promise<App> {
+  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: Testing): Promise<App> {
     return new App({ config, log, clock, testing }, await openDirectory(config, log, clock))
   }
 
@@ -79,7 +81,7 @@ export class App {
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }))
-    const { people, queue, mail, trust, parts } = assemble({
+    const { people, queue, mail, trust, certificates, parts } = assemble({
       config,
       log,
       clock,
@@ -93,6 +95,8 @@ export class App {
       state,
       testing,
       publicUrl: () => this.publicUrl,
+      httpAddresses: () => this.httpAddresses,
+      failing: () => this.#ready(),
     })
     this.#people = people
     this.#queue = queue
@@ -103,8 +107,10 @@ export class App {
       this.#types.add(part.events ?? [])
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
+    this.#shown = { certificate: () => certificates.shown.api, named: certificates.shown.named }
     this.#http = new HttpServer({
-      settings: httpSettings(config),
+      settings: httpSettings(config, this.#shown),
+      challenge: certificates.challenge,
       routes: this.routes,
       upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
       origin: () => this.publicUrl,
@@ -121,6 +127,7 @@ export class App {
       version,
       clock,
     })
+    certificates.shown.follow(() => this.#http.renew())
     this.metrics.collectProcess()
   }
 
@@ -134,9 +141,9 @@ export class App {
     return this.#types.all()
   }
 
-  /** What the parts do at times, as declared. */
+  /** What the parts and the queue do at times, as declared. */
   get jobs(): Job[] {
-    return this.#parts.flatMap((part) => part.jobs ?? [])
+    return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs]
   }
 
   /** Every column that is sealed under the master key, as declared. */
@@ -220,8 +227,7 @@ export class App {
     const { restart } = changed(this.#begun, config)
     this.#config = config
     this.#log.level = config.log.level
-    // also when no setting changed: a certificate is renewed under the same name
-    await this.#http.reload(httpSettings(config))
+    await this.#http.reload(httpSettings(config, this.#shown))
     for (const part of this.#parts) await part.reload?.(config)
     this.#log.info({ reloadable, restart }, 'settings were read again')
     return { restart }

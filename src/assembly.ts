@@ -1,9 +1,13 @@
+import type { AddressInfo } from 'node:net'
 import { AccountPart } from './account/part.ts'
 import { Plan } from './account/plan.ts'
+import { idOfKey } from './account/secret.ts'
 import { Agents } from './agents/agents.ts'
 import { AgentsPart } from './agents/part.ts'
 import { backupPart } from './backup/part.ts'
+import { Shelf } from './backup/shelf.ts'
 import { cardsPart } from './cards/part.ts'
+import { CertificatesPart } from './certificates/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import { Cursors } from './core/cursor.ts'
@@ -13,6 +17,9 @@ import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
 import { Queue } from './delivery/queue.ts'
+import type { DoctorTest } from './doctor/outer-checks.ts'
+import { presentListeners } from './doctor/listeners.ts'
+import { DoctorPart } from './doctor/part.ts'
 import { DomainsPart } from './domains/part.ts'
 import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
@@ -27,8 +34,10 @@ import { inquire } from './mail/inquire.ts'
 import { linksIn } from './mail/links.ts'
 import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
+import { operationPart } from './operation/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
+import { RetentionPart } from './retention/part.ts'
 import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
@@ -46,6 +55,11 @@ import { TrustPart } from './trust/part.ts'
 import { Reputations } from './trust/reputations.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
+/** What tests put in place of other servers, and of the machine. */
+export interface Testing extends CarriageTest {
+  doctor?: DoctorTest
+}
+
 /** What every box stands on, before it can do anything. */
 export interface Basis {
   config: Config
@@ -61,8 +75,11 @@ export interface Basis {
   state: StateFile
   publicUrl: () => string
   version: string
-  /** How tests reach other servers. */
-  testing?: CarriageTest | undefined
+  /** Where the API is served. */
+  httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
+  /** What of the box does not work now. */
+  failing: () => Promise<string[]>
+  testing?: Testing | undefined
 }
 
 /** The parts of the box in the order of their start, and what each is given: the one place that wires. */
@@ -72,6 +89,7 @@ export function assemble(basis: Basis): {
   queue: Queue
   mail: MailPart
   trust: TrustPart
+  certificates: CertificatesPart
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: string): Log => log.child({ part })
@@ -80,15 +98,25 @@ export function assemble(basis: Basis): {
   const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
   const plan = new Plan({ ...basis, limits: config.limits, limitsOf })
   const common = { ...basis, events, cursors, plan }
-  const queue = new Queue({ ...common, log: logOf('delivery') })
+  const keeping = new RetentionPart({ ...common, log: logOf('retention') })
+  const { trash } = keeping
+  const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
   const people = new AccountPart({ ...common, codeAt, log: logOf('account') })
   const { keys, holders } = people
   const ours = new DomainsPart({ ...common, log: logOf('domains'), operatorAccount: account, inquire })
   const { domains } = ours
-  const identities = new Identities({ ...common, domains, domain: config.mail.domain })
+  const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
+  keeping.serve(identities)
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
+  const certificates = new CertificatesPart({
+    ...common,
+    log: logOf('certificates'),
+    policyHosts: () => domains.policyHosts(),
+  })
   const mail = new MailPart({
     ...common,
+    certificates: certificates.shown,
+    trash,
     identities,
     hosted: domains,
     log: logOf('smtp'),
@@ -98,6 +126,7 @@ export function assemble(basis: Basis): {
   mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
   const sending = new SendingPart({
     ...common,
+    trash,
     keys,
     identities,
     domains,
@@ -106,7 +135,7 @@ export function assemble(basis: Basis): {
     log: logOf('sending'),
     returnKey: seal.key('return paths'),
   })
-  const sms = new SmsPart({ ...common, identities, queue, urls, codesIn, log: logOf('sms') })
+  const sms = new SmsPart({ ...common, trash, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })
@@ -122,6 +151,22 @@ export function assemble(basis: Basis): {
   const jobs = new Jobs({ ...common, log: logOf('jobs') })
   identities.onRemove((tx, id) => jobs.leave(tx, id))
   const realtime = new RealtimePart({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
+  const doctor = new DoctorPart({
+    ...common,
+    keyOf: (key) => idOfKey(database, key),
+    listening: () => presentListeners(basis.httpAddresses(), mail),
+    inquire: ({ hostname, dns }) => inquire({ hostname, dns }),
+    standing: ours.standing,
+    probe: (domain, signal) => sending.probe(domain, signal),
+    isOurs: (domain) => domains.receives(domain),
+    carrier: sms.provider,
+    newestBackup: (settings) => {
+      const [last] = new Shelf(settings).list()
+      return last && { name: last.name, created_at: last.manifest.created_at, keys: last.manifest.keys === 'sealed' }
+    },
+    testing: basis.testing?.doctor,
+    log: logOf('doctor'),
+  })
   metrics.gauge('pillarbox_waiting_calls', 'Calls of wait that are open now', (gauge) => gauge.set(waiting.size))
   const transfer = new TransferPart({
     ...common,
@@ -136,6 +181,7 @@ export function assemble(basis: Basis): {
     people,
     identitiesPart(identities),
     ours,
+    certificates,
     mail,
     sending,
     sms,
@@ -147,9 +193,12 @@ export function assemble(basis: Basis): {
     timelinePart(timeline, waiting),
     webhooks,
     realtime,
+    doctor,
     transfer,
     backupPart({ ...common, jobs, log: logOf('backup') }),
     jobsPart(jobs, metrics),
+    keeping,
+    operationPart({ ...common, queue }),
   ]
-  return { parts, people, queue, mail, trust }
+  return { parts, people, queue, mail, trust, certificates }
 }

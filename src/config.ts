@@ -7,6 +7,7 @@ import type { Sources } from './config/load.ts'
 import { read, sections, settingsOf } from './config/settings.ts'
 import {
   AddressBlock,
+  both,
   Choice,
   Duration,
   Group,
@@ -20,10 +21,13 @@ import {
   Text,
   Whole,
 } from './config/values.ts'
+import { doctor } from './config/doctor.ts'
 import { backup } from './config/backup.ts'
+import { acme } from './config/acme.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
 import { mail, smtp } from './config/mail.ts'
+import { retention } from './config/retention.ts'
 import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import { tokens } from './config/tokens.ts'
@@ -46,10 +50,11 @@ const http = Group({
     restart: true,
   }),
   tls: Group({
-    cert: certificateFile,
-    key: keyFile,
+    cert: certificateFile.optional().meta({ otherwise: 'what ACME obtained, else one that is made and kept in <data_dir>/tls' }),
+    key: keyFile.optional(),
     listen: Listen.prefault('127.0.0.1:8443').meta({ description: 'Where the API is served over TLS', restart: true }),
   })
+    .superRefine(both('cert', 'key', 'must be the path of a file'))
     .optional()
     .meta({ description: 'Serve the API over TLS too, on a port of its own' }),
   trusted_proxies: List(AddressBlock, 'address blocks')
@@ -185,7 +190,10 @@ const Settings = Group({
   transfer: transfer.prefault({}).meta({ description: 'Moving identities out of the box and into it' }),
   tokens: tokens.prefault({}).meta({ description: 'Identity tokens, and the keys they are signed with' }),
   webhooks: webhooks.prefault({}).meta({ description: 'Telling other servers what happens' }),
+  acme: acme.optional().meta({ description: 'Certificates from a CA that speaks ACME, obtained and renewed by the box itself' }),
+  retention: retention.prefault({}).meta({ description: 'How long things are kept' }),
   dns: dns.prefault({}).meta({ description: 'Looking up names' }),
+  doctor: doctor.prefault({}).meta({ description: 'Looking after the box (docs/doctor.md)' }),
   backup: backup.prefault({}).meta({ description: 'All of the box in one file, made by the box itself' }),
 })
 
@@ -265,7 +273,7 @@ export function changed(before: Config, after: Config): { reloadable: string[]; 
 }
 
 /** Where the box's own socket is; undefined where the path is longer than sockets may have (`sun_path`, unix(7)). */
-export function controlSocket({ data_dir }: Config): string | undefined {
+export function controlSocket({ data_dir }: Pick<Config, 'data_dir'>): string | undefined {
   const path = join(resolve(data_dir), 'control.sock')
   return Buffer.byteLength(path) < 108 ? path : undefined
 }

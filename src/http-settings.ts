@@ -1,14 +1,14 @@
-import { readFileSync } from 'node:fs'
 import { controlSocket } from './config.ts'
 import type { Config, Endpoint } from './config.ts'
+import type { Shown } from './http/listener.ts'
 import type { HttpSettings } from './http/server.ts'
 
-/** What the API's ports take of the settings. Certificates are read anew each time. */
-export function httpSettings(config: Config): HttpSettings {
+/** What the API's ports take of the settings; `shown` says which certificate they show. */
+export function httpSettings(config: Config, shown: Shown): HttpSettings {
   const { http, metrics } = config
   return {
     listen: spelled(http.listen),
-    tls: http.tls && { ...readPair(http.tls), listen: spelled(http.tls.listen) },
+    tls: http.tls && { ...shown, listen: spelled(http.tls.listen) },
     public_url: config.public_url,
     trusted_proxies: http.trusted_proxies,
     cors_origins: http.cors_origins,
@@ -23,10 +23,6 @@ export function httpSettings(config: Config): HttpSettings {
     control: controlSocket(config),
     metrics: { listen: metrics.listen && spelled(metrics.listen), token: metrics.token },
   }
-}
-
-function readPair({ cert, key }: { cert: string; key: string }): { cert: string; key: string } {
-  return { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') }
 }
 
 function spelled({ host, port }: Endpoint): string {

@@ -2,19 +2,27 @@
 import './runtime.ts'
 import { Command } from 'commander'
 import { version } from './app.ts'
-import { addBackupCommand } from './commands/backup.ts'
 import { addAccountCommand } from './commands/account.ts'
+import { addBackupCommand } from './commands/backup.ts'
+import { addCertificateCommand } from './commands/certificate.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
 import { addDomainCommand } from './commands/domain.ts'
+import { addInitCommand } from './commands/init.ts'
 import { addExportCommand } from './commands/export.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addKeyCommand } from './commands/key.ts'
+import { addReadyCommand } from './commands/ready.ts'
 import { exits, refuse } from './commands/refuse.ts'
-import { addRestoreCommand } from './commands/restore.ts'
 import { addReputationCommand } from './commands/reputation.ts'
+import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
 import { addVerifyCommand } from './commands/verify.ts'
+import { addIdentityCommand } from './commands/identity.ts'
+import { addQueueCommand } from './commands/queue.ts'
+import { addSendCommand } from './commands/send.ts'
+import { addStatusCommand } from './commands/status.ts'
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')
@@ -22,15 +30,23 @@ const program = new Command('pillarbox')
   // before the commands, which inherit it
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exits.usage))
 addServeCommand(program)
+addInitCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
 addReputationCommand(program)
 addAccountCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
+addDoctorCommand(program)
+addReadyCommand(program)
 addExportCommand(program)
 addImportCommand(program)
 addBackupCommand(program)
 addVerifyCommand(program)
 addRestoreCommand(program)
+addCertificateCommand(program)
+addIdentityCommand(program)
+addSendCommand(program)
+addQueueCommand(program)
+addStatusCommand(program)
 await program.parseAsync().catch(refuse)

@@ -30,7 +30,9 @@ const layers = new Set([
   'http-settings',
   'data-directory',
   'first-start',
+  'unopened',
   'commands',
+  'install',
   'core',
   'store',
   'events',
@@ -42,7 +44,8 @@ const layers = new Set([
 const reach: Record<string, string[]> = {
   main: ['runtime', 'app', 'commands'],
   runtime: [],
-  commands: ['app', 'config', 'core', 'http', 'capability'],
+  commands: ['install', 'app', 'unopened', 'config', 'core', 'http', 'capability'],
+  install: ['app', 'config', 'delivery', 'core'],
   app: [
     'assembly',
     'part',
@@ -61,6 +64,7 @@ const reach: Record<string, string[]> = {
   'http-settings': ['config', 'http'],
   'data-directory': ['first-start', 'config', 'core', 'store'],
   'first-start': ['config', 'core', 'store'],
+  unopened: ['config', 'core', 'capability'],
   part: ['config', 'core', 'events', 'delivery', 'http'],
   config: ['core'],
   http: ['core', 'store'],

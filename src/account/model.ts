@@ -104,6 +104,22 @@ export const Account = z
   .meta({ id: 'Account' })
 export type Account = z.output<typeof Account>
 
+export const AccountWish = z
+  .strictObject({
+    name: Name.meta({ description: 'unique without regard to case' }),
+    email: Email.meta({ description: 'what its person signs in with' }),
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+  })
+  .meta({ id: 'AccountWish' })
+
+export const PasswordReset = z
+  .strictObject({
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+    email: Email.optional().meta({ description: 'a new address; required when there is none yet' }),
+    remove_second_factor: z.boolean().default(false),
+  })
+  .meta({ id: 'PasswordReset' })
+
 export const SignInWish = z
   .strictObject({
     email: Typed,

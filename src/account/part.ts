@@ -15,6 +15,7 @@ import { Holders } from './holders.ts'
 import { keyCount } from './key-count.ts'
 import { Keys } from './keys.ts'
 import { Logins, sealedFactors } from './logins.ts'
+import { operatorRoutes } from './operator-routes.ts'
 import { PasswordHashes } from './password-hash.ts'
 import { People } from './people.ts'
 import type { Plan } from './plan.ts'
@@ -74,6 +75,7 @@ export class AccountPart implements Part {
       ...sessionRoutes({ accounts: this.accounts, sessions: this.sessions, signIn }),
       ...planRoutes(this.#plan),
       ...accountRoutes(this.accounts, new People(parts)),
+      ...operatorRoutes(this.accounts, cursors),
     ]
   }
 

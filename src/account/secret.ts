@@ -1,4 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { sql } from '../store/database.ts'
+import type { Reader } from '../store/database.ts'
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
@@ -25,4 +27,10 @@ function base62(number: bigint, length: number): string {
   let text = ''
   for (let rest = number; text.length < length; rest /= 62n) text = digits[Number(rest % 62n)] + text
   return text
+}
+
+/** The id of this key while it is not revoked; asking does not count as using it. */
+export async function idOfKey(reader: Reader, key: string): Promise<string | undefined> {
+  const row = await reader.get<{ id: string }>(sql`SELECT id FROM api_keys WHERE hash = ${keyHash(key)} AND revoked_at IS NULL`)
+  return row?.id
 }

@@ -9,7 +9,7 @@ import type { Told } from './apart.ts'
 const stop = new AbortController()
 process.umask(0o077)
 // whoever waits for a mail comes before a backup
-setPriority(10)
+yieldToOthers()
 process.once('disconnect', () => stop.abort(new Error('The program that asked for the backup has ended.')))
 process.once('message', (wish) => void make(wish as BackupWish))
 
@@ -25,4 +25,13 @@ async function make(wish: BackupWish): Promise<void> {
 
 function tell(told: Told): void {
   if (process.connected) process.send!(told)
+}
+
+/** Where the process is confined so that it may not, a backup is made all the same. */
+function yieldToOthers(): void {
+  try {
+    setPriority(10)
+  } catch {
+    // it goes on as any other process
+  }
 }

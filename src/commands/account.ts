@@ -1,83 +1,77 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Command } from 'commander'
-import { App } from '../app.ts'
-import { loadConfig } from '../config.ts'
-import { createLog } from '../core/log.ts'
+import { ofBox, withBox } from './box.ts'
+import type { Box, BoxOptions } from './box.ts'
+import { Failure } from './failure.ts'
+import { everyOne } from './found.ts'
 import { askPassword } from './prompt.ts'
+import { say, table, withJson } from './say.ts'
 
-interface Where {
-  config?: string
+type Options = BoxOptions & { json?: boolean }
+
+interface Account {
+  id: string
+  name: string
+  email: string | null
+  totp_enabled: boolean
 }
 
-const settings = [
-  '-c, --config <file>',
-  'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)',
-] as const
-
-/** `pillarbox account list|add|password`, on a stopped box. Throws a sentence, or a Fault, which says what was wrong. */
+/** `pillarbox account list|add|password`. */
 export function addAccountCommand(program: Command): void {
-  const account = program.command('account').description('who may use the box; the box must be stopped')
-  account
-    .command('list')
-    .description('every account, and what its person signs in with')
-    .option(...settings)
-    .action(list)
-  account
-    .command('add')
-    .description('one more account; its password is asked for, or read from standard input')
+  const account = program.command('account').description('who may use the box')
+  const add = (name: string, words: string): Command => withJson(ofBox(account.command(name).description(words)))
+  add('list', 'every account, and what its person signs in with').action(list)
+  add('add', 'one more account; its password is asked for, or read from standard input')
     .requiredOption('--name <name>', 'what the account is called')
     .requiredOption('--email <address>', 'what its person signs in with')
-    .option(...settings)
-    .action(add)
-  account
-    .command('password')
-    .description('another password, which ends all sessions; it is asked for, or read from standard input')
+    .action(addOne)
+  add('password', 'another password, which ends all sessions; it is asked for, or read from standard input')
     .argument('<account>', 'its id, name or e-mail address')
     .option('--email <address>', 'what its person signs in with from now on')
     .option('--remove-second-factor', 'for somebody who lost the app and the recovery codes', false)
-    .option(...settings)
     .action(setPassword)
 }
 
-async function list(where: Where): Promise<void> {
-  await withBox(where, async ({ accounts }) => {
-    for (const { id, name, email, totp_enabled } of await accounts.list()) {
-      const said = email === null ? 'no password yet' : totp_enabled ? `${email}, second factor` : email
-      process.stdout.write(`${id}  ${name}  ${said}\n`)
-    }
+async function list(options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const accounts = await everyOne<Account>(box, '/v1/accounts')
+    const rows = accounts.map(({ id, name, email, totp_enabled }) => [
+      id,
+      name,
+      email ?? 'no password yet',
+      totp_enabled ? 'second factor' : '',
+    ])
+    say(options, accounts, table(['ID', 'NAME', 'SIGNS IN WITH', ''], rows))
   })
 }
 
-async function add({ name, email, ...where }: Where & { name: string; email: string }): Promise<void> {
-  await withBox(where, async ({ accounts }) => {
-    const { id } = await accounts.add({ name, email, password: await askPassword() })
-    process.stdout.write(`${id}  ${name}  ${email}\n`)
+async function addOne({ name, email, ...options }: Options & { name: string; email: string }): Promise<void> {
+  await withBox(options, async (box) => {
+    const made = await box.call<Account>('POST', '/v1/accounts', { name, email, password: await askPassword() })
+    say(options, made, `${made.name} was added: ${made.id}. Its person signs in with ${made.email}.`)
   })
 }
 
-interface NewPassword extends Where {
+interface NewPassword extends Options {
   email?: string
   removeSecondFactor: boolean
 }
 
-async function setPassword(who: string, { email, removeSecondFactor, ...where }: NewPassword): Promise<void> {
-  await withBox(where, async ({ accounts }) => {
-    const wish = { who, password: await askPassword(), removeSecondFactor }
-    const account = await accounts.setPassword(email === undefined ? wish : { ...wish, email })
-    process.stdout.write(`The password of ${account.name} (${account.email}) was changed, and all its sessions ended.\n`)
+async function setPassword(who: string, { email, removeSecondFactor, ...options }: NewPassword): Promise<void> {
+  await withBox(options, async (box) => {
+    const { id } = await named(box, who)
+    const password = await askPassword()
+    const wish = { password, remove_second_factor: removeSecondFactor, ...(email === undefined ? {} : { email }) }
+    const account = await box.call<Account>('POST', `/v1/accounts/${id}/password`, wish)
+    say(options, account, `The password of ${account.name} (${account.email}) was changed, and all its sessions ended.`)
   })
 }
 
-async function withBox({ config: file }: Where, work: (app: App) => Promise<void>): Promise<void> {
-  process.umask(0o077)
-  const config = await loadConfig({ file, env: process.env, cwd: process.cwd() })
-  // opening makes what is not there: a mistaken path must not begin a second box
-  if (!existsSync(join(config.data_dir, 'state.json'))) throw new Error(`There is no box in ${config.data_dir}.`)
-  const app = await App.open(config, createLog('warn'))
-  try {
-    await work(app)
-  } finally {
-    await app.stop()
-  }
+async function named(box: Box, who: string): Promise<Account> {
+  const wanted = who.normalize('NFC').toLowerCase()
+  const accounts = await everyOne<Account>(box, '/v1/accounts')
+  const found = accounts.find((one) =>
+    [one.id, one.name, one.email].some((name) => name?.normalize('NFC').toLowerCase() === wanted),
+  )
+  if (!found) throw new Failure(`The box has no account ${who}. Those it has: pillarbox account list`, 'not_found', 'account')
+  return found
 }

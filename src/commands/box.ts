@@ -11,6 +11,7 @@ import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import { Failure } from './failure.ts'
+import { actAsOwner } from './owner.ts'
 
 /** What every command that speaks with a box takes. */
 export interface BoxOptions {
@@ -62,7 +63,9 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
   if (await answers(socket)) return work(boxAt(socket, options, config, true))
-  const app = await App.open(config, createLog('warn'))
+  actAsOwner(config.data_dir)
+  // what the command answers is alone on standard output
+  const app = await App.open(config, createLog('warn', process.stderr))
   try {
     await app.attend()
     return await work(boxAt(socket, options, config, false))
@@ -92,7 +95,8 @@ function boxAt(socket: string, options: BoxOptions, config: Config, running: boo
   }
 }
 
-async function answers(socket: string): Promise<boolean> {
+/** Whether a box runs and answers on this socket of its own. */
+export async function answers(socket: string): Promise<boolean> {
   try {
     await ask(socket, undefined, 'GET', '/healthz')
     return true

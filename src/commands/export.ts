@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
-import { Option } from 'commander'
 import type { Command } from 'commander'
 import { ofBox, withBox } from './box.ts'
 import type { BoxOptions } from './box.ts'
@@ -19,7 +18,7 @@ interface Options extends BoxOptions {
 
 /** `pillarbox export IDENTITY FILE`. */
 export function addExportCommand(program: Command): void {
-  const format = new Option('--format <format>', 'how messages are written').choices(['mbox', 'eml']).default('mbox')
+  const format = program.createOption('--format <format>', 'how messages are written').choices(['mbox', 'eml']).default('mbox')
   const command = program
     .command('export <identity> <file>')
     .description('write all of one identity (by id, address or name) into a ZIP; secrets are not in it')

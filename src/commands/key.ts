@@ -1,14 +1,44 @@
 import type { Command } from 'commander'
 import { ofBox, withBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { say, withJson } from './say.ts'
+import type { Box, BoxOptions } from './box.ts'
+import { Failure } from './failure.ts'
+import { everyOne, identityNamed } from './found.ts'
+import { say, table, withJson } from './say.ts'
 import { opened, settingsFile } from './stopped-box.ts'
 
 type Signing = BoxOptions & { json?: boolean; now?: boolean }
 
+type Options = BoxOptions & { json?: boolean }
+
+interface ApiKey {
+  id: string
+  label: string
+  scopes: string[]
+  key_prefix: string
+  identity_id: string | null
+  last_used_at: string | null
+  expires_at: string | null
+}
+
+const which = 'its id or label'
+
 /** `pillarbox key …`. Throws a sentence when there is no box, or its key cannot be changed (for `rotate-master` also when it runs). */
 export function addKeyCommand(program: Command): void {
-  const key = program.command('key').description('the keys of the box')
+  const key = program.command('key').description('API keys, and the keys of the box itself')
+  const add = (name: string, words: string): Command => withJson(ofBox(key.command(name).description(words)))
+  add('list', 'every API key of an account, masked').action(list)
+  add('create', 'make an API key, and print it this once')
+    .option('--label <label>', 'what it is for', 'unnamed')
+    .option('--scope <scope...>', 'what it may do (default: everything)')
+    .option('--identity <identity>', 'the one identity it is bound to: its id, name or e-mail address')
+    .option('--expires <time>', 'when it ends: an ISO 8601 time such as 2027-01-31T00:00:00Z')
+    .option('--rate-limit <calls>', 'calls a minute; 0 is no limit (default: as the settings say)')
+    .action(create)
+  add('rotate', 'give an API key a new secret, and print it this once')
+    .argument('<key>', which)
+    .option('--grace <seconds>', 'how long the old secret still works', '0')
+    .action(rotate)
+  add('revoke', 'let an API key open nothing any more').argument('<key>', which).action(revoke)
   key
     .command('rotate-master')
     .description('make a new master key, which secrets are sealed under, and seal everything anew; the box must be stopped')
@@ -19,6 +49,68 @@ export function addKeyCommand(program: Command): void {
     .description('let the next key sign identity tokens and credentials; the box may run')
     .option('--now', 'replace all keys at once: others may have them. What they signed is void')
   withJson(ofBox(signing)).action(rotateSigning)
+}
+
+async function list(options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const keys = await everyOne<ApiKey>(box, '/v1/api-keys')
+    const rows = keys.map(({ id, label, key_prefix, scopes, identity_id, last_used_at }) => [
+      id,
+      label,
+      `${key_prefix}…`,
+      identity_id ?? '',
+      last_used_at ?? 'never',
+      scopes.join(' '),
+    ])
+    say(options, keys, table(['ID', 'LABEL', 'KEY', 'IDENTITY', 'LAST USED', 'SCOPES'], rows))
+  })
+}
+
+interface NewKey extends Options {
+  label: string
+  scope?: string[]
+  identity?: string
+  expires?: string
+  rateLimit?: string
+}
+
+async function create({ label, scope, identity, expires, rateLimit, ...options }: NewKey): Promise<void> {
+  await withBox(options, async (box) => {
+    const made = await box.call<ApiKey & { key: string }>('POST', '/v1/api-keys', {
+      label,
+      ...(scope === undefined ? {} : { scopes: scope }),
+      ...(identity === undefined ? {} : { identity_id: (await identityNamed(box, identity)).id }),
+      ...(expires === undefined ? {} : { expires_at: expires }),
+      ...(rateLimit === undefined ? {} : { rate_limit: Number(rateLimit) }),
+    })
+    say(options, made, `${made.key}\n\nThis is the key ${made.id} (${made.label}), shown this once.`)
+  })
+}
+
+async function rotate(who: string, { grace, ...options }: Options & { grace: string }): Promise<void> {
+  await withBox(options, async (box) => {
+    const { id } = await named(box, who)
+    const turned = await box.call<ApiKey & { key: string }>('POST', `/v1/api-keys/${id}/rotate`, { grace_seconds: Number(grace) })
+    const former = Number(grace) === 0 ? 'The one before opens nothing any more.' : `The one before works for ${grace} s more.`
+    say(options, turned, `${turned.key}\n\nThis is the key ${turned.id} (${turned.label}), shown this once. ${former}`)
+  })
+}
+
+async function revoke(who: string, options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const { id, label } = await named(box, who)
+    say(options, await box.call('DELETE', `/v1/api-keys/${id}`), `The key ${id} (${label}) opens nothing any more.`)
+  })
+}
+
+/** Throws Failure when there is none, or a label is that of several. */
+async function named(box: Box, who: string): Promise<ApiKey> {
+  const keys = await everyOne<ApiKey>(box, '/v1/api-keys')
+  const found = keys.filter(({ id, label }) => id === who || label === who)
+  if (found.length === 1) return found[0]!
+  throw found.length === 0
+    ? new Failure(`The account has no key ${who}. Those it has: pillarbox key list`, 'not_found', 'key')
+    : new Failure(`${found.length} keys are labelled ${who}; name one by its id: pillarbox key list`, 'ambiguous', 'key')
 }
 
 async function rotateMaster({ config: file }: { config?: string }): Promise<void> {

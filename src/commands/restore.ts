@@ -24,7 +24,10 @@ export function addRestoreCommand(program: Command): void {
     .option('--data <directory>', 'where to: missing or empty (default: $PILLARBOX_DATA_DIR, else as the settings say)')
     .option('--passphrase-file <file>', 'what the keys in the backup were sealed under')
     .option('--master-key <file>', "the box's master key, when it was kept elsewhere")
-    .option('--without-keys', 'give up what is sealed: one-time passwords, webhooks with their secrets, second factors, DKIM keys')
+    .option(
+      '--without-keys',
+      'give up what is sealed: one-time passwords, webhooks with their secrets, second factors, DKIM keys',
+    )
   withJson(command).action(async (file: string, options: Options) => {
     process.umask(0o077)
     const { data_dir, keys_dir, master_key_file } = await settingsOf(options)

@@ -17,3 +17,31 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
   const line = (cells: readonly string[]): string => cells.map((cell, column) => cell.padEnd(widths[column]!)).join('  ')
   return [headings, ...rows].map((cells) => line(cells).trimEnd()).join('\n')
 }
+
+/** Octets as people write them. */
+export function bytes(octets: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
+  const step = octets < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(octets) / 10))
+  const value = octets / 1024 ** step
+  return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step]}`
+}
+
+/** Seconds as people write them: the two largest units. */
+export function span(seconds: number): string {
+  const units: [name: string, seconds: number][] = [
+    ['d', 86_400],
+    ['h', 3600],
+    ['min', 60],
+    ['s', 1],
+  ]
+  const first = units.findIndex(([, size]) => seconds >= size)
+  if (first === -1) return '0 s'
+  let left = seconds
+  const words: string[] = []
+  for (const [name, size] of units.slice(first, first + 2)) {
+    const count = Math.floor(left / size)
+    left -= count * size
+    if (count > 0) words.push(`${count} ${name}`)
+  }
+  return words.join(' ')
+}

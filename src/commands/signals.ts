@@ -5,7 +5,8 @@ export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>):
   const stop = new AbortController()
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   const cut = (): void => stop.abort(new Failure('It was cut short. Nothing was left behind.', 'cut_short'))
-  for (const name of names) process.once(name, cut)
+  // not `once`: signal-exit, which write-file-atomic brings, ends the process when it finds itself the only listener left
+  for (const name of names) process.on(name, cut)
   try {
     return await work(stop.signal)
   } catch (error) {

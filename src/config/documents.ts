@@ -13,6 +13,30 @@ export function jsonSchema(schema: z.ZodType): string {
   return JSON.stringify({ title: 'Pillarbox configuration', ...tidy(made), type: 'object' }, null, 2) + '\n'
 }
 
+/** The file with these settings alone, by their names (`http.listen`), each with what it is for; `opening` are the lines of a comment above. */
+export function chosen(schema: z.ZodType, values: ReadonlyMap<string, unknown>, opening: readonly string[]): string {
+  const lines = (section: Section): string[] => {
+    const indent = '  '.repeat(section.path.length)
+    return section.members.flatMap((member) => {
+      if ('members' in member) {
+        const inner = lines(member)
+        return inner.length === 0 ? [] : ['', ...prose(headline(member), indent), `${indent}${member.path.at(-1)}:`, ...inner]
+      }
+      const value = values.get(member.name)
+      if (value === undefined) return []
+      return ['', ...prose(details(member), indent), `${indent}${member.path.at(-1)}: ${exact(value)}`]
+    })
+  }
+  return [...opening.flatMap((sentence) => prose([sentence], '')), ...lines(sections(schema)), ''].join('\n')
+}
+
+/** As YAML reads it back: only what is plainly a word stands without quotes. */
+function exact(value: unknown): string {
+  if (typeof value !== 'string') return inline(value)
+  const plain = /^[A-Za-z/][\w./@+-]*$/.test(value) && !/^(?:true|false|null|yes|no|on|off)$/i.test(value)
+  return plain ? value : JSON.stringify(value)
+}
+
 const opening = [
   '# yaml-language-server: $schema=./pillarbox.schema.json',
   '#',

@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type * as z from 'zod'
 import { nearest } from '../core/nearest.ts'
 import { Draft } from './draft.ts'
@@ -13,7 +14,7 @@ import type { Section, Setting } from './settings.ts'
 
 /** Where settings come from. */
 export interface Sources {
-  /** The path given on the command line; then PILLARBOX_CONFIG, then ./pillarbox.yaml if there is one. */
+  /** The path given on the command line; then PILLARBOX_CONFIG, then pillarbox.yaml in PILLARBOX_DATA_DIR, then in `cwd`, if there is one. */
   file?: string | undefined
   env: Record<string, string | undefined>
   /** Where relative paths start. */
@@ -49,7 +50,9 @@ export async function load<Schema extends z.ZodType>(
 
 async function readConfigFile({ file, env, cwd }: Sources): Promise<Written | undefined> {
   const asked = file ?? (env['PILLARBOX_CONFIG'] || undefined)
-  const name = asked ?? 'pillarbox.yaml'
+  // where init leaves it, so that whoever names the data directory names the box
+  const beside = env['PILLARBOX_DATA_DIR'] ? join(env['PILLARBOX_DATA_DIR'], 'pillarbox.yaml') : ''
+  const name = asked ?? (beside !== '' && existsSync(resolve(cwd, beside)) ? beside : 'pillarbox.yaml')
   try {
     const written = readYaml(name, await readFile(resolve(cwd, name)))
     if ('problems' in written) throw new ConfigError(written.problems)

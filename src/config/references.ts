@@ -76,7 +76,8 @@ export async function readNamedFiles(settings: readonly Setting[], cwd: string, 
 function pemFault({ path, name }: Setting, contents: Map<string, string>): string | undefined {
   const text = contents.get(name)
   if (text === undefined) return undefined
-  if (path.at(-1) === 'cert') return attempt(() => new X509Certificate(text)) ? undefined : 'must be a certificate in PEM form'
+  if (path.at(-1) === 'cert' || path.at(-1) === 'ca_file')
+    return attempt(() => new X509Certificate(text)) ? undefined : 'must be a certificate in PEM form'
   if (path.at(-1) !== 'key') return undefined
   const key = attempt(() => createPrivateKey(text))
   if (!key) return 'must be a private key in PEM form, without a passphrase'

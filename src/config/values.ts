@@ -13,6 +13,14 @@ export function Group<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: 'must be a group of settings' })
 }
 
+/** A check of a group: it has both of these members or neither; `why` says what the missing one is to be. */
+export function both(one: string, other: string, why: string) {
+  return (group: Record<string, unknown>, context: z.core.$RefinementCtx): void => {
+    if ((group[one] === undefined) === (group[other] === undefined)) return
+    context.addIssue({ code: 'custom', path: [group[one] === undefined ? one : other], message: why, input: undefined })
+  }
+}
+
 /** A whole number within bounds. */
 export function Whole(minimum: number, maximum: number) {
   const error = `must be a whole number from ${minimum} to ${maximum}`
@@ -93,6 +101,11 @@ export const WebAddress = checked('must be an http or https URL such as http://1
   return webAddress(text)?.href.replace(/\/$/, '')
 })
 
+/** An https URL, as it was written. */
+export const SecureAddress = checked('must be an https URL such as https://ca.example.net/directory', (text) => {
+  return webAddress(text)?.protocol === 'https:' ? text : undefined
+})
+
 /** An address block; a bare address stands for itself alone. */
 export const AddressBlock = checked('must be an address block such as 10.0.0.0/8 or fd00::/8', (text) => {
   const [address = '', length, ...rest] = text.split('/')
@@ -101,6 +114,11 @@ export const AddressBlock = checked('must be an address block such as 10.0.0.0/8
   if (length === undefined) return `${address}/${bits}`
   return /^\d{1,3}$/.test(length) && Number(length) <= bits ? `${address}/${Number(length)}` : undefined
 })
+
+/** An address of a machine. */
+export const Address = checked('must be an address such as 192.0.2.25 or 2001:db8::25', (text) =>
+  isIP(text) > 0 && !text.includes('%') ? text : undefined,
+)
 
 /** A name server: an address, perhaps with a port. */
 export const NameServer = checked('must be an address such as 127.0.0.1:5353 or [::1]:53', (text) => {

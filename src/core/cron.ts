@@ -6,7 +6,8 @@ export interface Job {
   name: string
   /** Cron syntax, UTC; six fields when the first is seconds. */
   schedule: string
-  run(): Promise<void>
+  /** The signal aborts when the box stops: who takes long ends then. */
+  run(signal?: AbortSignal): Promise<void>
 }
 
 /** The box's scheduled work: one run of a job at a time; a failing run is logged and does not stop the next. */
@@ -14,6 +15,7 @@ export class Schedule {
   readonly #log: Log
   readonly #tasks: ScheduledTask[] = []
   readonly #running = new Set<Promise<void>>()
+  readonly #stopping = new AbortController()
 
   constructor(log: Log) {
     this.#log = log
@@ -23,7 +25,7 @@ export class Schedule {
     const run = (): Promise<void> => {
       // started in a promise, so that what it throws at once is caught as well
       const running = Promise.resolve()
-        .then(() => job.run())
+        .then(() => job.run(this.#stopping.signal))
         .catch((error: unknown) => this.#log.error({ job: job.name, err: error }, 'a scheduled job failed'))
         .finally(() => this.#running.delete(running))
       this.#running.add(running)
@@ -35,6 +37,7 @@ export class Schedule {
 
   /** No new runs; resolves when those in hand are done. */
   async stop(): Promise<void> {
+    this.#stopping.abort()
     for (const task of this.#tasks.splice(0)) await task.destroy()
     await Promise.all(this.#running)
   }

@@ -20,9 +20,9 @@ export const idPrefixes = [
   'txn',
   'sup',
   'acct',
-  'job',
   'rep',
   'sess',
+  'job',
   'req',
 ] as const
 export type IdPrefix = (typeof idPrefixes)[number]

@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
@@ -39,8 +39,38 @@ export function neighbourhood(address: string): string {
     .join(':')}::/64`
 }
 
+/** As lists and reverse zones name an address (RFC 5782 2.1 and 2.4, RFC 1035 3.5): the octets of an IPv4 address, the nibbles of an IPv6 address, last first; null for what is no address. */
+export function reverseName(address: string): string | null {
+  if (isIP(address) === 4) return address.split('.').toReversed().join('.')
+  const groups = isIP(address) === 6 ? groupsOf(address) : null
+  if (!groups) return null
+  // An IPv4 client on a dual-stack socket (RFC 4291 2.5.5.2).
+  const mapped = /^(?:0000){5}ffff(.{2})(.{2})(.{2})(.{2})$/.exec(groups)
+  if (mapped)
+    return mapped
+      .slice(1)
+      .map((octet) => Number.parseInt(octet, 16))
+      .toReversed()
+      .join('.')
+  return groups.split('').toReversed().join('.')
+}
+
 function rangeOf(text: string): Range {
   if (text.includes('/')) return ipaddr.parseCIDR(text)
   const address = ipaddr.process(text)
   return [address, address.kind() === 'ipv4' ? 32 : 128]
+}
+
+/** The 32 hexadecimal digits of an IPv6 address. */
+function groupsOf(address: string): string {
+  const bare = address.replace(/%.*$/, '')
+  const [head = '', tail = ''] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
+  const [first, last] = [head, tail].map((part) =>
+    part
+      .split(':')
+      .filter(Boolean)
+      .map((group) => group.padStart(4, '0'))
+      .join(''),
+  )
+  return `${first}${(last ?? '').padStart(32 - (first ?? '').length, '0')}`
 }

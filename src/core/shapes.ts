@@ -53,6 +53,11 @@ export function Page<Row extends z.ZodType>(row: Row) {
 /** The answer of every deletion. */
 export const Deleted = z.object({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })
 
+/** How what has a trash is deleted. */
+export const Deletion = z.strictObject({
+  purge: Flag.default(false).meta({ description: 'for good at once, also what is in the trash' }),
+})
+
 /** Empty for what is no time. */
 function inUtc(text: string): string {
   const time = new Date(text)

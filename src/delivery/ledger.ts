@@ -56,9 +56,10 @@ export class Ledger {
     return changes === 1
   }
 
-  /** Ends a delivery that waits. */
-  async abandon(tx: Transaction, id: string, now: string): Promise<void> {
-    await tx.run(sql`UPDATE deliveries_queue SET state = 'failed', ended_at = ${now} WHERE id = ${id} AND state = 'waiting'`)
+  /** Ends a delivery that waits; `reason` says who did, where that is not told elsewhere. Answers whether it waited. */
+  async abandon(tx: Transaction, id: string, now: string, reason: string | null = null): Promise<boolean> {
+    const ended = sql`state = 'failed', ended_at = ${now}, reason = ${reason}`
+    return (await tx.run(sql`UPDATE deliveries_queue SET ${ended} WHERE id = ${id} AND state = 'waiting'`)).changes === 1
   }
 
   /** Moves a delivery that no attempt was made of. */
@@ -74,7 +75,7 @@ export class Ledger {
   /** From the beginning of the schedule. Answers false when an attempt is under way. */
   async again(tx: Transaction, id: string, now: string): Promise<boolean> {
     const row = await tx.get<Lane>(
-      sql`UPDATE deliveries_queue SET state = 'waiting', tries = 0, due_at = ${now}, ended_at = NULL
+      sql`UPDATE deliveries_queue SET state = 'waiting', tries = 0, due_at = ${now}, ended_at = NULL, reason = NULL
         WHERE id = ${id} AND state <> 'running' RETURNING kind, lane`,
     )
     if (row) await this.#due(tx, [row], now)

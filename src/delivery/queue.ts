@@ -27,10 +27,12 @@ interface Needs {
   random?: () => number
   /** Longest time in milliseconds that attempts under way have to end by themselves when the box stops; 3 s. */
   grace?: number
+  /** How long ended deliveries are kept, in milliseconds; 30 days. */
+  kept?: () => number
 }
 
 /** How long ended deliveries are kept, in milliseconds. */
-const kept = 30 * 24 * 60 * 60 * 1000
+const usuallyKept = 30 * 24 * 60 * 60 * 1000
 
 /** An attempt that takes longer is slow, in milliseconds. */
 const usuallyPrompt = 2000
@@ -131,9 +133,23 @@ export class Queue {
     return this.#ledger.cancel(tx, id)
   }
 
-  /** Ends a delivery that waits, whatever was tried of it; one that is under way ends by itself. */
-  async abandon(tx: Transaction, id: string): Promise<void> {
-    await this.#ledger.abandon(tx, id, this.#now())
+  /** Ends a delivery that waits, whatever was tried of it; one that is under way ends by itself. Answers whether it waited. */
+  abandon(tx: Transaction, id: string, reason?: string): Promise<boolean> {
+    return this.#ledger.abandon(tx, id, this.#now(), reason)
+  }
+
+  /** Who carries deliveries of this kind. */
+  courier(kind: string): Courier | undefined {
+    return this.#couriers.get(kind)
+  }
+
+  /** The operator ends a delivery that waits. Answers false when it does not wait. */
+  async drop(tx: Transaction, { id, kind, load }: Pick<Shipment, 'id' | 'kind' | 'load'>, why: string): Promise<boolean> {
+    if (!(await this.#ledger.abandon(tx, id, this.#now(), why))) return false
+    const courier = this.#couriers.get(kind)
+    if (courier?.drop) await courier.drop(tx, load, why)
+    else await courier?.settle?.(tx, load, 'failed', why)
+    return true
   }
 
   /** Puts a delivery that no attempt was made of to another time (ISO 8601). Answers false when there was one. */
@@ -196,8 +212,8 @@ export class Queue {
 
   /** Removes what ended long ago and what closed lanes still hold, a little at a time. */
   async clear(): Promise<void> {
-    const { database, clock } = this.#needs
-    const horizon = iso(clock.now() - kept)
+    const { database, clock, kept = () => usuallyKept } = this.#needs
+    const horizon = iso(clock.now() - kept())
     while (this.#state === 'open' && (await this.#ledger.clear(database, horizon))) await sleep(5)
     const now = clock.now()
     await database.transaction((tx) => this.#ledger.mend(tx, iso(now), iso(now + longestWait)))

@@ -128,6 +128,17 @@ export class Domains {
     return policyText(this.#parts.settings())
   }
 
+  /** The hosts that senders read our policies at, and whether the DNS led them here when it was last looked at. */
+  async policyHosts(): Promise<{ host: string; leads_here: boolean }[]> {
+    const { database, settings } = this.#parts
+    const rows = await database.all<DomainRow>(sql`SELECT * FROM domains WHERE receives = 1 ORDER BY seq`)
+    return rows.map(({ name, findings }) => {
+      const host = `mta-sts.${name}`
+      const seen = (JSON.parse(findings) as Findings)[`CNAME ${host}`]
+      return { host, leads_here: seen?.status === 'valid' && seen.value === settings().policy_host }
+    })
+  }
+
   async create(caller: Caller, wish: NewDomain): Promise<Domain> {
     requireWhole(caller)
     const { database, clock, keys, agenda, plan } = this.#parts

@@ -22,6 +22,8 @@ import { Reports } from './reports.ts'
 import { routes } from './routes.ts'
 import { sealedKeys } from './sealed.ts'
 import type { DomainSettings } from './settings.ts'
+import { standingOf } from './standing.ts'
+import type { DomainStanding } from './standing.ts'
 import { Verification } from './verification.ts'
 
 interface Needs {
@@ -47,6 +49,8 @@ export class DomainsPart implements Part {
   readonly jobs: Job[]
   readonly sealed = [sealedKeys]
   readonly domains: Domains
+  /** How every domain stands; `fresh` looks at them before. */
+  readonly standing: (fresh: boolean) => Promise<DomainStanding[]>
   #settings: DomainSettings
 
   constructor(needs: Needs) {
@@ -70,6 +74,10 @@ export class DomainsPart implements Part {
       inquire: () => inquire(this.#settings),
       checked,
     })
+    this.standing = async (fresh) => {
+      if (fresh) await verification.lookAgain()
+      return standingOf(database, keys, this.#settings)
+    }
     this.routes = routes({ domains: this.domains, verification, reports: new Reports({ ...needs, domains: this.domains }) })
     this.jobs = [
       { name: 'check-domains', schedule: '*/10 * * * * *', run: () => verification.checkDue() },

@@ -115,11 +115,28 @@ export class Verification {
     }
   }
 
-  async #checkAll(): Promise<void> {
-    const { database, clock, log } = this.#parts
-    const due = await database.all<DomainRow>(
-      sql`SELECT * FROM domains WHERE next_check_at <= ${iso(clock.now())} ORDER BY next_check_at LIMIT 200`,
+  /** Looks at those that were not looked at in the last seconds, as many as one run of the job. */
+  async lookAgain(): Promise<void> {
+    const { database, clock } = this.#parts
+    await this.#checkThese(
+      await database.all<DomainRow>(
+        sql`SELECT * FROM domains WHERE last_checked_at IS NULL OR last_checked_at < ${iso(clock.now() - 5000)}
+          ORDER BY last_checked_at LIMIT 200`,
+      ),
     )
+  }
+
+  async #checkAll(): Promise<void> {
+    const { database, clock } = this.#parts
+    await this.#checkThese(
+      await database.all<DomainRow>(
+        sql`SELECT * FROM domains WHERE next_check_at <= ${iso(clock.now())} ORDER BY next_check_at LIMIT 200`,
+      ),
+    )
+  }
+
+  async #checkThese(due: DomainRow[]): Promise<void> {
+    const { log } = this.#parts
     const end = performance.now() + longestRun
     const work = async (): Promise<void> => {
       for (let row = due.shift(); row && performance.now() < end; row = due.shift()) {

@@ -1,10 +1,10 @@
-import type { Domain } from './model.ts'
+import type { DnsRecord, Domain } from './model.ts'
 
 /** The records of a domain as lines of a zone file (RFC 1035 5.1): whole names, so that they fit into any zone. */
 export function zoneText({ name, dns_records }: Domain, hostname: string): string {
   const lines = dns_records.map((record) => {
     const comment = record.required ? '' : ' ; not required'
-    return `${record.name}. ${record.ttl} IN ${record.type} ${contentOf(record)}${comment}`
+    return `${zoneLine(record)}${comment}`
   })
   return [
     `; DNS records of ${name} for its mail`,
@@ -14,7 +14,12 @@ export function zoneText({ name, dns_records }: Domain, hostname: string): strin
   ].join('\n')
 }
 
-function contentOf({ type, value, priority }: Domain['dns_records'][number]): string {
+/** One record as a line of a zone file. */
+export function zoneLine(record: Pick<DnsRecord, 'name' | 'ttl' | 'type' | 'value' | 'priority'>): string {
+  return `${record.name}. ${record.ttl} IN ${record.type} ${contentOf(record)}`
+}
+
+function contentOf({ type, value, priority }: Pick<DnsRecord, 'type' | 'value' | 'priority'>): string {
   if (type === 'MX') return `${priority ?? 10} ${value}.`
   return type === 'CNAME' ? `${value}.` : stringsOf(value)
 }

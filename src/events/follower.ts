@@ -73,6 +73,11 @@ export class Follower {
     if (this.#failures === 0) this.#wake?.()
   }
 
+  /** Up to here everything was read or passed over; 0 when that is not known. */
+  get place(): number {
+    return this.#marked === undefined ? 0 : Math.max(this.#marked, this.#position)
+  }
+
   /** Resolves when the batch in hand is on disk, or given back. */
   async stop(): Promise<void> {
     this.#stopped = true

@@ -9,6 +9,7 @@ import { ofTypes } from './catalogue.ts'
 import { Follower } from './follower.ts'
 import type { Interest, Reading } from './follower.ts'
 import type { Event, EventType, Happening } from './model.ts'
+import { prune } from './pruning.ts'
 
 export interface NewEvent<Data> {
   account_id: string
@@ -22,12 +23,17 @@ export interface NewEvent<Data> {
 
 type Listener = (event: Event) => void
 
+/** Answers the ids of events that somebody still wants to read. */
+type Wanting = () => Promise<Iterable<string>>
+
 /** What happened, in commit order: written in the transaction of the change, heard after it is on disk. */
 export class EventLog {
   readonly #database: Database
   readonly #clock: Clock
   readonly #tails = new Set<Listener>()
   readonly #redactions = new Set<() => void>()
+  readonly #followers = new Set<Follower>()
+  readonly #readers: Wanting[] = []
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
@@ -54,6 +60,31 @@ export class EventLog {
   async redact(tx: Transaction, resourceId: string): Promise<void> {
     const data = JSON.stringify({ id: resourceId, deleted: true })
     await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
+    await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
+    tx.afterCommit(() => {
+      for (const listener of this.#redactions) listener()
+    })
+  }
+
+  /** Redacts so that `reveal` can undo it: whoever reads the log reads what `redact` leaves. */
+  async hide(tx: Transaction, resourceId: string): Promise<void> {
+    const hidden = await tx.all<{ seq: number; data: string; blob_id: number | null }>(
+      sql`SELECT seq, data, blob_id FROM events WHERE resource_id = ${resourceId}`,
+    )
+    await this.redact(tx, resourceId)
+    for (const { seq, data, blob_id } of hidden) {
+      await tx.run(sql`INSERT INTO hidden_events (seq, data, blob_id) VALUES (${seq}, ${data}, ${blob_id})`)
+    }
+  }
+
+  /** The events about a resource carry again what they did before `hide`. */
+  async reveal(tx: Transaction, resourceId: string): Promise<void> {
+    await tx.run(
+      sql`UPDATE events SET data = hidden_events.data, blob_id = hidden_events.blob_id FROM hidden_events
+        WHERE hidden_events.seq = events.seq AND resource_id = ${resourceId}`,
+    )
+    await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
+    // who has a redacted copy reads the log again
     tx.afterCommit(() => {
       for (const listener of this.#redactions) listener()
     })
@@ -80,10 +111,24 @@ export class EventLog {
     const after = (seq: number, limit: number): Promise<Happening[]> => this.happenings(seq, limit, asked)
     const follower = new Follower({ ...interest, name, database: this.#database, log, after, read })
     const deaf = this.tail((event) => follower.hear(event))
+    this.#followers.add(follower)
     return () => {
       deaf()
       return follower.stop()
     }
+  }
+
+  /** Before `start`: who reads events later than those who follow says which of them it still wants. */
+  onPrune(wanting: Wanting): void {
+    this.#readers.push(wanting)
+  }
+
+  /** Removes events from before a time (ISO 8601), as far as nobody still needs them. Answers how many. */
+  async prune(before: string, signal?: AbortSignal): Promise<number> {
+    const needed = new Set<string>()
+    for (const wanting of this.#readers) for (const id of await wanting()) needed.add(id)
+    const followed = (): number => Math.min(...[...this.#followers].map(({ place }) => place))
+    return prune({ database: this.#database, followed, needed, before }, signal)
   }
 
   /** Events that the condition selects as followers are told of them: oldest first after `seq`, at most `limit`. */

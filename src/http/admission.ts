@@ -24,7 +24,7 @@ export interface RateLimits {
 }
 
 /** What of a route decides who may call it. */
-export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator' | 'effect'>
+export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator' | 'effect' | 'local'>
 
 /** What admission looks at. */
 export interface Arrival {
@@ -105,6 +105,12 @@ export class Admission {
     if (route?.operator && (caller.account_id !== this.#doors.operator || caller.identity_id !== null)) {
       const fault = new Fault('forbidden', "Only the box's operator may do this, with a key that is not bound to one identity.", {
         code: 'operator_only',
+      })
+      return { caller, fault, standing }
+    }
+    if (route?.local) {
+      const fault = new Fault('forbidden', 'This can only be done on the machine of the box, by a command of its own.', {
+        code: 'local_only',
       })
       return { caller, fault, standing }
     }

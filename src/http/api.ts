@@ -222,8 +222,7 @@ export class Api {
     guard(request)
     const { path, search } = readTarget(request.url ?? '')
     state.search = search
-    const { ready, metrics } = this.#parts
-    const answer = inspect(path, request, { ready, metrics, token: this.#settings.metrics_token })
+    const answer = inspect(path, request, { ...this.#parts, token: this.#settings.metrics_token })
     const permission = answer ? undefined : preflight(request, this.#settings.cors_origins)
     if (!answer && !permission) return undefined
     state.route = answer ? path : 'preflight'

@@ -10,20 +10,34 @@ export interface MetricsSettings {
   token?: string | undefined
 }
 
+const challenges = '/.well-known/acme-challenge/'
+
 /** The names of what is not ready; empty when the box can do its work. */
 export type Ready = () => Promise<string[]>
 
-/** `/healthz`, `/readyz` and `/metrics`: asked by machines that watch the box, never counted or limited. Else undefined. */
+/** What machines that watch the box are answered from. */
+export interface Watched {
+  ready: Ready
+  metrics: Metrics
+  /** What a CA is to read to see that a name is ours (RFC 8555 8.3); undefined for a token that nobody was given. */
+  challenge?: ((token: string) => string | undefined) | undefined
+}
+
+/**
+ * `/healthz`, `/readyz`, `/metrics` and the challenges of a CA: asked by machines that watch the box, never counted or limited. Else
+ * undefined.
+ */
 export function inspect(
   path: string,
   request: IncomingMessage,
-  { ready, metrics, token }: { ready: Ready; metrics: Metrics; token: string | undefined },
+  { ready, metrics, token, challenge }: Watched & { token: string | undefined },
 ): Promise<Answer> | Answer | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   if (path === '/healthz') return jsonAnswer(200, '{"status":"ok"}')
   if (path === '/readyz') return readiness(ready)
   if (path === '/metrics' && token !== undefined && holds(request.headers.authorization, token)) return figures(metrics)
-  return undefined
+  const text = path.startsWith(challenges) ? challenge?.(path.slice(challenges.length)) : undefined
+  return text === undefined ? undefined : { ...jsonAnswer(200, text), type: 'application/octet-stream' }
 }
 
 /** What the listener of metrics alone answers. */

@@ -5,6 +5,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { createServer as createSecure } from 'node:https'
 import type { Server as SecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
+import type { SecureContext } from 'node:tls'
 import type { Duplex } from 'node:stream'
 import type { Crowd } from './crowd.ts'
 
@@ -12,6 +13,13 @@ import type { Crowd } from './crowd.ts'
 export interface Certificate {
   cert: string
   key: string
+}
+
+/** Which certificate a port shows; asked again for each that is renewed. */
+export interface Shown {
+  certificate: () => Certificate
+  /** What is shown to who asks for this host, if it is another than usually. */
+  named?: ((host: string) => SecureContext | undefined) | undefined
 }
 
 /** Milliseconds. The idle time is above the longest wait a handler may have, 120 s. */
@@ -50,7 +58,7 @@ export class Listener {
   constructor(
     handler: RequestListener,
     complain: Complain,
-    options: { certificate?: Certificate | undefined; patience?: Partial<Patience>; upgrader?: Upgrader; crowd?: Crowd } = {},
+    options: { tls?: Shown | undefined; patience?: Partial<Patience>; upgrader?: Upgrader; crowd?: Crowd } = {},
   ) {
     const bounds = { ...patience, ...options.patience }
     const settings = {
@@ -69,8 +77,9 @@ export class Listener {
       this.#bound(request, bounds.request)
       handler(request, response)
     }
-    this.#server = options.certificate
-      ? createSecure({ ...settings, ...options.certificate, minVersion: 'TLSv1.2' }, serve)
+    const { tls } = options
+    this.#server = tls
+      ? createSecure({ ...settings, ...tls.certificate(), ...byName(tls), minVersion: 'TLSv1.2' }, serve)
       : createPlain(settings, serve)
     this.#server.maxRequestsPerSocket = 1000
     this.#server.timeout = bounds.idle
@@ -177,6 +186,12 @@ export class Listener {
     // Closing at once, with octets unread, would reset the connection before the answer is read.
     if ('setTimeout' in socket) (socket as Socket).setTimeout(1000, () => socket.destroy())
   }
+}
+
+function byName({ named }: Shown): {
+  SNICallback?: (host: string, done: (error: null, context?: SecureContext) => void) => void
+} {
+  return named ? { SNICallback: (host, done) => done(null, named(host)) } : {}
 }
 
 const complaints: Record<string, [code: string, message: string]> = {

@@ -79,6 +79,8 @@ export interface Route<
   scope: Scope | Scope[] | 'public'
   /** Only for callers of the operator's own account, with keys that are bound to no identity. */
   operator?: boolean
+  /** Only by the box's own socket, from the machine it is on. */
+  local?: boolean
   /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
   raw?: boolean
   /** The media type of a body that is handed on as it comes, however large: the handler bounds it, and takes part in `signal`. */
@@ -112,6 +114,8 @@ export interface Route<
   effect?: true
   /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
   idempotent?: boolean
+  /** Whether it adds to what is stored, so that a full disk refuses it: every POST and PATCH, unless said. */
+  stores?: boolean
   /** Largest request body in bytes; 1 MiB unless said. */
   limit?: number
   /** Longest time in milliseconds the handler may take; 30 s unless said. */
@@ -171,9 +175,9 @@ export function isIdempotent({ idempotent, method, scope, download, upload }: An
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
 
-/** DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
-export function stores({ method, rate }: AnyRoute): boolean {
-  return (method === 'POST' && rate !== 'sign-in') || method === 'PATCH'
+/** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
+export function stores({ method, rate, stores: said }: Pick<AnyRoute, 'method' | 'rate' | 'stores'>): boolean {
+  return said ?? ((method === 'POST' && rate !== 'sign-in') || method === 'PATCH')
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */

@@ -13,7 +13,7 @@ import type { CrowdLimit } from './crowd.ts'
 import { metricsHandler } from './inspection.ts'
 import type { MetricsSettings } from './inspection.ts'
 import { Listener } from './listener.ts'
-import type { Certificate, Complain, Upgrader } from './listener.ts'
+import type { Complain, Shown, Upgrader } from './listener.ts'
 import { errorBody, problemOf } from './problem.ts'
 import { rateHeaders } from './rate.ts'
 import { securityHeaders } from './security-headers.ts'
@@ -21,7 +21,7 @@ import { securityHeaders } from './security-headers.ts'
 export interface HttpSettings extends RateLimits {
   /** `host:port` of plain HTTP; left out: none. */
   listen?: string | undefined
-  tls?: (Certificate & { listen: string }) | undefined
+  tls?: (Shown & { listen: string }) | undefined
   public_url: string
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   trusted_proxies: readonly string[]
@@ -114,8 +114,14 @@ export class HttpServer {
     this.#api.reload(apiSettings(settings))
     this.#settings = settings
     this.#crowd.limit(crowdLimit(settings))
-    if (settings.tls) this.#secure?.renew(settings.tls)
+    this.renew()
     for (const listener of this.#listeners) listener.limit(settings.max_connections)
+  }
+
+  /** There is another certificate: new connections get it. */
+  renew(): void {
+    const { tls } = this.#settings
+    if (tls) this.#secure?.renew(tls.certificate())
   }
 
   /** Forgets idempotent answers older than 24 h; answers how many. */
@@ -128,7 +134,7 @@ export class HttpServer {
     if (listen !== undefined)
       this.#addresses.plain = await this.#listen(this.#listener(handler, { upgrader }), listen, max_connections)
     if (tls) {
-      this.#secure = this.#listener(handler, { certificate: tls, upgrader })
+      this.#secure = this.#listener(handler, { tls, upgrader })
       this.#addresses.tls = await this.#listen(this.#secure, tls.listen, max_connections)
     }
     if (metrics?.listen !== undefined) {
@@ -138,7 +144,7 @@ export class HttpServer {
     if (control !== undefined) await this.attend()
   }
 
-  #listener(handler: RequestListener, options: { certificate?: Certificate; upgrader?: Upgrader }): Listener {
+  #listener(handler: RequestListener, options: { tls?: Shown; upgrader?: Upgrader }): Listener {
     const complain: Complain = (code, message, socket) => {
       const requestId = newId('req')
       const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''

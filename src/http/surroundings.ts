@@ -1,11 +1,10 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Metrics } from '../core/metrics.ts'
 import type { Database } from '../store/database.ts'
 import type { Authenticate, RateLimits } from './admission.ts'
 import type { SameSite } from './cookie.ts'
 import type { Seal } from './idempotency.ts'
-import type { Ready } from './inspection.ts'
+import type { Watched } from './inspection.ts'
 import type { AnyRoute } from './route.ts'
 import type { Upgrade } from './upgrades.ts'
 
@@ -23,7 +22,7 @@ export interface ApiSettings extends RateLimits {
   headers: Readonly<Record<string, string>>
 }
 
-export interface ApiParts {
+export interface ApiParts extends Watched {
   routes: readonly AnyRoute[]
   upgrades?: readonly Upgrade[]
   authenticate: Authenticate
@@ -32,8 +31,6 @@ export interface ApiParts {
   database: Database
   seal: Seal
   log: Log
-  metrics: Metrics
-  ready: Ready
   /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
   roomy: () => boolean
   /** The account of the box's operator. */

@@ -7,14 +7,13 @@ import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { merged } from './merging.ts'
-import type { Identity, IdentityChange, NewIdentity } from './model.ts'
+import type { Identity, IdentityChange, IdentityFilter, NewIdentity, Storage } from './model.ts'
 import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
 import type { Acquired, PhoneNumbers } from './phones.ts'
 import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName, reserved } from './names.ts'
@@ -22,6 +21,9 @@ import { reduced, shown } from './row.ts'
 import type { IdentityRow, Reduced } from './row.ts'
 
 export type { IdentityRow } from './row.ts'
+
+/** How much an identity keeps, and may. */
+type StorageOf = (row: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'media_bytes'>) => Promise<Storage>
 
 /** What else is done in the transaction in which an identity goes, or comes back. */
 type Turning = (tx: Transaction, identityId: string) => Promise<void>
@@ -35,6 +37,7 @@ export class Identities {
   readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   readonly #domain: string
   readonly #plan: Plan
+  readonly #storageOf: StorageOf
   readonly #leaving: Turning[] = []
   readonly #resuming: Turning[] = []
   /** Given later: who has numbers must know identities first. */
@@ -48,6 +51,7 @@ export class Identities {
     domains: Pick<Domains, 'mayUse' | 'stillUsable'>
     domain: string
     plan: Plan
+    storageOf: StorageOf
   }) {
     this.#database = parts.database
     this.#events = parts.events
@@ -56,6 +60,7 @@ export class Identities {
     this.#domains = parts.domains
     this.#domain = parts.domain
     this.#plan = parts.plan
+    this.#storageOf = parts.storageOf
     parts.plan.counts(
       'identities',
       (accountId) => sql`SELECT count(*) AS n FROM identities WHERE account_id = ${accountId} AND status <> 'deleted'`,
@@ -66,12 +71,14 @@ export class Identities {
     if (caller.identity_id !== null) throw notFound('identity')
     const name = oneName(wish)
     const domain = this.#hosted(caller.account_id, wish.email_domain)
-    const make = (phone?: Acquired): Promise<Identity> =>
-      this.#database.transaction(async (tx) => {
+    const make = async (phone?: Acquired): Promise<Identity> => {
+      const identity = await this.#database.transaction(async (tx) => {
         if (!(await this.#domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
         await this.#plan.require(tx, caller.account_id, 'identities')
         return this.#insert(tx, caller.account_id, { ...wish, name }, domain, { phone })
       })
+      return { ...identity, storage: await this.#storageOf({ ...identity, stored_bytes: 0, media_bytes: 0 }) }
+    }
     if (!wish.provision_phone) return make()
     // a number is not bought for what is refused anyway
     await this.#plan.require(this.#database, caller.account_id, 'identities')
@@ -91,19 +98,27 @@ export class Identities {
     this.#phones = phones
   }
 
-  async list(caller: Caller, paging: Paging): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
+  async list(
+    caller: Caller,
+    filter: IdentityFilter,
+  ): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
+    const { name, email } = filter
     const own = caller.identity_id === null ? sql`` : sql` AND id = ${caller.identity_id}`
-    return page<IdentityRow, Reduced>(this.#database, this.#cursors, paging, {
-      name: `identities ${caller.account_id}`,
+    const named = name === undefined ? sql`` : sql` AND name_key = ${nameKey(name)}`
+    const addressed =
+      email === undefined ? sql`` : sql` AND id = (SELECT identity_id FROM addresses WHERE address = ${email.toLowerCase()})`
+    return page<IdentityRow, Reduced>(this.#database, this.#cursors, filter, {
+      name: `identities ${caller.account_id} ${JSON.stringify({ name, email })}`,
       select: sql`SELECT seq, id, name, email, phone_number, status, created_at FROM identities`,
-      where: sql`account_id = ${caller.account_id} AND status <> 'deleted'${own}`,
+      where: sql`account_id = ${caller.account_id} AND status <> 'deleted'${own}${named}${addressed}`,
       order: 'seq',
       present: reduced,
     })
   }
 
   async get(caller: Caller, id: string): Promise<Identity> {
-    return shown(await this.row(caller, id))
+    const row = await this.row(caller, id)
+    return { ...shown(row), storage: await this.#storageOf(row) }
   }
 
   /** The row of a living identity the caller may see; throws Fault not_found. */
@@ -115,7 +130,7 @@ export class Identities {
 
   async update(caller: Caller, id: string, change: IdentityChange): Promise<Identity> {
     const name = oneName(change)
-    return this.#database.transaction(async (tx) => {
+    const row = await this.#database.transaction(async (tx) => {
       const before = await this.row(caller, id, tx)
       if (name !== undefined && nameKey(name) !== nameKey(before.name)) await this.#requireFree(tx, before.account_id, name)
       const after: IdentityRow = {
@@ -133,8 +148,9 @@ export class Identities {
       const resumed = before.status === 'suspended' && after.status === 'active'
       for (const resume of resumed ? this.#resuming : []) await resume(tx, id)
       await this.#events.append(tx, identityUpdated, { account_id: after.account_id, identity_id: id, data: shown(after) })
-      return shown(after)
+      return after
     })
+    return { ...shown(row), storage: await this.#storageOf(row) }
   }
 
   /** Before `start`: what else is done in the transaction of each deletion. */

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Id, Timestamp } from '../core/shapes.ts'
+import { Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 const bytes = 16 * 1024
@@ -42,6 +42,17 @@ export const ReducedIdentity = z
   })
   .meta({ id: 'ReducedIdentity' })
 
+/** How much an identity keeps. */
+export const Storage = z
+  .object({
+    used: z.int().meta({ description: 'octets of e-mail, the trash included' }),
+    limit: z.int().nullable().meta({ description: 'octets of e-mail that it may keep (mail.quota); null is no limit' }),
+    media: z.int().meta({ description: 'octets that came with text messages' }),
+    trash: z.int().meta({ description: 'octets of all this that are in the trash, and make way when room is short' }),
+  })
+  .meta({ id: 'Storage' })
+export type Storage = z.output<typeof Storage>
+
 /** A persistent identity: a name, an address that receives, and what belongs to it. */
 export const Identity = z
   .object({
@@ -52,6 +63,7 @@ export const Identity = z
     date_of_birth: z.string(),
     status: IdentityStatus,
     metadata: z.record(z.string(), z.json()).meta({ override: { type: 'object', additionalProperties: true } }),
+    storage: Storage.optional().meta({ description: 'not in events' }),
     created_at: Timestamp,
     updated_at: Timestamp,
   })
@@ -79,6 +91,14 @@ export const NewIdentity = z
   })
   .meta({ id: 'NewIdentity' })
 export type NewIdentity = z.output<typeof NewIdentity>
+
+/** Which identities a list shows. */
+export const IdentityFilter = z.strictObject({
+  ...Paging.shape,
+  name: z.string().min(1).max(512).optional().meta({ description: 'the one of this name, without regard to case' }),
+  email: z.string().min(1).max(320).optional().meta({ description: 'the one of this address' }),
+})
+export type IdentityFilter = z.output<typeof IdentityFilter>
 
 export const IdentityChange = z
   .strictObject({

@@ -1,8 +1,8 @@
-import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { Deleted, Page } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from './identities.ts'
-import { Identity, IdentityChange, NewIdentity, ReducedIdentity } from './model.ts'
+import { Identity, IdentityChange, IdentityFilter, NewIdentity, ReducedIdentity } from './model.ts'
 
 const tag = 'Identities'
 
@@ -29,7 +29,7 @@ export function routes(identities: Identities): AnyRoute[] {
       tag,
       summary: 'List identities',
       description: 'Newest first, in the reduced form.',
-      query: Paging,
+      query: IdentityFilter,
       reply: Page(ReducedIdentity),
       handle: ({ caller, query }) => identities.list(caller, query),
     }),
@@ -60,7 +60,8 @@ export function routes(identities: Identities): AnyRoute[] {
       scope: 'identities:write',
       tag,
       summary: 'Delete an identity',
-      description: 'Its address is never given to another; mail to it is refused with 550 5.1.1.',
+      description:
+        'Its address is never given to another; mail to it is refused with 550 5.1.1. Its messages can be reached no more, and are removed once the time of the trash (retention.trash) is over.',
       reply: Deleted,
       handle: ({ caller, params }) => identities.remove(caller, params.id),
     }),

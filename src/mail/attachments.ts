@@ -4,6 +4,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
 import type { EmailDetail } from './email-rows.ts'
+import { requireRaw } from './emails.ts'
 import type { Emails } from './emails.ts'
 import type { Examiner } from './examiner.ts'
 import type { Attachment, AttachmentWithUrl } from './model.ts'
@@ -47,6 +48,7 @@ export class Attachments {
     const row = await this.#emails.row(caller, identityId, emailId)
     const record = recordsOf(row.detail)[position(index)]
     if (!record) throw notFound('attachment')
+    requireRaw(row)
     return { ...record, ...this.#urls.sign(emailId, record.index) }
   }
 
@@ -56,7 +58,7 @@ export class Attachments {
     const row = await this.#emails.signedRow(emailId)
     const record = recordsOf(row.detail)[position(index)]
     if (!record) throw notFound('attachment')
-    const found = await this.#examiner.attachment(await this.#emails.octets(row.raw_id), record.index)
+    const found = await this.#examiner.attachment(await this.#emails.octets(row), record.index)
     if (!found) throw notFound('attachment')
     return {
       type: harmless.test(record.content_type) ? record.content_type : 'application/octet-stream',

@@ -26,6 +26,10 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
   duplicate_of: string | null
   raw_id: number
   body_id: number
+  /** When its octets were let go of; null while they are kept. */
+  raw_expired_at: string | null
+  /** In the trash only. */
+  deleted_at?: string
 }
 
 /** A row of `emails` with its packed bodies. */
@@ -62,6 +66,17 @@ const columns = [
   'received_at',
   'sent_at',
   'created_at',
+]
+
+/** Every column. */
+export const storedColumns: readonly string[] = [
+  ...columns,
+  'detail',
+  'trace',
+  'duplicate_of',
+  'raw_id',
+  'body_id',
+  'raw_expired_at',
 ]
 
 /** The columns that a list shows. */
@@ -108,6 +123,7 @@ export function emailRow(row: StoredEmail): EmailRow {
     received_at: row.received_at,
     sent_at: row.sent_at,
     created_at: row.created_at,
+    ...(row.deleted_at === undefined ? {} : { deleted_at: row.deleted_at }),
   }
 }
 

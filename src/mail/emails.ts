@@ -1,43 +1,53 @@
 import type { Plan } from '../account/plan.ts'
 import type { Cursors } from '../core/cursor.ts'
-import { invalid, notFound } from '../core/fault.ts'
+import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
+import type { Trash } from '../retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Reader, Sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
+import { conditions, isQuick } from './conditions.ts'
 import { emailRow, rowColumns, selectWithBody, whole, withBodies } from './email-rows.ts'
 import type { StoredEmail, WithBody } from './email-rows.ts'
 import type { Dispatcher } from './mailroom.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'
 import type { EmailFilter } from './queries.ts'
-import { takeFromThread } from './threads.ts'
 import { withTrace } from './trace.ts'
+import { MailTrash } from './trash.ts'
 
 /** A list that takes longer is given up, in milliseconds. */
 const longestList = 5000
 
-type Parts = { database: Database; events: EventLog; cursors: Cursors; identities: Identities; plan: Plan; hostname: string }
+interface Parts {
+  database: Database
+  cursors: Cursors
+  identities: Identities
+  events: EventLog
+  plan: Plan
+  trash: Trash
+  hostname: string
+}
 
 /** The e-mails of the living identities, for callers. */
 export class Emails {
   readonly #database: Database
-  readonly #events: EventLog
   readonly #cursors: Cursors
   readonly #identities: Identities
-  readonly #plan: Plan
+  readonly #trash: Trash
+  readonly #thrown: MailTrash
   readonly #hostname: string
   #dispatcher: Dispatcher | undefined
 
   constructor(parts: Parts) {
     this.#database = parts.database
-    this.#events = parts.events
     this.#cursors = parts.cursors
     this.#identities = parts.identities
-    this.#plan = parts.plan
+    this.#trash = parts.trash
+    this.#thrown = new MailTrash(parts)
     this.#hostname = parts.hostname
   }
 
@@ -55,7 +65,9 @@ export class Emails {
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient, this.#cursors, filter, {
       name: `emails ${identityId} ${JSON.stringify(named)}`,
-      select: sql`SELECT ${rowColumns} FROM emails`,
+      select: filter.trash
+        ? sql`SELECT ${rowColumns}, deleted_at FROM emails_trash AS emails`
+        : sql`SELECT ${rowColumns} FROM emails`,
       where: sql`identity_id = ${identityId} AND ${conditions(filter)}`,
       order: 'seq',
       present: emailRow,
@@ -121,38 +133,44 @@ export class Emails {
     return this.get(caller, identityId, id)
   }
 
-  /** The message goes whole: its row, its octets (when no other copy needs them), and what the log tells of it. */
-  async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
+  /** The message goes into the trash, or with `purge` for good, from there too: its row, its octets, and what the log tells of it. */
+  async remove(caller: Caller, identityId: string, id: string, purge: boolean): Promise<{ id: string; deleted: true }> {
     return this.#database.transaction(async (tx) => {
       const { account_id } = await this.#identities.row(caller, identityId, tx)
-      const row = await find(tx, identityId, id)
-      if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
-      await tx.run(sql`DELETE FROM emails WHERE id = ${id}`)
-      await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${row.seq}`)
-      await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
-      await tx.run(sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${row.size}) WHERE id = ${identityId}`)
-      await this.#plan.add(tx, account_id, 'storage_bytes', -row.size)
-      if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
-      await this.#events.redact(tx, id)
-      // the copies of one message share its octets
-      const shared = await tx.get(sql`SELECT 1 FROM emails WHERE raw_id = ${row.raw_id} LIMIT 1`)
-      if (!shared) await tx.run(sql`DELETE FROM blobs WHERE id IN (${row.raw_id}, ${row.body_id})`)
+      const row = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${id} AND identity_id = ${identityId}`)
+      if (row) {
+        if (row.direction === 'outbound') await this.#dispatcher?.withdraw(tx, id)
+        await this.#thrown.put(tx, row, account_id)
+      } else if (!purge || !(await this.#thrown.find(tx, identityId, id))) throw notFound('e-mail')
+      if (purge) await this.#trash.purge(tx, this.#thrown.kind, id)
       return { id, deleted: true }
     })
+  }
+
+  /** Out of the trash. */
+  async restore(caller: Caller, identityId: string, id: string): Promise<Email> {
+    await this.#database.transaction(async (tx) => {
+      const { email } = await this.#identities.row(caller, identityId, tx)
+      const row = await this.#thrown.find(tx, identityId, id)
+      if (!row) throw notFound('e-mail in the trash')
+      await this.#thrown.restore(tx, row, email)
+    })
+    return this.get(caller, identityId, id)
   }
 
   /** The octets as they came, our trace header before them (RFC 5321 4.4) and without forged fields that bear our name. */
   async raw(caller: Caller, identityId: string, id: string): Promise<Buffer> {
     await this.#identities.row(caller, identityId)
     const row = await find(this.#database, identityId, id)
-    return withTrace(await this.octets(row.raw_id), row.trace, this.#hostname)
+    return withTrace(await this.octets(row), row.trace, this.#hostname)
   }
 
-  /** Exactly what came, nothing before it. */
-  async octets(rawId: number): Promise<Buffer> {
-    const raw = await readBlob(this.#database, rawId)
-    if (!raw) throw notFound('message source; retention has removed it')
-    return raw
+  /** Exactly what came, nothing before it. Throws Fault not_found, code `raw_expired`, when it is not kept any more. */
+  async octets(row: Pick<StoredEmail, 'raw_id' | 'raw_expired_at'>): Promise<Buffer> {
+    requireRaw(row)
+    const found = await readBlob(this.#database, row.raw_id)
+    if (!found) throw rawExpired()
+    return found
   }
 
   /** The row of an e-mail the caller may see. */
@@ -189,44 +207,15 @@ async function find(reader: Reader, identityId: string, id: string): Promise<Sto
   return row
 }
 
-/** Whether an index leads to the rows. */
-function isQuick(filter: EmailFilter): boolean {
-  const { from, subject, label, has_attachments, offset } = filter
-  return [from, subject, label, has_attachments].every((one) => one === undefined) && offset < 1000
+/** Throws Fault not_found, code `raw_expired`, when the octets of a message were let go of. */
+export function requireRaw({ raw_expired_at }: Pick<StoredEmail, 'raw_expired_at'>): void {
+  if (raw_expired_at !== null) throw rawExpired()
 }
 
-function conditions(filter: EmailFilter): Sql {
-  const list = common(filter)
-  if (filter.direction !== 'all') list.push(sql`direction = ${filter.direction}`)
-  if (filter.thread_id !== undefined) list.push(sql`thread_id = ${filter.thread_id}`)
-  if (filter.label !== undefined) {
-    // a quote inside a label is escaped, so what opens one follows the bracket or a comma only
-    const label = JSON.stringify(filter.label)
-    list.push(sql`(instr(labels, ${`[${label}`}) = 1 OR instr(labels, ${`,${label}`}) > 0)`)
-  }
-  if (filter.subject !== undefined) list.push(sql`instr(lower(subject), lower(${filter.subject})) > 0`)
-  if (filter.has_attachments !== undefined) list.push(sql`has_attachments = ${filter.has_attachments ? 1 : 0}`)
-  if (!filter.duplicates) list.push(sql`duplicate_of IS NULL`)
-  list.push(sql`spam = ${filter.spam ? 1 : 0}`)
-  return join(list, ' AND ')
-}
-
-/** The conditions that lists and searches share. */
-export function common(filter: {
-  unread?: boolean | undefined
-  from?: string | undefined
-  after?: string | undefined
-  before?: string | undefined
-}): Sql[] {
-  const list: Sql[] = []
-  if (filter.unread !== undefined) list.push(filter.unread ? sql`read = 0` : sql`read = 1`)
-  if (filter.from !== undefined) {
-    // lowered by the same hand on both sides, for engines differ in what they lower
-    list.push(sql`(instr(lower(from_address), lower(${filter.from})) > 0 OR instr(lower(from_name), lower(${filter.from})) > 0)`)
-  }
-  if (filter.after !== undefined) list.push(sql`received_at > ${filter.after}`)
-  if (filter.before !== undefined) list.push(sql`received_at < ${filter.before}`)
-  return list
+function rawExpired(): Fault {
+  return new Fault('not_found', 'The octets of this message are not kept any more (retention.raw); what was read of it is.', {
+    code: 'raw_expired',
+  })
 }
 
 function wantedRead(change: EmailChange): boolean | undefined {

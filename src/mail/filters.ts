@@ -1,6 +1,6 @@
-import { isIP } from 'node:net'
 import * as z from 'zod'
 import type { Log } from '../core/log.ts'
+import { reverseName } from '../core/networks.ts'
 import { callInside } from '../delivery/outside.ts'
 import { oneLine } from './authentication-results.ts'
 import type { Lookup } from './dns.ts'
@@ -34,7 +34,7 @@ const Answer = z.object({
 
 /** The first of these DNS lists that names the address (RFC 5782), or null. A list in trouble names nobody. */
 export async function blocklisted(address: string, lists: string[], lookup: Lookup): Promise<string | null> {
-  const reversed = reverse(address)
+  const reversed = reverseName(address)
   if (reversed === null) return null
   const listed = await Promise.all(lists.map((list) => isListed(`${reversed}.${list}`, lookup)))
   return lists.find((_, index) => listed[index]) ?? null
@@ -93,34 +93,4 @@ async function isListed(name: string, lookup: Lookup): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-/** RFC 5782 2.1 and 2.4: the octets of an IPv4 address, the nibbles of an IPv6 address, last first. */
-function reverse(address: string): string | null {
-  if (isIP(address) === 4) return address.split('.').toReversed().join('.')
-  const groups = isIP(address) === 6 ? groupsOf(address) : null
-  if (!groups) return null
-  // An IPv4 client on a dual-stack socket (RFC 4291 2.5.5.2).
-  const mapped = /^(?:0000){5}ffff(.{2})(.{2})(.{2})(.{2})$/.exec(groups)
-  if (mapped)
-    return mapped
-      .slice(1)
-      .map((octet) => Number.parseInt(octet, 16))
-      .toReversed()
-      .join('.')
-  return groups.split('').toReversed().join('.')
-}
-
-/** The 32 hexadecimal digits of an IPv6 address. */
-function groupsOf(address: string): string {
-  const bare = address.replace(/%.*$/, '')
-  const [head = '', tail = ''] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
-  const [first, last] = [head, tail].map((part) =>
-    part
-      .split(':')
-      .filter(Boolean)
-      .map((group) => group.padStart(4, '0'))
-      .join(''),
-  )
-  return `${first}${(last ?? '').padStart(32 - (first ?? '').length, '0')}`
 }

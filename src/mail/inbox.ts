@@ -6,6 +6,7 @@ import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { keepBlob } from '../store/blobs.ts'
+import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
@@ -42,6 +43,7 @@ interface Parts {
   screening: Screening
   space: Space
   plan: Plan
+  trash: Trash
   hosted: Hosted
   desks: readonly Desk[]
   /** The account whose operator reads `postmaster`. */
@@ -59,6 +61,7 @@ export class Inbox implements Mailroom {
   readonly #screening: Screening
   readonly #space: Space
   readonly #plan: Plan
+  readonly #trash: Trash
   readonly #hosted: Hosted
   readonly #desks: readonly Desk[]
   readonly #operatorAccount: string
@@ -73,6 +76,7 @@ export class Inbox implements Mailroom {
     this.#screening = parts.screening
     this.#space = parts.space
     this.#plan = parts.plan
+    this.#trash = parts.trash
     this.#hosted = parts.hosted
     this.#desks = parts.desks
     this.#operatorAccount = parts.operatorAccount
@@ -97,10 +101,15 @@ export class Inbox implements Mailroom {
     if (operator && !living) return
     if (!living) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
-    const limit = this.#limitOf(operator)
-    if (owner.stored_bytes >= limit || owner.stored_bytes + size > limit) throw mailboxFull()
-    const room = await this.#roomOf(operator, owner.account_id)
-    if (room <= 0 || room < size) throw accountFull()
+    await this.#makeRoom(owner, operator, Math.max(size, 1))
+  }
+
+  /** What was deleted makes way for what comes. Throws the Refusal when that is not enough. */
+  async #makeRoom({ id, account_id, stored_bytes }: IdentityRow, operator: boolean, size: number): Promise<void> {
+    const beyond = stored_bytes + size - this.#limitOf(operator)
+    if (beyond > 0 && !(await this.#trash.giveWay({ identity_id: id }, beyond))) throw mailboxFull()
+    const lacking = size - (await this.#roomOf(operator, account_id))
+    if (lacking > 0 && !(await this.#trash.giveWay({ account_id }, lacking))) throw accountFull()
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
@@ -113,7 +122,15 @@ export class Inbox implements Mailroom {
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
       throw new Refusal(451, '4.4.3', 'The DNS gave no answer about the sender; try again later')
     }
-    await this.#database.transaction((tx) => this.#store(tx, { envelope, raw, examined, spam }))
+    const store = (): Promise<void> => this.#database.transaction((tx) => this.#store(tx, { envelope, raw, examined, spam }))
+    try {
+      await store()
+    } catch (error) {
+      if (!(error instanceof Refusal && error.code === 452)) throw error
+      // not every sender declares a size at RCPT; who finds no room now is told by the second try
+      for (const recipient of envelope.recipients) await this.ownerOf(recipient, raw.length).catch(() => undefined)
+      await store()
+    }
     return envelope.session
   }
 

@@ -135,6 +135,7 @@ export const EmailRow = z
     received_at: Timestamp,
     sent_at: Timestamp.nullable(),
     created_at: Timestamp,
+    deleted_at: Timestamp.optional().meta({ description: 'when it was deleted; in the trash only' }),
   })
   .meta({ id: 'EmailRow' })
 export type EmailRow = z.output<typeof EmailRow>

@@ -131,8 +131,12 @@ export class Outgoing {
   }
 
   /** The octets to be sent, signatures before them; undefined when they are gone. */
-  async octets({ raw_id, trace }: Pick<StoredEmail, 'raw_id' | 'trace'>): Promise<Buffer | undefined> {
-    const raw = await readBlob(this.#database, raw_id)
+  async octets({
+    raw_id,
+    raw_expired_at,
+    trace,
+  }: Pick<StoredEmail, 'raw_id' | 'raw_expired_at' | 'trace'>): Promise<Buffer | undefined> {
+    const raw = raw_expired_at === null ? await readBlob(this.#database, raw_id) : undefined
     return raw && Buffer.concat([Buffer.from(trace), raw])
   }
 

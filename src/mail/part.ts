@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Plan } from '../account/plan.ts'
+import type { Certificates } from '../certificates/certificates.ts'
 import type { Config, Endpoint } from '../config.ts'
+import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Job } from '../core/cron.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
@@ -11,12 +12,12 @@ import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
+import type { Trash } from '../retention/trash.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Archive } from './archive.ts'
 import { Attachments } from './attachments.ts'
 import { sureAuthorOf } from './author.ts'
-import { certificate } from './certificate.ts'
 import { Doors } from './doors.ts'
 import type { DoorSettings } from './doors.ts'
 import { Emails } from './emails.ts'
@@ -27,6 +28,7 @@ import type { InboxSettings } from './inbox.ts'
 import type { Desk, Gate, Hosted } from './mailroom.ts'
 import { emailReceived } from './model.ts'
 import { Outgoing } from './outgoing.ts'
+import { RawMail } from './raw-mail.ts'
 import { Receiver } from './receiver.ts'
 import type { ReceiverSettings } from './receiver.ts'
 import { routes } from './routes.ts'
@@ -44,7 +46,9 @@ interface Needs {
   identities: Identities
   space: Space
   plan: Plan
+  trash: Trash
   hosted: Hosted
+  certificates: Certificates
   config: Config
   log: Log
   metrics: Metrics
@@ -71,14 +75,15 @@ export class MailPart implements Part {
   readonly #needs: Needs
   readonly #screening: Screening
   readonly #desks: Desk[] = []
-  #quota: number
   #receiver: Receiver | undefined
   #gate: Gate | undefined
   #doors: Doors | undefined
+  #config: Config
 
   constructor(needs: Needs) {
     const { config, log } = needs
     this.#needs = needs
+    this.#config = config
     this.examiner = new Examiner(examinerSettings(config), log)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...needs, hostname: config.hostname })
@@ -90,14 +95,19 @@ export class MailPart implements Part {
       screening: this.#screening,
       settings: inboxSettings(config),
     })
-    this.#quota = config.mail.quota
-    this.archive = new Archive({ ...needs, examiner: this.examiner, hostname: config.hostname, quota: () => this.#quota })
+    this.archive = new Archive({
+      ...needs,
+      examiner: this.examiner,
+      hostname: config.hostname,
+      quota: () => this.#config.mail.quota,
+    })
     this.routes = routes({
       emails: this.emails,
       search: new Search(needs),
       threads: new Threads({ ...needs, emails: this.emails }),
       attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls: needs.urls, cursors: needs.cursors }),
     })
+    needs.certificates.follow(() => this.#renew())
     this.#measure()
   }
 
@@ -114,6 +124,10 @@ export class MailPart implements Part {
   /** The one author of a message, read so that nobody can read another (RFC 5322 3.6.2). */
   readonly authorOf = sureAuthorOf
 
+  get jobs(): Job[] {
+    return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#letGo(signal) }]
+  }
+
   /** Before `start`. */
   addDesk(desk: Desk): void {
     this.#desks.push(desk)
@@ -125,11 +139,11 @@ export class MailPart implements Part {
   }
 
   async start(): Promise<void> {
-    const { config, clock, log } = this.#needs
-    this.#receiver = new Receiver(await receiverSettings(config), this.inbox, log)
+    const { clock, log } = this.#needs
+    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log)
     await this.#receiver.start()
     if (!this.#gate) return
-    this.#doors = new Doors(this.#gate, await doorSettings(config), { clock, log, budget: this.#receiver.budget })
+    this.#doors = new Doors(this.#gate, this.#doorSettings(), { clock, log, budget: this.#receiver.budget })
     await this.#doors.start()
   }
 
@@ -139,13 +153,34 @@ export class MailPart implements Part {
     await this.examiner.stop()
   }
 
-  async reload(config: Config): Promise<void> {
+  reload(config: Config): void {
     this.examiner.reload(examinerSettings(config))
     this.#screening.reload(screeningSettings(config))
     this.inbox.reload(inboxSettings(config))
-    this.#quota = config.mail.quota
-    this.#receiver?.reload(await receiverSettings(config))
-    this.#doors?.reload(await doorSettings(config))
+    this.#config = config
+    this.#renew()
+  }
+
+  #renew(): void {
+    this.#receiver?.reload(this.#receiverSettings())
+    this.#doors?.reload(this.#doorSettings())
+  }
+
+  #receiverSettings(): ReceiverSettings {
+    const { hostname, smtp } = this.#config
+    const tls = this.#needs.certificates.mail
+    return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
+  }
+
+  #doorSettings(): DoorSettings {
+    const { listen, listen_tls, ...logins } = this.#config.submission
+    return { ...this.#receiverSettings(), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
+  }
+
+  async #letGo(signal: AbortSignal | undefined): Promise<void> {
+    const age = this.#config.retention.raw
+    if (age === undefined) return
+    await new RawMail(this.#needs).sweep(iso(this.#needs.clock.now() - age), signal)
   }
 
   #measure(): void {
@@ -195,18 +230,6 @@ function screeningSettings({ mail, dns }: Config): ScreeningSettings {
 
 function inboxSettings({ hostname, mail }: Config): InboxSettings {
   return { hostname, domain: mail.domain, quota: mail.quota, strict_temperror: mail.strict_temperror }
-}
-
-async function receiverSettings({ hostname, smtp, data_dir }: Config): Promise<ReceiverSettings> {
-  const tls = smtp.tls
-    ? { cert: readFileSync(smtp.tls.cert, 'utf8'), key: readFileSync(smtp.tls.key, 'utf8') }
-    : await certificate(join(data_dir, 'tls'), hostname)
-  return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
-}
-
-async function doorSettings(config: Config): Promise<DoorSettings> {
-  const { listen, listen_tls, ...logins } = config.submission
-  return { ...(await receiverSettings(config)), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
 }
 
 function spelled({ host, port }: Endpoint): string {

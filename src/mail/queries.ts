@@ -13,13 +13,16 @@ const filters = {
 export const EmailFilter = z.strictObject({
   ...Paging.shape,
   ...filters,
-  direction: z.enum(['inbound', 'outbound', 'all']).default('inbound'),
+  direction: z.enum(['inbound', 'outbound', 'all']).optional().meta({ description: 'inbound when left out; in the trash all' }),
   thread_id: Id('thread').optional(),
   label: Label.optional(),
   subject: z.string().min(1).max(998).optional().meta({ description: 'part of the subject' }),
   has_attachments: Flag.optional(),
-  spam: Flag.default(false),
-  duplicates: Flag.default(false).meta({ description: 'also show repeats of a message that came before' }),
+  spam: Flag.optional().meta({ description: 'false when left out; in the trash both' }),
+  duplicates: Flag.optional().meta({
+    description: 'also show repeats of a message that came before: false when left out, in the trash true',
+  }),
+  trash: Flag.default(false).meta({ description: 'what was deleted and can be restored, in place of the others' }),
 })
 export type EmailFilter = z.output<typeof EmailFilter>
 

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { Deleted, Deletion, Page, Paging } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
@@ -87,8 +87,22 @@ function emailRoutes({ emails, search }: Nouns): AnyRoute[] {
       scope: write,
       tag,
       summary: 'Delete an e-mail',
+      description:
+        'It goes to the trash (GET …/emails?trash=true): out of lists, search, threads and the log at once, to be restored until the time of ' +
+        'the trash is over (retention.trash). With purge=true it goes for good.',
+      query: Deletion,
       reply: Deleted,
-      handle: ({ caller, params }) => emails.remove(caller, params.id, params.email_id),
+      handle: ({ caller, params, query }) => emails.remove(caller, params.id, params.email_id, query.purge),
+    }),
+    route({
+      method: 'POST',
+      path: '/identities/:id/emails/:email_id/restore',
+      scope: write,
+      tag,
+      summary: 'Restore an e-mail',
+      description: 'From the trash to where it was. A message that had not been sent when it was deleted is not sent.',
+      reply: Email,
+      handle: ({ caller, params }) => emails.restore(caller, params.id, params.email_id),
     }),
     route({
       method: 'GET',

@@ -83,6 +83,25 @@ export async function addToThread(
 
 /** Takes a message that was just deleted out of its thread, so that nothing of it shows there; an empty thread goes. */
 export async function takeFromThread(tx: Transaction, id: string, unread: boolean): Promise<void> {
+  await recount(tx, id, { messages: -1, unread: unread ? -1 : 0 })
+}
+
+/** Counts a message that is back into the thread it was taken from, which may be gone since. */
+export async function returnToThread(
+  tx: Transaction,
+  id: string,
+  message: Pick<Threaded, 'identity_id' | 'subject' | 'others' | 'own'> & { unread: boolean },
+): Promise<void> {
+  const { identity_id, subject } = message
+  await tx.run(
+    sql`INSERT INTO threads (id, identity_id, subject, subject_key, participants_key, participants, message_count, unread_count,
+      last_message_at, last_seq, snippet) VALUES (${id}, ${identity_id}, ${subject}, ${subjectKey(subject)}, ${participantsKey(message)},
+      '[]', 0, 0, '', 0, '') ON CONFLICT DO NOTHING`,
+  )
+  await recount(tx, id, { messages: 1, unread: message.unread ? 1 : 0 })
+}
+
+async function recount(tx: Transaction, id: string, by: { messages: number; unread: number }): Promise<void> {
   const left = await tx.all<{ seq: number; received_at: string; snippet: string; from_address: string; to_text: string }>(
     sql`SELECT seq, received_at, snippet, from_address, to_text FROM emails WHERE thread_id = ${id}
       AND duplicate_of IS NULL ORDER BY seq DESC LIMIT 1000`,
@@ -94,7 +113,7 @@ export async function takeFromThread(tx: Transaction, id: string, unread: boolea
   }
   const participants = together(left.toReversed().flatMap((one) => [one.from_address, one.to_text]))
   await tx.run(
-    sql`UPDATE threads SET message_count = message_count - 1, unread_count = unread_count - ${unread ? 1 : 0},
+    sql`UPDATE threads SET message_count = message_count + ${by.messages}, unread_count = unread_count + ${by.unread},
       last_message_at = ${newest.received_at}, last_seq = ${newest.seq}, snippet = ${newest.snippet},
       participants = ${JSON.stringify(participants)} WHERE id = ${id}`,
   )
@@ -176,7 +195,7 @@ function subjectKey(subject: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-function participantsKey(message: Threaded): string {
+function participantsKey(message: Pick<Threaded, 'own' | 'others'>): string {
   const all = [...new Set([message.own, ...message.others].map((address) => address.toLowerCase()))].toSorted()
   const text = all.join(' ')
   return text.length <= 200 ? text : createHash('sha256').update(text).digest('base64url')

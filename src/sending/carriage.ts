@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
@@ -54,7 +56,7 @@ export class Carriage {
   readonly #connections = new Connections()
   readonly #outside: Outside
   readonly #memory: TlsMemory
-  #routing: Routing
+  #routing: Routing & { exchangers: MailExchangers }
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -80,12 +82,29 @@ export class Carriage {
     this.#connections.drop()
   }
 
+  /** Reaches the server that takes mail for a domain, and hangs up once it greets; answers who it is. Throws a sentence. */
+  async probe(domain: string, signal: AbortSignal): Promise<string> {
+    const { ways, exchangers } = this.#routing
+    const { target, manner } = await ways.to(domain, false)
+    for await (const { socket, hostname, address } of exchangers.servers(target, signal)) {
+      const who = `${hostname} (${address}, port ${target.port})`
+      try {
+        // with TLS from the first octet it is the client that speaks first
+        if (!manner.implicit) await greeted(socket, who, signal)
+        return who
+      } finally {
+        socket.destroy()
+      }
+    }
+    throw new Error(`no server of ${domain} took a connection`)
+  }
+
   async stop(): Promise<void> {
     this.#connections.drop()
     await this.#outside.close()
   }
 
-  #route(settings: OutboundSettings): Routing {
+  #route(settings: OutboundSettings): Routing & { exchangers: MailExchangers } {
     const records = recordsOf(settings.dns)
     const exchangers = new MailExchangers({
       records,
@@ -97,6 +116,7 @@ export class Carriage {
     const policies = new Policies({ ...this.#needs, records, outside: this.#outside })
     return {
       hostname: settings.hostname,
+      exchangers,
       ways: new Ways(settings, policies),
       handover: new Handover(exchangers, this.#connections, this.#memory),
     }
@@ -105,4 +125,16 @@ export class Carriage {
 
 function outsideSettings({ allow_networks, dns }: OutboundSettings): OutsideSettings {
   return { allow_networks, allow_http: false, resolve: resolver(dns) }
+}
+
+/** Waits for the greeting of a server. Throws when it is another word than 220 (RFC 5321 3.1). */
+async function greeted(socket: Socket, who: string, signal: AbortSignal): Promise<void> {
+  const closed = once(socket, 'close', { signal }).then(() => {
+    throw new Error(`${who} hangs up without a word`)
+  })
+  closed.catch(() => undefined)
+  const [chunk] = (await Promise.race([once(socket, 'data', { signal }), closed])) as [Buffer]
+  const said = chunk.toString('latin1').split(/\r?\n/, 1)[0]!
+  if (!said.startsWith('220')) throw new Error(`${who} says “${said.slice(0, 100)}”`)
+  socket.write('QUIT\r\n')
 }

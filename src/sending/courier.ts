@@ -1,3 +1,4 @@
+import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
@@ -9,10 +10,11 @@ import type { Domains } from '../domains/domains.ts'
 import type { Inbox } from '../mail/inbox.ts'
 import type { Outgoing, Parcel } from '../mail/outgoing.ts'
 import type { Refusal } from '../mail/refusal.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import type { Handover } from './handover.ts'
 import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
+import { readAnswer } from './outcomes.ts'
 import type { Outcomes } from './outcomes.ts'
 import { domainOf } from './recipients.ts'
 import type { ReturnPaths } from './return-path.ts'
@@ -123,10 +125,31 @@ export class MailCourier implements Courier<EmailLoad> {
     return this.#parts.outcomes.note(tx, recipient_seq, outcome, answer, next)
   }
 
+  async about(reader: Reader, { recipient_seq }: EmailLoad): Promise<Record<string, string>> {
+    const parcel = await this.#parts.outgoing.parcel(recipient_seq, reader)
+    if (!parcel) return {}
+    const { email, recipient } = parcel
+    return { email_id: email.id, from: email.from_address, to: recipient.address }
+  }
+
+  words(answer: string): string {
+    return readAnswer(answer).response
+  }
+
+  /** Not what bounced, nor what was taken back. */
+  async repeat(tx: Transaction, { recipient_seq }: EmailLoad): Promise<void> {
+    const recipient = await this.#parts.outgoing.recipient(recipient_seq, tx)
+    if (recipient?.status !== 'failed') {
+      const why = recipient ? `The delivery was ${recipient.status}` : 'The message was deleted'
+      throw conflict(`${why}: it is not tried again.`, { code: 'not_repeatable' })
+    }
+    await this.#parts.outgoing.note(tx, recipient, { status: 'queued' })
+  }
+
   async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal): Promise<CourierAnswer> {
     const { outgoing, domains, returnPaths, routing } = this.#parts
     const parcel = await outgoing.parcel(load.recipient_seq)
-    if (!parcel) throw refused('the message was deleted')
+    if (!parcel) throw refused('the message was deleted', { cancelled: true })
     await this.#check(parcel, attempt)
     const { email, recipient } = parcel
     const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), leaves(email))

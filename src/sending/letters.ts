@@ -74,7 +74,7 @@ export class Letters {
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(wish)
-    requireFewHops(await this.#parts.emails.octets(original.row.raw_id), 'email_id')
+    requireFewHops(await this.#parts.emails.octets(original.row), 'email_id')
     return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
@@ -92,7 +92,7 @@ export class Letters {
 
   /** A message whole, as an enclosure. Throws Fault for one that goes in a circle. */
   async enclosed({ email, row }: Original): Promise<Enclosure> {
-    const raw = await this.#parts.emails.octets(row.raw_id)
+    const raw = await this.#parts.emails.octets(row)
     requireFewHops(raw, 'email_id')
     // of what came, the trace is ours; of what is ours, it is a part of the message
     const content = email.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
@@ -108,7 +108,7 @@ export class Letters {
     if (size > largestMessage)
       throw invalid('as_attachment', 'The attachments of the message do not fit into 25 MiB.', 'message_too_large')
     if (size === 0 && email.attachments.length === 0) return []
-    const raw = await this.#parts.emails.octets(row.raw_id)
+    const raw = await this.#parts.emails.octets(row)
     const found: Enclosure[] = []
     for (const { index, filename, content_type, content_id, disposition } of email.attachments) {
       const file = await this.#parts.examiner.attachment(raw, index)

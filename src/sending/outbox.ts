@@ -8,6 +8,7 @@ import type { IdentityRow } from '../identities/identities.ts'
 import type { Examination, Examiner } from '../mail/examiner.ts'
 import type { Email, Envelope } from '../mail/model.ts'
 import type { Kept, Outgoing } from '../mail/outgoing.ts'
+import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { compose } from './compose.ts'
@@ -44,6 +45,7 @@ interface Parts {
   suppressions: Suppressions
   limits: Limits
   plan: Plan
+  trash: Trash
   signer: Signer
   settings: OutboxSettings
 }
@@ -160,6 +162,7 @@ export class Outbox {
     const examined = known ?? (await examiner.examine(raw, envelopeOf(owner)))
     // what leaves later is signed then: with the keys that are published then
     const signatures = send_at === null ? await signer.sign(domainOf(owner.email), Buffer.concat([Buffer.from(head), raw])) : ''
+    await this.#makeRoom(owner, raw.length)
     return database.transaction(async (tx) => {
       const { outgoing, limits, plan } = this.#parts
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
@@ -179,6 +182,15 @@ export class Outbox {
       await kept.tell(emailQueued)
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
+  }
+
+  /** What was deleted makes way for what is sent. Who has too little room all the same is told so in the transaction. */
+  async #makeRoom({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
+    const { trash, plan, database } = this.#parts
+    const beyond = stored_bytes + octets - mostOf(email, this.#settings)
+    if (beyond > 0) await trash.giveWay({ identity_id: id }, beyond)
+    const lacking = octets - (await plan.room(database, account_id))
+    if (lacking > 0) await trash.giveWay({ account_id }, lacking)
   }
 
   async #enqueue(tx: Transaction, { owner, send_at, require_tls }: Ready, kept: Kept): Promise<void> {
@@ -227,9 +239,14 @@ function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>)
   throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
 }
 
-function requireRoom({ email, stored_bytes }: IdentityRow, size: number, { quota, operator }: OutboxSettings): void {
-  const most = email === operator ? 10 * quota : quota
-  if (quota === 0 || stored_bytes + size <= most) return
+/** Octets of mail that the identity of an address may keep. */
+function mostOf(email: string, { quota, operator }: OutboxSettings): number {
+  return quota === 0 ? Infinity : email === operator ? 10 * quota : quota
+}
+
+function requireRoom({ email, stored_bytes }: IdentityRow, size: number, settings: OutboxSettings): void {
+  const most = mostOf(email, settings)
+  if (stored_bytes + size <= most) return
   const why = `keeps ${stored_bytes} octets of mail, and this message would overrun ${most} (mail.quota)`
   throw conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }

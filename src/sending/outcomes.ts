@@ -99,7 +99,8 @@ function statusOf(outcome: Outcome, said: CourierAnswer): 'delivered' | 'sent' |
   return said.outcome === 'bounced' ? 'bounced' : 'failed'
 }
 
-function readAnswer(answer: string): CourierAnswer {
+/** What the courier told the queue, or a sentence of the queue's own. */
+export function readAnswer(answer: string): CourierAnswer {
   try {
     return JSON.parse(answer) as CourierAnswer
   } catch {

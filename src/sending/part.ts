@@ -20,6 +20,7 @@ import type { Identities } from '../identities/identities.ts'
 import { emailReceived } from '../mail/model.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Part } from '../part.ts'
+import type { Trash } from '../retention/trash.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Bounces } from './bounces.ts'
@@ -64,6 +65,7 @@ interface Needs {
   queue: Queue
   space: Space
   plan: Plan
+  trash: Trash
   mail: MailPart
   config: Config
   log: Log
@@ -161,6 +163,11 @@ export class SendingPart implements Part {
     await this.#stopFollowing?.()
     await this.#carriage.stop()
     await this.#outside.close()
+  }
+
+  /** Reaches the server that takes mail for a domain, and hangs up; answers who it is. Throws a sentence. */
+  probe(domain: string, signal: AbortSignal): Promise<string> {
+    return this.#carriage.probe(domain, signal)
   }
 
   reload(config: Config): void {

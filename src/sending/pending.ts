@@ -58,10 +58,17 @@ export class Pending implements Dispatcher {
     return emails.get(caller, identityId, emailId)
   }
 
-  /** Takes back what has not begun, of a message that is going to be deleted or whose identity was. */
+  /** Ends what waits, tried or not, of a message that is going to be deleted or whose identity was. */
   async withdraw(tx: Transaction, emailId: string): Promise<void> {
     const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
-    if (email) await this.#takeBack(tx, email, await this.#recipients(tx, emailId))
+    if (!email) return
+    await this.#takeBack(tx, email, await this.#recipients(tx, emailId))
+    const { outgoing, queue } = this.#parts
+    for (const { seq, status, delivery_id } of await this.#recipients(tx, emailId)) {
+      // of one that is under way its courier says how it ends
+      if (!['queued', 'deferred'].includes(status) || delivery_id === null || !(await queue.abandon(tx, delivery_id))) continue
+      await outgoing.note(tx, seq, { status: 'cancelled', next_attempt_at: null })
+    }
   }
 
   /** Takes back all that an identity has not sent yet; what was tried already its courier gives up. */

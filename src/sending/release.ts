@@ -57,10 +57,12 @@ export class Release implements Courier<ReleaseLoad> {
   }
 
   async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
-    if (outcome !== 'failed') return
+    if (outcome === 'failed') await this.drop(tx, { email_id }, 'it could not be signed; the log of the box says why')
+  }
+
+  async drop(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
     // it may have been taken back meanwhile
     if (!(await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`))) return
-    const response = 'it could not be signed; the log of the box says why'
     const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })
     for (const { seq } of rows) {
       const delivery = await this.#parts.outgoing.note(tx, seq, {})

@@ -4,7 +4,7 @@ import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import { smsDelivered, smsFailed, smsSent } from './model.ts'
 import type { SmsError } from './model.ts'
 import { hasOptedOut, noteWish } from './opt-outs.ts'
@@ -103,6 +103,24 @@ export class SmsCourier implements Courier<SmsLoad> {
       sql`UPDATE sms SET status = 'delivered', delivered_at = ${now} WHERE id = ${sms_id} RETURNING *`,
     )
     await tell(tx, events, smsDelivered, there!)
+  }
+
+  async about(reader: Reader, { sms_id }: SmsLoad): Promise<Record<string, string>> {
+    const row = await reader.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
+    return row ? { sms_id, from: row.sender, to: row.recipient } : { sms_id }
+  }
+
+  words(answer: string): string {
+    const said = read(answer)
+    return 'taken' in said ? 'taken by the provider' : 'error' in said ? said.error.message : said.lost
+  }
+
+  async drop(tx: Transaction, { sms_id }: SmsLoad, message: string): Promise<void> {
+    const error = JSON.stringify({ code: 'cancelled', message } satisfies SmsError)
+    const row = await tx.get<SmsRow>(
+      sql`UPDATE sms SET status = 'failed', error = ${error} WHERE id = ${sms_id} AND status = 'queued' RETURNING *`,
+    )
+    if (row) await tell(tx, this.#parts.events, smsFailed, row)
   }
 
   /** It may have waited for hours: what would refuse it as new refuses it now. */

@@ -6,6 +6,7 @@ import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
+import type { Trash } from '../retention/trash.ts'
 import { keepBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
@@ -28,6 +29,7 @@ interface Parts {
   log: Log
   queue: Queue
   plan: Plan
+  trash: Trash
   numbers: Numbers
   /** Octets of the largest picture or file. */
   mediaLimit: () => number
@@ -56,6 +58,7 @@ export class Inbound {
   /** Keeps a message, once. Answers whether it is kept now, was before, or is for nobody here. */
   async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
     const { database, numbers, log, clock } = this.#parts
+    await this.#makeRoom(sms)
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
@@ -107,6 +110,18 @@ export class Inbound {
       await this.#advance(tx, row, update)
       return true
     })
+  }
+
+  /** What was deleted makes way for the pictures of a message. */
+  async #makeRoom({ to, media }: IncomingSms): Promise<void> {
+    const { database, numbers, plan, trash } = this.#parts
+    let octets = 0
+    for (const one of media) if ('bytes' in one) octets += one.bytes.length
+    const holder = octets > 0 ? await numbers.holder(to, database) : undefined
+    if (!holder) return
+    const { account_id } = holder
+    const lacking = octets - (await plan.room(database, account_id))
+    if (lacking > 0) await trash.giveWay({ account_id }, lacking)
   }
 
   async #advance(tx: Transaction, row: SmsRow, update: StatusUpdate): Promise<void> {

@@ -6,6 +6,7 @@ import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
 import type { Download } from '../http/route.ts'
 import type { SignedUrls } from '../mail/signed-urls.ts'
+import type { Trash } from '../retention/trash.ts'
 import { keepBlob, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
@@ -90,10 +91,12 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly #database: Database
   readonly #provider: SmsProvider | undefined
   readonly #plan: Plan
+  readonly #trash: Trash
   /** The octets of those that were fetched and are not written down yet. */
   readonly #fetched = new Map<string, Buffer>()
 
-  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan }) {
+  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash }) {
+    this.#trash = parts.trash
     this.#database = parts.database
     this.#provider = parts.provider
     this.#plan = parts.plan
@@ -105,14 +108,23 @@ export class MediaCourier implements Courier<MediaLoad> {
     )
     if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
     if (!this.#provider?.fetch) throw new Refused('the provider is not configured any more')
-    if ((await this.#plan.room(this.#database, row.account_id)) <= 0) throw new Later('the account keeps as much as it may')
+    const { account_id } = row
+    if (!(await this.#hasRoom(account_id, 1))) throw new Later('the account keeps as much as it may')
     try {
-      this.#fetched.set(`${sms_id} ${position}`, await this.#provider.fetch(row.source, signal))
+      const bytes = await this.#provider.fetch(row.source, signal)
+      await this.#hasRoom(account_id, bytes.length)
+      this.#fetched.set(`${sms_id} ${position}`, bytes)
       return 'fetched'
     } catch (error) {
       if (error instanceof Rejected) throw new Refused(error.message)
       throw new Later(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
     }
+  }
+
+  /** Whether there is room of so many octets; what was deleted makes way for it. */
+  async #hasRoom(account_id: string, octets: number): Promise<boolean> {
+    const lacking = octets - (await this.#plan.room(this.#database, account_id))
+    return lacking <= 0 || this.#trash.giveWay({ account_id }, lacking)
   }
 
   async settle(tx: Transaction, { sms_id, position }: MediaLoad, outcome: Outcome): Promise<void> {
@@ -126,7 +138,10 @@ export class MediaCourier implements Courier<MediaLoad> {
     const sms = await tx.get<{ account_id: string; identity_id: string }>(
       sql`SELECT account_id, identity_id FROM sms JOIN sms_media ON sms_id = sms.id WHERE ${where} AND sms_media.status = 'pending'`,
     )
-    if (!sms) return
+    if (!sms) {
+      await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
+      return
+    }
     if (!(await takeRoom(tx, this.#plan, sms, bytes.length))) {
       await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
       return

@@ -8,13 +8,13 @@ import type { Caller } from '../core/scopes.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
+import type { Trash } from '../retention/trash.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { smsKind } from './courier.ts'
 import type { SmsLoad } from './courier.ts'
-import { leaveRoom } from './media-room.ts'
-import type { NewSms, Sms, SmsChange, SmsFilter } from './model.ts'
+import type { NewSms, Sms, SmsChange, SmsError, SmsFilter } from './model.ts'
 import { notConfigured } from './numbers.ts'
 import type { Numbers } from './numbers.ts'
 import { hasOptedOut } from './opt-outs.ts'
@@ -23,6 +23,7 @@ import type { SmsProvider } from './provider.ts'
 import { findSms, whole } from './rows.ts'
 import type { SmsRow } from './rows.ts'
 import { segmentsOf } from './segments.ts'
+import { SmsTrash } from './trash.ts'
 
 export interface SendingRules {
   /** Messages an hour; 0 is no limit. */
@@ -33,12 +34,13 @@ export interface SendingRules {
 
 interface Parts {
   database: Database
-  events: EventLog
   clock: Clock
   cursors: Cursors
   identities: Identities
   queue: Queue
   plan: Plan
+  trash: Trash
+  events: EventLog
   numbers: Numbers
   provider: SmsProvider | undefined
   rules: () => SendingRules
@@ -49,9 +51,11 @@ const hour = 3_600_000
 /** The text messages of the living identities, for callers. */
 export class Messages {
   readonly #parts: Parts
+  readonly #thrown: SmsTrash
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#thrown = new SmsTrash(parts)
   }
 
   /** Writes a message down and puts it into the queue. */
@@ -101,7 +105,7 @@ export class Messages {
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     const listed = await page<SmsRow, SmsRow>(database, cursors, filter, {
       name: `sms ${identityId} ${JSON.stringify(named)}`,
-      select: sql`SELECT * FROM sms`,
+      select: filter.trash ? sql`SELECT * FROM sms_trash` : sql`SELECT * FROM sms`,
       where: sql`identity_id = ${identityId} AND ${conditions(filter)}`,
       order: 'seq',
       present: (row) => row,
@@ -134,18 +138,30 @@ export class Messages {
     })
   }
 
-  /** The message goes whole, with its media and what the log tells of it; what was not sent yet is not sent. */
-  async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, identities, events } = this.#parts
+  /** The message goes into the trash, or with `purge` for good, from there too; what was not sent yet is not sent. */
+  async remove(caller: Caller, identityId: string, id: string, purge: boolean): Promise<{ id: string; deleted: true }> {
+    const { database, identities, trash } = this.#parts
     return database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
-      const row = await findSms(tx, identityId, id)
-      await this.#takeBack(tx, row)
-      await this.#forgetMedia(tx, row)
-      await tx.run(sql`DELETE FROM sms WHERE id = ${id}`)
-      await events.redact(tx, id)
+      const row = await tx.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${id} AND identity_id = ${identityId}`)
+      if (row) {
+        await this.#withdraw(tx, row)
+        await this.#thrown.put(tx, row)
+      } else if (!purge || !(await this.#thrown.find(tx, identityId, id))) throw notFound('SMS')
+      if (purge) await trash.purge(tx, this.#thrown.kind, id)
       return { id, deleted: true }
     })
+  }
+
+  /** Out of the trash. */
+  async restore(caller: Caller, identityId: string, id: string): Promise<Sms> {
+    const { database, identities } = this.#parts
+    await database.transaction(async (tx) => {
+      await identities.row(caller, identityId, tx)
+      if (!(await this.#thrown.find(tx, identityId, id))) throw notFound('SMS in the trash')
+      await this.#thrown.restore(tx, id)
+    })
+    return this.get(caller, identityId, id)
   }
 
   /** What an identity that is gone had not sent yet is not sent. */
@@ -200,13 +216,16 @@ export class Messages {
     return true
   }
 
-  async #forgetMedia(tx: Transaction, { id, account_id, identity_id }: SmsRow): Promise<void> {
-    const kept = await tx.get<{ size: number }>(
-      sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,
+  /** Of a message that is going to be deleted: of one that is just being handed over nobody will know what came of it. */
+  async #withdraw(tx: Transaction, row: SmsRow): Promise<void> {
+    if (row.status !== 'queued') return
+    const waited = (await this.#takeBack(tx, row)) || (await this.#parts.queue.abandon(tx, row.delivery_id ?? ''))
+    const error: SmsError = waited
+      ? { code: 'deleted', message: 'It was deleted before it was sent.' }
+      : { code: 'answer_lost', message: 'It was deleted while it was being handed over.' }
+    await tx.run(
+      sql`UPDATE sms SET status = ${waited ? 'failed' : 'unknown'}, error = ${JSON.stringify(error)} WHERE id = ${row.id}`,
     )
-    await tx.run(sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`)
-    await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
-    await leaveRoom(tx, this.#parts.plan, { account_id, identity_id }, kept!.size)
   }
 
   async #count(tx: Transaction, identityId: string): Promise<void> {

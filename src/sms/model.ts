@@ -50,6 +50,7 @@ export const Sms = z
     sent_at: Timestamp.nullable(),
     delivered_at: Timestamp.nullable(),
     created_at: Timestamp,
+    deleted_at: Timestamp.optional().meta({ description: 'when it was deleted; in the trash only' }),
   })
   .meta({ id: 'Sms' })
 export type Sms = z.output<typeof Sms>
@@ -80,6 +81,7 @@ export const SmsFilter = z.strictObject({
   to: z.string().min(1).max(64).optional().meta({ description: 'part of the recipient’s number' }),
   after: TimestampInput.optional().meta({ description: 'received after this time' }),
   before: TimestampInput.optional().meta({ description: 'received before this time' }),
+  trash: Flag.default(false).meta({ description: 'what was deleted and can be restored, in place of the others' }),
 })
 export type SmsFilter = z.output<typeof SmsFilter>
 

@@ -15,6 +15,7 @@ import type { Identities } from '../identities/identities.ts'
 import { identityDeleted } from '../identities/model.ts'
 import type { SignedUrls } from '../mail/signed-urls.ts'
 import type { Part } from '../part.ts'
+import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
 import { SmsArchive } from './archive.ts'
@@ -38,6 +39,7 @@ interface Needs {
   cursors: Cursors
   queue: Queue
   plan: Plan
+  trash: Trash
   identities: Identities
   config: Config
   log: Log
@@ -85,6 +87,11 @@ export class SmsPart implements Part {
       { name: 'forget-sms', schedule: '53 3 * * *', run: () => inbound.forget() },
       { name: 'subscribe-to-sms', schedule: '11 * * * *', run: () => this.#subscribe() },
     ]
+  }
+
+  /** Who carries text messages; undefined for nobody. */
+  get provider(): SmsProvider | undefined {
+    return this.#provider
   }
 
   async start(): Promise<void> {

@@ -99,6 +99,8 @@ export interface SmsProvider {
   fetch?(source: string, signal: AbortSignal): Promise<Buffer>
   /** Tells the far side where to report. Called at every start and hourly: it may be off, or forget. */
   subscribe?(): Promise<void>
+  /** Asks whether it is there and takes our credentials. Throws what it said; none of a provider that is inside the box. */
+  check?(signal: AbortSignal): Promise<void>
   start?(): Promise<void>
   stop?(): Promise<void>
 }

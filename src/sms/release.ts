@@ -1,5 +1,6 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import { conflict } from '../core/fault.ts'
 import { Later } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
 import type { Queue } from '../delivery/queue.ts'
@@ -46,6 +47,12 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
       // to give back what is given back already does no harm, whatever came of this try
       throw new Later(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
     }
+  }
+
+  async drop(): Promise<never> {
+    throw conflict('A number that is not given back is paid for: it is tried until the provider takes it.', {
+      code: 'not_droppable',
+    })
   }
 
   async settle(tx: Transaction, { phone_id }: ReleaseLoad, outcome: Outcome): Promise<void> {

@@ -1,4 +1,4 @@
-import { Deleted, Page } from '../core/shapes.ts'
+import { Deleted, Deletion, Page } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import { Identity } from '../identities/model.ts'
@@ -92,9 +92,22 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       scope: [...write],
       tag,
       summary: 'Delete an SMS',
-      description: 'With its pictures, and from the log. One that waits in the queue is not sent.',
+      description:
+        'It goes to the trash (GET …/sms?trash=true), with its pictures and what the log tells of it, to be restored until the time of the trash is ' +
+        'over (retention.trash). With purge=true it goes for good. One that waits in the queue is not sent.',
+      query: Deletion,
       reply: Deleted,
-      handle: ({ caller, params }) => messages.remove(caller, params.id, params.sms_id),
+      handle: ({ caller, params, query }) => messages.remove(caller, params.id, params.sms_id, query.purge),
+    }),
+    route({
+      method: 'POST',
+      path: '/identities/:id/sms/:sms_id/restore',
+      scope: [...write],
+      tag,
+      summary: 'Restore an SMS',
+      description: 'From the trash. One that had not been sent when it was deleted is not sent.',
+      reply: Sms,
+      handle: ({ caller, params }) => messages.restore(caller, params.id, params.sms_id),
     }),
     route({
       method: 'GET',

@@ -28,7 +28,35 @@ export interface SmsRow {
   sent_at: string | null
   delivered_at: string | null
   created_at: string
+  /** In the trash only. */
+  deleted_at?: string
 }
+
+/** Every column. */
+export const storedColumns: readonly string[] = [
+  'seq',
+  'id',
+  'account_id',
+  'identity_id',
+  'direction',
+  'status',
+  'sender',
+  'recipient',
+  'body',
+  'read',
+  'provider',
+  'provider_id',
+  'segments',
+  'error',
+  'codes',
+  'attempting',
+  'lost',
+  'delivery_id',
+  'received_at',
+  'sent_at',
+  'delivered_at',
+  'created_at',
+]
 
 interface MediaRow {
   sms_id: string
@@ -84,6 +112,7 @@ function shown(row: SmsRow, media: SmsMedia[]): Sms {
     sent_at,
     delivered_at,
     created_at: row.created_at,
+    ...(row.deleted_at === undefined ? {} : { deleted_at: row.deleted_at }),
   }
 }
 

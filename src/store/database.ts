@@ -33,6 +33,8 @@ export interface Database extends Reader {
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
   /** A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. */
   slow<Row>(query: Sql, deadline: number): Promise<Row[]>
+  /** Gives a little of the room that deleted rows left back to the disk. Answers whether there is more worth giving back. */
+  reclaim(): Promise<boolean>
   /** Writes and syncs one probe row: throws when the store cannot take mail now. */
   probe(): Promise<void>
   close(): Promise<void>

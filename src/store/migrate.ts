@@ -42,6 +42,8 @@ function bring(file: string, expected: boolean, folder: string, copied: boolean)
   const version = checkFiles(file, expected) ? checkContent(file, expected, migrations) : create(file)
   const database = new DatabaseSync(file, { timeout: 5000 })
   try {
+    // only a file without tables can still be told so: then it gives room back (`reclaim`)
+    if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     if (copied && version > 0 && version < migrations.length) keepCopy(file, version, database)
     migrate(file, database, version, migrations)

@@ -14,6 +14,7 @@ export function rewrite(file: string): void {
     closeSync(openSync(draft, 'wx', 0o600))
     const database = new DatabaseSync(file, { timeout: 5000 })
     try {
+      database.exec('PRAGMA auto_vacuum = INCREMENTAL')
       database.prepare('VACUUM INTO ?').run(draft)
     } finally {
       database.close()

@@ -25,6 +25,16 @@ export class Space {
     return this.#low
   }
 
+  /** Octets that are free now; null when the disk does not say. */
+  async free(): Promise<number | null> {
+    try {
+      const { bsize, bavail } = await this.#measure(this.#directory)
+      return bsize * bavail
+    } catch {
+      return null
+    }
+  }
+
   /** Looks now, then every `interval` milliseconds. */
   async start(interval = 5000): Promise<void> {
     await this.check()

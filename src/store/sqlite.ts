@@ -6,7 +6,7 @@ import type { Sql } from 'sql-template-tag'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Database, Transaction } from './database.ts'
-import { sql } from './database.ts'
+import { raw, sql } from './database.ts'
 import { Checkpoints } from './sqlite-checkpoints.ts'
 import { asFault, isSyncFailure, stopping } from './sqlite-failures.ts'
 import { Helper } from './sqlite-helper.ts'
@@ -23,6 +23,10 @@ export interface SqliteOptions {
   /** Frames of 4 KiB in the write-ahead log above which writers wait for a whole checkpoint. */
   longLog?: number
 }
+
+/** Free pages that stay in the file for what comes next, and pages given back at once: it must not hold the event loop. */
+const spare = 1024
+const handful = 64
 
 interface Mark {
   write: (tx: Transaction) => Promise<unknown>
@@ -122,6 +126,16 @@ export class SqliteDatabase implements Database {
 
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
     return this.#marks.run({ write: mark, kept: false }, work)
+  }
+
+  reclaim(): Promise<boolean> {
+    return this.transaction(async (tx) => {
+      const free = await tx.get<{ freelist_count: number }>(sql`PRAGMA freelist_count`)
+      if (free!.freelist_count <= spare) return false
+      // one step a page: `run` would stop after the first
+      const moved = await tx.all(sql`PRAGMA incremental_vacuum(${raw(String(handful))})`)
+      return moved.length > 0
+    })
   }
 
   async probe(): Promise<void> {

@@ -1,7 +1,7 @@
 import type { AgentDirectory } from '../agents/model.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
-import { conflict, invalid } from '../core/fault.ts'
+import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
@@ -9,7 +9,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Database } from '../store/database.ts'
 import type { Standing } from '../trust/model.ts'
 import type { Bearers } from './bearers.ts'
-import { tokenIssued, tokenRevoked } from './model.ts'
+import { oneAudience, tokenIssued, tokenRevoked } from './model.ts'
 import type { IdentityToken, Signer, TokensRevoked, TokenWish } from './model.ts'
 
 interface Parts {
@@ -79,11 +79,4 @@ export class Issuing {
       return data
     })
   }
-}
-
-function oneAudience({ audience, aud }: TokenWish): string | undefined {
-  if (audience !== undefined && aud !== undefined && audience !== aud) {
-    throw invalid('aud', 'Give audience or aud, not two different ones.')
-  }
-  return audience ?? aud
 }

@@ -38,7 +38,7 @@ export function asPublished(kid: string, x: string): PublishedKey {
 }
 
 /** A compact JWS (RFC 7515) by EdDSA. */
-export function sign(payload: string, header: { kid: string; typ: string }, key: KeyObject): Promise<string> {
+export function sign(payload: string, header: { kid: string; typ: string; cty?: string }, key: KeyObject): Promise<string> {
   return new CompactSign(Buffer.from(payload)).setProtectedHeader({ alg: 'EdDSA', ...header }).sign(key)
 }
 

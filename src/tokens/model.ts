@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { invalid } from '../core/fault.ts'
 import { Id, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
@@ -149,6 +150,7 @@ export const TokenQuestion = z
   .strictObject({
     token: z.string().min(1).max(65_536),
     audience: Audience.optional().meta({ description: 'who it must be for; the public URL of this box when left out' }),
+    aud: Audience.optional().meta({ description: 'the same as audience' }),
   })
   .meta({ id: 'TokenQuestion' })
 export type TokenQuestion = z.output<typeof TokenQuestion>
@@ -214,3 +216,11 @@ export const tokenRevoked = eventType(
   'All identity tokens that an identity had were revoked.',
   TokensRevoked,
 )
+
+/** The audience in whichever spelling it was given. Throws Fault invalid_request for two different ones. */
+export function oneAudience({ audience, aud }: { audience?: string | undefined; aud?: string | undefined }): string | undefined {
+  if (audience !== undefined && aud !== undefined && audience !== aud) {
+    throw invalid('aud', 'Give audience or aud, not two different ones.')
+  }
+  return audience ?? aud
+}

@@ -63,6 +63,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
         'signing_key_too_new while others may not know the next key yet. For the operator alone.',
       body: KeyRotation,
       reply: KeyRotated,
+      example: { body: { now: true } },
       handle: async ({ body: { now } }) => ({ kid: now ? await keys.replaceAll() : await keys.rotate(), replaced_all: now }),
     }),
     route({

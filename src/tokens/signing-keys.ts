@@ -49,7 +49,8 @@ export class SigningKeys implements Signer {
       throw new Error('What is signed must expire before its key may be forgotten.')
     }
     const { kid, key } = await this.#signing()
-    return sign(JSON.stringify(claims), { kid, typ }, key)
+    // VC-JOSE-COSE 3.1.1: what is inside is a credential
+    return sign(JSON.stringify(claims), { kid, typ, ...(typ === 'vc+jwt' ? { cty: 'vc' } : {}) }, key)
   }
 
   async published(): Promise<PublishedKey[]> {

@@ -2,6 +2,7 @@ import type { AgentDirectory } from '../agents/model.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Standing } from '../trust/model.ts'
 import type { Bearers } from './bearers.ts'
+import { oneAudience } from './model.ts'
 import type { TokenJudge, TokenQuestion, TokenVerdict, Verified } from './model.ts'
 
 interface Parts {
@@ -21,8 +22,8 @@ export class Verifying {
     this.#parts = parts
   }
 
-  async verify(caller: Caller, { token, audience }: TokenQuestion, signal: AbortSignal): Promise<Verified> {
-    const verdict = await this.#parts.judge.judge(token, audience, signal)
+  async verify(caller: Caller, question: TokenQuestion, signal: AbortSignal): Promise<Verified> {
+    const verdict = await this.#parts.judge.judge(question.token, oneAudience(question), signal)
     const claims = verdict.claims as Verified['claims']
     if (!verdict.valid) {
       const { reason, message, temporary } = verdict

@@ -1,12 +1,13 @@
+import { Fault } from '../core/fault.ts'
 import { may } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { sql } from '../store/database.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Sql } from '../store/database.ts'
 
 /** What an account knows of an address that is not of this box. */
 export interface Acquaintance {
-  /** Messages that came from it with a DMARC pass and were no spam; at most 20 are looked for. Undefined: the key may not read mail. */
-  proven: number | undefined
+  /** Messages that came from it with a DMARC pass and were no spam; at most 20 are looked for. Else why they were not looked at. */
+  proven: number | 'not_allowed' | 'too_slow'
   /** Why the account writes to it no more, when that is so and the key may know. */
   suppressed: 'manual' | 'bounce' | 'complaint' | undefined
 }
@@ -21,20 +22,25 @@ const patience = 3000
 export async function acquaintanceOf(database: Database, caller: Caller, address: string): Promise<Acquaintance> {
   const { account_id, identity_id } = caller
   const bound = identity_id === null ? sql`` : sql` AND identities.id = ${identity_id}`
-  const reads = may(caller, ['messages:read', 'emails:read'])
-  const letters = reads
-    ? await database.slow(
-        sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
-          AND identities.status <> 'deleted'${bound} AND direction = 'inbound' AND lower(from_address) = ${address}
-          AND verified_domain IS NOT NULL AND spam = 0 AND duplicate_of IS NULL LIMIT ${enough}`,
-        patience,
-      )
-    : undefined
+  const letters = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
+    AND identities.status <> 'deleted'${bound} AND direction = 'inbound' AND lower(from_address) = ${address}
+    AND verified_domain IS NOT NULL AND spam = 0 AND duplicate_of IS NULL LIMIT ${enough}`
+  const proven = may(caller, ['messages:read', 'emails:read']) ? await counted(database, letters) : 'not_allowed'
   const listed =
     may(caller, ['account:read']) && identity_id === null
       ? await database.get<{ source: 'manual' | 'bounce' | 'complaint' }>(
           sql`SELECT source FROM suppressions WHERE account_id = ${account_id} AND email = ${address}`,
         )
       : undefined
-  return { proven: letters?.length, suppressed: listed?.source }
+  return { proven, suppressed: listed?.source }
+}
+
+/** Who asks how far to trust somebody is answered with what is known in time. */
+async function counted(database: Database, letters: Sql): Promise<number | 'too_slow'> {
+  try {
+    return (await database.slow(letters, patience)).length
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'too_slow') return 'too_slow'
+    throw error
+  }
 }

@@ -1,6 +1,7 @@
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database } from '../store/database.ts'
+import { oneAudience } from '../tokens/model.ts'
 import type { DidResolver, TokenJudge } from '../tokens/model.ts'
 import { acquaintanceOf } from './acquaintance.ts'
 import { asked, askedOtherwise, decided, foreignScore, reportReasons, strangerScore } from './judgement.ts'
@@ -41,7 +42,7 @@ export class Evaluations {
     const { token, action, min_score } = question
     const min = min_score ?? (action === undefined ? askedOtherwise : asked[action])
     const { subject, finding } =
-      token === undefined ? await this.#named(caller, question) : await this.#spoken(caller, token, question.audience, signal)
+      token === undefined ? await this.#named(caller, question) : await this.#spoken(caller, token, oneAudience(question), signal)
     return { min_score: min, subject, ...decided(finding, min) }
   }
 
@@ -98,10 +99,11 @@ export class Evaluations {
 
   async #stranger(caller: Caller, email: string, reports: Parameters<typeof reportReasons>[0]): Promise<Answer> {
     const { proven, suppressed } = await acquaintanceOf(this.#parts.database, caller, email)
-    const known = (proven ?? 0) > 0
+    const letters = typeof proven === 'number' ? proven : 0
+    const known = letters > 0
     const reasons = [
-      proven === undefined
-        ? 'Mail was not looked at: the key may not read it.'
+      typeof proven === 'string'
+        ? unread[proven]
         : known
           ? 'It has written to you before, and its domain vouched for that (DMARC).'
           : 'It has never written to you in a way that its domain vouched for (DMARC).',
@@ -110,13 +112,18 @@ export class Evaluations {
       'Trust a message of this address only where its verified_domain is that of the address.',
     ]
     const best = known && suppressed === undefined ? 'allow' : 'review'
-    return { subject: { ...nobody, email }, finding: { score: strangerScore(proven ?? 0, reports), best, reasons } }
+    return { subject: { ...nobody, email }, finding: { score: strangerScore(letters, reports), best, reasons } }
   }
 }
 
 interface Answer {
   subject: Shown
   finding: Finding
+}
+
+const unread = {
+  not_allowed: 'Mail was not looked at: the key may not read it.',
+  too_slow: 'There is too much mail to look through in time: whether it has written to you is not known.',
 }
 
 const suppressions = {
@@ -133,7 +140,8 @@ function requireOne(question: Question): void {
       `Give exactly one of ${names.join(', ')}; ${given.length === 0 ? 'none is' : `${given.join(' and ')} are`} here.`,
     )
   }
-  if (question.audience !== undefined && question.token === undefined) throw invalid('audience', 'audience goes with token only.')
+  const [spelled] = (['audience', 'aud'] as const).filter((name) => question[name] !== undefined)
+  if (spelled !== undefined && question.token === undefined) throw invalid(spelled, `${spelled} goes with token only.`)
 }
 
 function refused(why: string): Finding {

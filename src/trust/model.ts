@@ -98,6 +98,7 @@ export const Question = z
       .max(512)
       .optional()
       .meta({ description: 'whom the token must be for: this box unless said; only with token' }),
+    aud: z.string().min(1).max(512).optional().meta({ description: 'the same as audience' }),
     action: Action.optional().meta({ description: 'what is to be allowed; each has its own min_score' }),
     min_score: z.number().min(0).max(1).optional().meta({ description: 'in place of the one of the action' }),
   })

@@ -1,5 +1,6 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import { conflict } from '../core/fault.ts'
 import { retryAfter } from '../delivery/backoff.ts'
 import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
@@ -9,7 +10,7 @@ import type { Outside } from '../delivery/outside.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import { Opened } from './opened.ts'
 import { disable, kind } from './row.ts'
@@ -128,6 +129,24 @@ export class WebhookCourier implements Courier<Load> {
     else if (clock.now() - Date.parse(failing_since) >= endurance) {
       await disable(tx, events, clock.now(), after, 'failing')
     }
+  }
+
+  async about(reader: Reader, { webhook_id, event_id, event }: Load): Promise<Record<string, string>> {
+    const webhook = await reader.get<{ url: string }>(sql`SELECT url FROM webhooks WHERE id = ${webhook_id}`)
+    return { webhook_id, event_id, event, ...(webhook ? { host: new URL(webhook.url).host } : {}) }
+  }
+
+  words(answer: string): string {
+    const { status, error } = readAnswer(answer)
+    return error ?? `it answered ${status}`
+  }
+
+  /** That is no failure of the endpoint's. */
+  async drop(): Promise<void> {}
+
+  async repeat(tx: Transaction, { webhook_id }: Load): Promise<void> {
+    const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND active = 1`)
+    if (!webhook) throw conflict('The webhook is switched off, or gone.', { code: 'webhook_inactive' })
   }
 
   // what is on disk: a change that comes to nothing must not hide a failure

@@ -14,6 +14,7 @@ import type { EventTypes } from '../events/catalogue.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
+import { awaited } from './awaited.ts'
 import { WebhookCourier } from './courier.ts'
 import { WebhookDeliveries } from './deliveries.ts'
 import { EventNames } from './event-names.ts'
@@ -53,6 +54,7 @@ export class WebhooksPart implements Part {
     const common = { ...needs, names: new EventNames(needs.types), outside: this.#outside, sealed: new Sealed(needs.seal) }
     this.routes = routes(new Webhooks(common), new WebhookDeliveries(common))
     this.couriers = [new WebhookCourier(common)]
+    needs.events.onPrune(() => awaited(needs.database))
     this.#fanout = new Fanout(common)
   }
 

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { cookieName } from '../../src/http/cookie.ts'
 import { appliance } from '../support/appliance.ts'
 import { fetchAs } from '../support/host.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -56,20 +57,13 @@ test('over https the cookie is bound to this host and to TLS; the settings decid
 })
 
 test('only on the machine itself does the cookie do without TLS', async () => {
-  const signedIn = async (origin: string): Promise<string> => {
-    const box = await appliance({ PILLARBOX_PUBLIC_URL: origin })
-    const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
-    await box.call('POST', `${url}/v1/account/password`, person)
-    const answer = await box.call('POST', `${url}/v1/session`, person, { key: null, headers: { Origin: origin } })
-    const call = { key: null, headers: { Cookie: cookieOf(answer) } }
-    expect((await box.call('GET', `${url}/v1/session`, undefined, call)).status).toBe(200)
-    return answer.headers.getSetCookie()[0]!
+  expect(await signedIn('http://localhost:8080')).toMatch(/^pillarbox=.*; SameSite=Strict$/)
+  expect(await signedIn('http://192.0.2.7:8080')).toMatch(/^__Host-pillarbox=.*; SameSite=Strict; Secure$/)
+  for (const near of ['http://box.localhost', 'http://127.0.0.2:8080', 'http://[::1]:8080']) {
+    expect([near, cookieName(near)]).toEqual([near, 'pillarbox'])
   }
-  for (const near of ['http://localhost:8080', 'http://box.localhost', 'http://127.0.0.2:8080', 'http://[::1]:8080']) {
-    expect(await signedIn(near)).toMatch(/^pillarbox=.*; SameSite=Strict$/)
-  }
-  for (const far of ['http://192.0.2.7:8080', 'http://localhost.test', 'http://127.0.0.1.test']) {
-    expect(await signedIn(far)).toMatch(/^__Host-pillarbox=.*; SameSite=Strict; Secure$/)
+  for (const far of ['http://localhost.test', 'http://127.0.0.1.test', 'http://[2001:db8::1]', 'https://localhost']) {
+    expect([far, cookieName(far)]).toEqual([far, '__Host-pillarbox'])
   }
 })
 
@@ -181,3 +175,14 @@ test('neither the cookie nor the password is on disk or in the log', async () =>
   expect(said.find(({ msg }) => msg === 'Signed in')).toMatchObject({ part: 'account', address: '127.0.0.1' })
   expect(said.find(({ msg }) => msg === 'Sign-in refused')).toMatchObject({ why: 'invalid_credentials' })
 })
+
+/** The cookie of who signs in at a box of this origin, and is known by it there. */
+async function signedIn(origin: string): Promise<string> {
+  const box = await appliance({ PILLARBOX_PUBLIC_URL: origin })
+  const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
+  await box.call('POST', `${url}/v1/account/password`, person)
+  const answer = await box.call('POST', `${url}/v1/session`, person, { key: null, headers: { Origin: origin } })
+  const call = { key: null, headers: { Cookie: cookieOf(answer) } }
+  expect((await box.call('GET', `${url}/v1/session`, undefined, call)).status).toBe(200)
+  return answer.headers.getSetCookie()[0]!
+}

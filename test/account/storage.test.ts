@@ -28,8 +28,12 @@ async function found(box: Appliance): Promise<number> {
       const { body } = await box.call('GET', `/v1/identities/${id}/emails?direction=all&duplicates=true&spam=${spam}&limit=200`)
       for (const { size } of body.data) octets += size
     }
-    const { body: texts } = await box.call('GET', `/v1/identities/${id}/sms?limit=200`)
-    for (const { media } of texts.data) for (const { size } of media) octets += size ?? 0
+    const { body: trash } = await box.call('GET', `/v1/identities/${id}/emails?trash=true&limit=200`)
+    for (const { size } of trash.data) octets += size
+    for (const where of ['', '&trash=true']) {
+      const { body: texts } = await box.call('GET', `/v1/identities/${id}/sms?limit=200${where}`)
+      for (const { media } of texts.data) for (const { size } of media) octets += size ?? 0
+    }
   }
   return octets
 }
@@ -131,8 +135,9 @@ test('pictures of text messages count, and the text is kept where they find no r
   expect(await come(1)).toMatchObject({ body: 'Look', media: [{ status: 'failed', size: null }] })
   expect(await deliver(box.smtp, { to: ada.email, raw: sized(1000) })).toMatch(/^452 4\.2\.2 /)
   await box.call('DELETE', `/v1/identities/${ada.id}/sms/${first.id}`)
-  expect(await usage(box, 'storage_bytes')).toBe(0)
+  expect(await usage(box, 'storage_bytes')).toBe(5000)
   expect(await come(5000)).toMatchObject({ media: [{ status: 'kept' }] })
+  expect(await usage(box, 'storage_bytes')).toBe(5000)
 })
 
 test('what is counted is what is there, whatever comes, goes and fails', async () => {
@@ -156,8 +161,13 @@ test('what is counted is what is there, whatever comes, goes and fails', async (
   expect(await agree()).toBeGreaterThan(8000)
   await box.call('DELETE', `/v1/identities/${ada.id}/emails/${sent.id}`)
   const before = await agree()
-  await box.restart()
+  await box.call('POST', `/v1/identities/${ada.id}/emails/${sent.id}/restore`)
   expect(await agree()).toBe(before)
+  await box.call('DELETE', `/v1/identities/${ada.id}/emails/${sent.id}?purge=true`)
+  expect(await agree()).toBeLessThan(before)
+  const less = await agree()
+  await box.restart()
+  expect(await agree()).toBe(less)
   await box.call('DELETE', `/v1/identities/${ada.id}`)
   expect(await agree()).toBeGreaterThan(4000)
   await box.call('DELETE', `/v1/identities/${bob.id}`)

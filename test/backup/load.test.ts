@@ -51,7 +51,7 @@ test('taken while mail and calls come in, it is of one moment, and has all that 
   const at = `/v1/identities/${ada.id}`
   const writers = ['m0', 'm1', 'm2', 'c0', 'c1']
   const done = new Map(writers.map((name) => [name, 0]))
-  let going = true
+  const state = { going: true }
   const mail = async (name: string, count: number): Promise<boolean> => {
     const raw = message({ Subject: `${name} ${count}`, 'Message-ID': `<${name}.${count}@sender.test>` }, 'word '.repeat(400))
     return (await deliver(box.smtp, { to: ada.email, raw })).startsWith('250')
@@ -59,7 +59,7 @@ test('taken while mail and calls come in, it is of one moment, and has all that 
   const call = async (name: string, count: number): Promise<boolean> =>
     (await box.call('POST', '/v1/suppressions', { email: `${name}.${count}@elsewhere.test` })).status === 201
   const write = async (name: string): Promise<void> => {
-    for (let count = 0; going; count += 1) {
+    for (let count = 0; state.going; count += 1) {
       expect(await (name.startsWith('m') ? mail : call)(name, count)).toBe(true)
       done.set(name, count + 1)
     }
@@ -73,7 +73,7 @@ test('taken while mail and calls come in, it is of one moment, and has all that 
   // without a passphrase the keys stay where they are, and it says so
   expect(made.errors).toMatch(/^Warning: The keys were left out/)
   const meanwhile = new Map(done)
-  going = false
+  state.going = false
   await writing
 
   const key = readFileSync(join(box.directory, 'data-keys', 'master.key'), 'utf8')

@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -26,9 +27,9 @@ beforeAll(async () => {
   await fill(box)
   const { body: factor } = await box.call('POST', '/v1/account/totp')
   const code = generateSync({ secret: factor['secret'] as string })
-  expect((await box.call('POST', '/v1/account/totp/confirm', { code })).status).toBe(200)
+  assert.equal((await box.call('POST', '/v1/account/totp/confirm', { code })).status, 200)
   const { body: ada } = await box.call('GET', '/v1/identities')
-  expect((await box.call('POST', `/v1/identities/${ada.data[0].id}/token`, {})).status).toBe(200)
+  assert.equal((await box.call('POST', `/v1/identities/${ada.data[0].id}/token`, {})).status, 200)
   await box.call('POST', `/v1/identities/${ada.data[0].id}/emails`, {
     to: 'postmaster@pillarbox.test',
     subject: 'Waits',
@@ -37,10 +38,8 @@ beforeAll(async () => {
   withKeys = join(box.directory, 'with.tar')
   withoutKeys = join(box.directory, 'without.tar')
   key = join(box.directory, 'data-keys', 'master.key')
-  expect(await pillarbox(box, 'backup', withKeys, '--passphrase-file', passphraseFile(box.directory))).toMatchObject({
-    status: 0,
-  })
-  expect(await pillarbox(box, 'backup', withoutKeys)).toMatchObject({ status: 0 })
+  assert.equal((await pillarbox(box, 'backup', withKeys, '--passphrase-file', passphraseFile(box.directory))).status, 0)
+  assert.equal((await pillarbox(box, 'backup', withoutKeys)).status, 0)
 }, 300_000)
 afterAll(() => close())
 

@@ -6,7 +6,7 @@ import { expect, test, vi } from 'vitest'
 import { addConfigCommand } from '../../src/commands/config.ts'
 import { Config, loadConfig } from '../../src/config.ts'
 import { example, jsonSchema } from '../../src/config/documents.ts'
-import { certificate } from '../../src/mail/certificate.ts'
+import { certificate } from '../../src/certificates/self-signed.ts'
 
 const kept = (name: string) => readFile(join(import.meta.dirname, '../../config', name), 'utf8')
 
@@ -46,14 +46,21 @@ test('the example loads as it is, and with every setting uncommented', async () 
 
     const secrets = join(cwd, 'secrets')
     await mkdir(secrets)
-    const sms = ['sms.twilio.auth_token', 'sms.android.password', 'sms.android.signing_key', 'sms.http.secret']
+    const sms = [
+      'sms.twilio.auth_token',
+      'sms.android.password',
+      'sms.android.signing_key',
+      'sms.http.secret',
+      'acme.eab_hmac_key',
+    ]
     for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password', 'outbound.relay.password', ...sms]) {
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
     }
     await writeFile(join(secrets, 'pillarbox-master-key'), `${Buffer.alloc(32).toString('base64')}\n`)
     await writeFile(join(secrets, 'pillarbox-backup-passphrase'), 'correct horse battery\n')
-    await certificate(join(cwd, 'tls'), 'mx.example.com')
+    const { cert } = await certificate(join(cwd, 'tls'), 'mx.example.com')
     await copyFile(join(cwd, 'tls/cert.pem'), join(cwd, 'tls/authorities.pem'))
+    await writeFile(join(cwd, 'tls', 'roots.pem'), cert)
     const whole = text.replace(/^( *)#(?=\S)/gm, '$1').replaceAll('/run/secrets', secrets)
     expect(whole).not.toMatch(/^ *#\S/m)
     await writeFile(join(cwd, 'pillarbox.yaml'), whole)

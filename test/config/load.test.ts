@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ConfigError, changed, loadConfig, restartOnly } from '../../src/config.ts'
-import { certificate } from '../../src/mail/certificate.ts'
+import { certificate } from '../../src/certificates/self-signed.ts'
 
 let cwd: string
 beforeEach(async () => {

@@ -61,8 +61,8 @@ export class Asking {
 
   constructor(inhabited: Inhabited) {
     this.#inhabited = inhabited
-    // what providers call has forms and signatures of its own: test/sms
-    this.spellings = spellings(inhabited.box.app.routes).filter(({ route }) => !route.raw)
+    // what providers call has forms and signatures of its own: test/sms; what is done on the machine itself: test/commands
+    this.spellings = spellings(inhabited.box.app.routes).filter(({ route }) => !route.raw && !route.local)
     this.#replies = repliesOf(inhabited.box.app.routes)
   }
 
@@ -154,6 +154,10 @@ export class Asking {
     if (path === '/v1/agents') return { ...(body as object), identity_id: estate.objects['agentless'] }
     if (path === '/v1/agents/:id/erc8004') return { ...(body as object), token_id: freshToken() }
     if (method === 'POST' && path === '/v1/suppressions') return { ...(body as object), email: `${newId('sup')}@elsewhere.test` }
+    if (path === '/v1/accounts') {
+      const name = newId('acct')
+      return { ...(body as object), name, email: `${name}@example.com` }
+    }
     if (path === '/v1/account/password') return { current_password: person.password, password: person.password }
     if (!path.startsWith('/v1/account/totp') && path !== '/v1/session') return body
     const { box } = this.#inhabited

@@ -85,9 +85,9 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   await box.call('POST', '/v1/account/password', person)
   const { id: foreignAccount } = await box.app.accounts.add({ ...person, name: 'Foreign', email: 'grace@example.com' })
   const foreignKey = await plantKey({ account: foreignAccount })
-  const own = await settle(box, box.key, account_id, 'Own')
-  const sibling = await settle(box, box.key, account_id, 'Sibling')
-  const foreign = await settle(box, foreignKey, foreignAccount, 'Foreign')
+  const own = await settle(box, database, box.key, account_id, 'Own')
+  const sibling = await settle(box, database, box.key, account_id, 'Sibling')
+  const foreign = await settle(box, database, foreignKey, foreignAccount, 'Foreign')
   return {
     box,
     own,
@@ -95,7 +95,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     foreign,
     plantKey,
     plantSession,
-    settle: (name) => settle(box, box.key, account_id, name),
+    settle: (name) => settle(box, database, box.key, account_id, name),
     database,
     close: async () => {
       database.close()
@@ -104,7 +104,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   }
 }
 
-async function settle(box: Appliance, key: string, account: string, name: string): Promise<Estate> {
+async function settle(box: Appliance, database: DatabaseSync, key: string, account: string, name: string): Promise<Estate> {
   const as = { key }
   const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name }, provision_phone: true }, as)
   const reply = await deliver(box.smtp, { to: identity.email, raw: letter(name) })
@@ -129,6 +129,14 @@ async function settle(box: Appliance, key: string, account: string, name: string
   const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
   const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
   const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  const { body: queued } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  const waiting = database.prepare('SELECT delivery_id FROM email_recipients WHERE email_id = ?').get(queued.id) as {
+    delivery_id: string
+  }
+  const { body: mailed } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
+  await box.call('DELETE', `/v1/identities/${identity.id}/emails/${mailed.id}`, undefined, as)
+  const { body: texted } = await box.call('POST', '/v1/sms/loopback/inject', { ...text, media: [] }, as)
+  await box.call('DELETE', `/v1/identities/${identity.id}/sms/${texted.id}`, undefined, as)
   const password = { secret: 'JBSWY3DPEHPK3PXP', service_name: name }
   const { body: totp } = await box.call('POST', `/v1/identities/${identity.id}/totp`, password, as)
   const store = (label: string): Promise<Answer<{ id: string }>> =>
@@ -156,6 +164,9 @@ async function settle(box: Appliance, key: string, account: string, name: string
       ':sms_id': sms.id,
       number: identity.phone_number,
       ':email_id/cancel': later.id,
+      ':email_id/restore': mailed.id,
+      ':sms_id/restore': texted.id,
+      'queue/:id': waiting.delivery_id,
       ':thread_id': threads.data[0].id,
       ':index': '0',
       'webhooks/:id': webhook.id,

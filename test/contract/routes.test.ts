@@ -66,8 +66,8 @@ describe('who may call', async () => {
 describe('whose things they are', async () => {
   const bound = await plantKey({ account: own.account, identity: sibling.objects['identities/:id']! })
 
-  // a public document is everybody's
-  test.each(withIds.filter(([, { route }]) => !route.document))(
+  // a public document is everybody's, and the operator sees everything
+  test.each(withIds.filter(([, { route }]) => !route.document && !route.operator))(
     '%s tells another’s objects from absent ones by nothing',
     async (_, spelling) => {
       expect.hasAssertions()
@@ -90,7 +90,18 @@ describe('whose things they are', async () => {
     },
   )
 
-  test.each(withIds.filter(([, { route }]) => route.scope !== 'public'))(
+  const operators = all.filter(([, { route }]) => route.operator)
+  test.each(operators)(
+    '%s is the operator’s: not for another account, nor for a key bound to an identity',
+    async (_, spelling) => {
+      for (const key of [foreign.key, bound]) {
+        const told = await asking.ask(spelling, asking.path(spelling, own), { key })
+        expect(told.json.error).toMatchObject({ type: 'forbidden', code: 'operator_only' })
+      }
+    },
+  )
+
+  test.each(withIds.filter(([, { route }]) => route.scope !== 'public' && !route.operator))(
     '%s is 404 for a key bound to another identity',
     async (_, spelling) => {
       const { question, path } = await asking.good(spelling, own)
@@ -382,7 +393,7 @@ describe('with a session', async () => {
       const told = await asking.ask(spelling, path, { ...question, cookie: theirs })
       const none = await asking.ask(spelling, asking.path(spelling, own, nowhere(spelling)), { ...question, cookie: theirs })
       const charges = spelling.method === 'GET' && path.endsWith('/reveal')
-      expect(told.status).toBe(charges ? 403 : 404)
+      expect(told.status).toBe(charges || spelling.route.operator ? 403 : 404)
       expect(told.text.replaceAll(/req_\w+/g, '')).toBe(none.text.replaceAll(/req_\w+/g, ''))
       expect(telling(told)).toEqual(telling(none))
     },

@@ -4,7 +4,7 @@ import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Outside } from '../../src/delivery/outside.ts'
-import { certificate } from '../../src/mail/certificate.ts'
+import { certificate } from '../../src/certificates/self-signed.ts'
 import { folder } from '../support/folder.ts'
 import { drips, hangs, says, WebhookSink } from '../support/webhook-sink.ts'
 

@@ -52,7 +52,7 @@ test('the ports of the box are counted together, before TLS', async () => {
   box = await openToybox({
     max_connections_per_address: 2,
     uncounted: [],
-    tls: { cert: pair.cert, key: pair.private, listen: '127.0.0.1:0' },
+    tls: { certificate: () => ({ cert: pair.cert, key: pair.private }), listen: '127.0.0.1:0' },
   })
   const port = box.server.addresses.tls!.port
   for (let count = 0; count < 2; count++) await hold(box.port)

@@ -85,7 +85,7 @@ test('limits and origins can be changed while it runs', async () => {
 
 const certify = async (name: string) => {
   const pair = await generate([{ name: 'commonName', value: name }], { keySize: 2048 })
-  return { cert: pair.cert, key: pair.private, listen: '127.0.0.1:0' }
+  return { certificate: () => ({ cert: pair.cert, key: pair.private }), listen: '127.0.0.1:0' }
 }
 
 test('TLS is served, and a new certificate is taken without a restart', async () => {

@@ -57,6 +57,7 @@ export function openDatabase(file = ':memory:'): Database {
       last = next.catch(() => undefined)
       return next
     },
+    reclaim: async () => false,
     marking: (mark, work) => marks.run(mark, work),
     slow: (query) => reader.all(query),
     probe: async () => undefined,

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
 
-test('a deleted message is gone from lists, search, threads, the log and the disk', async () => {
+test('a purged message is gone from lists, search, threads, the log and the disk', async () => {
   const box = await appliance()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
@@ -12,7 +12,7 @@ test('a deleted message is gone from lists, search, threads, the log and the dis
   const { body: list } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
   const { body: others } = await box.call('GET', `/v1/identities/${bob.id}/emails`)
 
-  await box.call('DELETE', `/v1/identities/${ada.id}/emails/${list.data[0].id}`)
+  await box.call('DELETE', `/v1/identities/${ada.id}/emails/${list.data[0].id}?purge=true`)
   for (const path of [
     'emails',
     'emails?direction=all&duplicates=true',
@@ -31,7 +31,7 @@ test('a deleted message is gone from lists, search, threads, the log and the dis
 
   const { body: kept } = await box.call('GET', `/v1/identities/${bob.id}/emails/${others.data[0].id}`)
   expect(kept.body_text).toContain('xyzzyplugh')
-  await box.call('DELETE', `/v1/identities/${bob.id}/emails/${others.data[0].id}`)
+  await box.call('DELETE', `/v1/identities/${bob.id}/emails/${others.data[0].id}?purge=true`)
   await box.app.stop()
   const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
   expect(database.prepare('SELECT count(*) AS n FROM blobs').get()).toMatchObject({ n: 0 })

@@ -165,6 +165,7 @@ test('who is deleted while a message is put off, or waits for its time, sends no
   )
   expect(rows.map((row) => ({ ...row }))).toEqual([
     { address: 'late@far.test', status: 'cancelled' },
+    { address: 'late2@far.test', status: 'cancelled' },
     { address: 'eve@far.test', status: 'cancelled' },
   ])
   expect(sink.commands.slice(before).filter((line) => /^(?:MAIL|RCPT|DATA)/.test(line))).toEqual([])

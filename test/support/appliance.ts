@@ -6,7 +6,7 @@ import { App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
-import type { CarriageTest } from '../../src/sending/carriage.ts'
+import type { Testing } from '../../src/assembly.ts'
 import { DnsStub } from './dns-stub.ts'
 import { Dialogue } from './smtp.ts'
 
@@ -46,7 +46,7 @@ type Any = ReturnType<typeof JSON.parse>
 export const bootstrapKey = 'test-key-with-every-scope-1234567890'
 
 /** Starts a box on loopback with an empty zone of DNS. Stopped and removed when the test ends. */
-export async function appliance(env: Record<string, string> = {}, clock?: Clock, testing?: CarriageTest): Promise<Appliance> {
+export async function appliance(env: Record<string, string> = {}, clock?: Clock, testing?: Testing): Promise<Appliance> {
   const { box, close } = await openAppliance(env, clock, testing)
   onTestFinished(close)
   return box
@@ -56,7 +56,7 @@ export async function appliance(env: Record<string, string> = {}, clock?: Clock,
 export async function openAppliance(
   env: Record<string, string> = {},
   clock?: Clock,
-  testing?: CarriageTest,
+  testing?: Testing,
 ): Promise<{ box: Appliance; close: () => Promise<void> }> {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-test-'))
   const dns = await DnsStub.start()

@@ -143,6 +143,7 @@ export class TwilioStub {
       number.sms_url = form['SmsUrl'] ?? number.sms_url
       return answer(200, number)
     }
+    if (method === 'GET' && at === '.json') return answer(200, { sid: account, status: 'active', type: 'Full' })
     const [, country, kind] = /^\/AvailablePhoneNumbers\/([A-Z]{2})\/(Local|Mobile)\.json$/.exec(at) ?? []
     if (country !== undefined) {
       if (country === 'AQ') return answer(404, { code: 20404, message: 'The requested resource was not found', status: 404 })

@@ -13,6 +13,8 @@ import { Identities } from '../../src/identities/identities.ts'
 import { emailReceived } from '../../src/mail/model.ts'
 import type { Email } from '../../src/mail/model.ts'
 import { Emails } from '../../src/mail/emails.ts'
+import { Stores } from '../../src/retention/storage.ts'
+import { Trash } from '../../src/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
@@ -150,12 +152,14 @@ async function log(disk: { slow: Promise<void> }) {
   const events = new EventLog(database, systemClock)
   const plan = limitless(database, systemClock)
   const parts = { database, events, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)), plan }
+  const trash = new Trash({ ...parts, time: 0 })
   const identities = new Identities({
     ...parts,
+    storageOf: new Stores(trash, { quota: 0, operator: '' }).of,
     domains: { mayUse: () => false, stillUsable: async () => true },
     domain: 'box.test',
   })
-  const emails = new Emails({ ...parts, identities, hostname: 'box.test' })
+  const emails = new Emails({ ...parts, identities, trash, hostname: 'box.test' })
   const none = { heads: async () => [], chronological: async () => [], lives: async () => false }
   const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails, sms: none })
   const waiting = new Waiting({

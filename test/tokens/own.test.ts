@@ -168,6 +168,18 @@ test('whoever it was shown to learns no more of its bearer than it says', async 
   expect(JSON.stringify(seen)).not.toContain('team')
 })
 
+test('whom a token is for may be spelled aud everywhere', async () => {
+  const { box, ada } = await scene()
+  const { body } = await box.call('POST', `/v1/identities/${ada.id}/token`, { aud: shop })
+  const verify = async (wish: object) => (await box.call('POST', '/v1/verify/token', { token: body['token'], ...wish })).body
+  expect([await verify({ aud: shop }), await verify({ aud: shop, audience: shop })]).toMatchObject([
+    { valid: true },
+    { valid: true },
+  ])
+  expect(await verify({ aud: 'https://other.example' })).toMatchObject({ valid: false, reason: 'wrong_audience' })
+  expect(await verify({ aud: shop, audience: 'https://other.example' })).toMatchObject({ error: { status: 400, param: 'aud' } })
+})
+
 test('what is issued and revoked is told by events, the token itself by none', async () => {
   const { box, ada, issue } = await scene()
   const token = await issue()

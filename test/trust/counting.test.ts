@@ -7,6 +7,8 @@ import { Cursors } from '../../src/core/cursor.ts'
 import type { Happening } from '../../src/events/model.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
+import { Stores } from '../../src/retention/storage.ts'
+import { Trash } from '../../src/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
@@ -209,7 +211,8 @@ class Desk {
     const domains = { mayUse: () => true, stillUsable: async () => true }
     const plan = limitless(this.database, clock)
     const common = { database: this.database, events: this.events, clock, cursors: new Cursors(Buffer.alloc(32)), plan }
-    const identities = new Identities({ ...common, domains, domain: 'box.test' })
+    const storageOf = new Stores(new Trash({ ...common, time: 0 }), { quota: 0, operator: '' }).of
+    const identities = new Identities({ ...common, domains, domain: 'box.test', storageOf })
     const agents = new Agents({ ...common, identities, publicUrl: () => 'https://box.test', transliterate: (name) => name })
     const reputations = new Reputations({ ...common, identities, agents })
     this.counting = new Counting({ ...common, reputations, log: quiet })

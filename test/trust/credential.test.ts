@@ -17,7 +17,7 @@ test('a credential is a Verifiable Credential that the published keys verify, fo
   const verify = (at: number) =>
     jwtVerify(body.credential as string, known, { issuer, typ: 'vc+jwt', algorithms: ['EdDSA'], currentDate: new Date(at) })
   const { payload, protectedHeader } = await verify(clock.now())
-  expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'vc+jwt', kid: keys.body.keys[0]!.kid })
+  expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'vc+jwt', cty: 'vc', kid: keys.body.keys[0]!.kid })
   expect(payload).toEqual({
     '@context': ['https://www.w3.org/ns/credentials/v2', 'https://www.w3.org/ns/credentials/undefined-terms/v2'],
     type: ['VerifiableCredential', 'ReputationCredential'],

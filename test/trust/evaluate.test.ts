@@ -122,7 +122,9 @@ describe('an agent of this box', () => {
       score: 0,
       subject: { did: null, proven: false },
     })
-    expect((await evaluate({ token: shop, audience: 'https://shop.example.com' })).body).toMatchObject({ decision: 'allow' })
+    for (const spelled of ['audience', 'aud']) {
+      expect((await evaluate({ token: shop, [spelled]: 'https://shop.example.com' })).body).toMatchObject({ decision: 'allow' })
+    }
     for (const bad of ['x', `${token}x`, token.slice(0, -4), `${token.split('.').slice(0, 2).join('.')}.`]) {
       const { status, body } = await evaluate({ token: bad, min_score: 0 })
       expect([status, body]).toMatchObject([200, { decision: 'deny', score: 0 }])
@@ -233,7 +235,10 @@ test.each([
   [{}, 'token'],
   [{ did: 'did:web:a.test', handle: 'bob' }, 'handle'],
   [{ handle: 'bob', audience: 'https://x.test' }, 'audience'],
+  [{ handle: 'bob', aud: 'https://x.test' }, 'aud'],
+  [{ token: 'x', aud: 'https://x.test', audience: 'https://y.test' }, 'aud'],
   [{ did: 'web:a.test' }, 'did'],
+  [{ did: 'did:web:a.test/x' }, 'did'],
   [{ email: 'nobody' }, 'email'],
   [{ handle: 'bob', action: 'steal' }, 'action'],
   [{ handle: 'bob', min_score: 1.1 }, 'min_score'],

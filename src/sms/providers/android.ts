@@ -90,6 +90,10 @@ export function android({ settings, clock, log, country, publicUrl }: Parts): Sm
     },
 
     subscribe: register,
+
+    async check(signal) {
+      await ask(`${url}/webhooks`, { method: 'GET', headers: authorization, signal }, who)
+    },
   }
 
   /** One webhook for each event, under an id of its own: to register again changes nothing. */

@@ -77,6 +77,17 @@ export function httpBridge({ settings, clock, country }: Parts): SmsProvider {
       return { provider_id: id.data ?? null, status: said['status'] === 'delivered' ? 'delivered' : 'sent' }
     },
 
+    async check(signal) {
+      // the protocol has no question for it: whatever it answers, it is there
+      await ask(
+        settings.url,
+        { method: 'GET', headers: {}, signal },
+        { who: 'The bridge', clock, secrets: [settings.secret] },
+      ).catch((error: unknown) => {
+        if (!(error instanceof Rejected)) throw error
+      })
+    },
+
     async read(kind, request) {
       requireSigned(request, sign, clock)
       if (kind === 'status') {

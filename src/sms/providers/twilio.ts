@@ -128,6 +128,12 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       throw new Rejected('too_many_redirects', 'it redirects without end')
     },
 
+    async check() {
+      const { client } = await load()
+      const { status } = await heard(client.api.v2010.accounts(account_sid).fetch())
+      if (status !== 'active') throw new Rejected('account', `Twilio has made the account ${status}`)
+    },
+
     async start() {
       await load()
     },

@@ -1,12 +1,8 @@
-import { X509Certificate, createPrivateKey, randomBytes } from 'node:crypto'
-import { chmod, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { X509Certificate, createPrivateKey } from 'node:crypto'
+import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-
-/** A certificate and its private key, both PEM. */
-export interface Pair {
-  cert: string
-  key: string
-}
+import { write } from './durable-file.ts'
+import type { Pair } from './pair.ts'
 
 const day = 86_400_000
 const underWay = new Map<string, Promise<Pair>>()
@@ -39,8 +35,8 @@ async function readOrMake(directory: string, hostname: string): Promise<Pair> {
   }
   const made = await make(hostname)
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  await write(directory, 'key.pem', made.key, 0o600)
-  await write(directory, 'cert.pem', made.cert, 0o644)
+  await write(join(directory, 'key.pem'), made.key, 0o600)
+  await write(join(directory, 'cert.pem'), made.cert, 0o644)
   return made
 }
 
@@ -89,20 +85,4 @@ async function make(hostname: string): Promise<Pair> {
     ],
   })
   return { cert: made.cert, key: made.private }
-}
-
-// A reader meets the old file or the new one, never a part; after a power cut too.
-async function write(directory: string, name: string, text: string, mode: number): Promise<void> {
-  const temporary = join(directory, `.${name}.${randomBytes(6).toString('hex')}`)
-  try {
-    await using file = await open(temporary, 'wx', mode)
-    await file.writeFile(text)
-    await file.sync()
-    await rename(temporary, join(directory, name))
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
-  await using entry = await open(directory, 'r')
-  await entry.sync()
 }

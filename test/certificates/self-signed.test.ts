@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { connect, createServer } from 'node:tls'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { certificate } from '../../src/mail/certificate.ts'
+import { certificate } from '../../src/certificates/self-signed.ts'
 
 let directory: string
 beforeEach(async () => {

@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Authorization, Client, Order } from 'acme-client'
+import type { Pair } from './pair.ts'
+import { refusalIn } from './refusal.ts'
+import { AuthorityError, speak } from './transport.ts'
+import type { CaAnswer } from './transport.ts'
+
+/** Which CA, and as whom. */
+export interface AuthoritySettings {
+  /** The URL of its directory. */
+  directory: string
+  email: string | undefined
+  /** External account binding (RFC 8555 7.3.4). */
+  binding: { kid: string; hmacKey: string } | undefined
+  /** PEM of the roots its server is checked against; undefined: the usual ones. */
+  ca: string | undefined
+  /** How we call ourselves. */
+  agent: string
+}
+
+/** Puts what the CA wants to read at `/.well-known/acme-challenge/<token>`; answers how to take it away. */
+export type Post = (token: string, text: string) => Promise<() => Promise<void>>
+
+/** What the library asks of what carries its requests; not among its published types. */
+interface Carried {
+  http: { request(url: string, method: string, wish?: { data?: unknown }): Promise<CaAnswer> }
+}
+
+/** Waits between looks at what the CA has decided, in milliseconds: two minutes together. */
+const pauses = [250, 500, 1000, 2000, 3000, ...Array.from({ length: 22 }, () => 5000)]
+
+/** Makes a private key for an account or a certificate: EC P-256, PEM. */
+export async function newKey(): Promise<string> {
+  const { crypto } = await import('acme-client')
+  return (await crypto.createPrivateEcdsaKey()).toString()
+}
+
+/** A CA that speaks ACME (RFC 8555), and proves our names by http-01 (8.3): the one file that knows acme-client. */
+export class Authority {
+  readonly #settings: AuthoritySettings
+  readonly #accountKey: string
+  readonly #post: Post
+
+  constructor(settings: AuthoritySettings, accountKey: string, post: Post) {
+    this.#settings = settings
+    this.#accountKey = accountKey
+    this.#post = post
+  }
+
+  /** A certificate for these names under a fresh key. Throws AuthorityError with what the CA said, and as soon as the signal aborts. */
+  async obtain(names: readonly string[], signal: AbortSignal): Promise<Pair> {
+    const client = await this.#client(signal)
+    const { email } = this.#settings
+    // the account of this key if there is one (7.3.1): a CA may have forgotten it
+    await client.createAccount({ termsOfServiceAgreed: true, ...(email === undefined ? {} : { contact: [`mailto:${email}`] }) })
+    const order = await client.createOrder({ identifiers: names.map((value) => ({ type: 'dns', value })) })
+    await this.#prove(client, order, signal)
+    return this.#finish(client, order, names, signal)
+  }
+
+  async #client(signal: AbortSignal): Promise<Client> {
+    // loaded only here: it is large, and most boxes never need it
+    const { Client: AcmeClient } = await import('acme-client')
+    const { directory, binding, ca, agent } = this.#settings
+    const client = new AcmeClient({
+      directoryUrl: directory,
+      accountKey: this.#accountKey,
+      ...(binding ? { externalAccountBinding: binding } : {}),
+    })
+    // ours, for its own one has no end, waits as long as a CA says, and shares its settings with the whole process
+    const carried = client as unknown as Carried
+    carried.http.request = async (url, method, wish) => {
+      const answer = await speak(url, method, wish?.data, { ca, agent, signal })
+      const refusal = refusalIn(answer)
+      if (refusal) throw refusal
+      return answer
+    }
+    return client
+  }
+
+  async #prove(client: Client, order: Order, signal: AbortSignal): Promise<void> {
+    const takeAway: (() => Promise<void>)[] = []
+    try {
+      for (const authorization of await client.getAuthorizations(order)) {
+        if (authorization.status === 'valid') continue
+        const challenge = authorization.challenges.find(({ type }) => type === 'http-01')
+        if (!challenge) throw new AuthorityError(`${authorization.identifier.value}: the CA does not offer http-01 for it`)
+        takeAway.push(await this.#post(challenge.token, await client.getChallengeKeyAuthorization(challenge)))
+        await client.completeChallenge(challenge)
+      }
+      await until(signal, async () => {
+        const authorizations = await client.getAuthorizations(order)
+        const refused = authorizations.find(({ status }) => status !== 'valid' && status !== 'pending')
+        if (refused) throw new AuthorityError(`${refused.identifier.value}: the CA said: ${reasonOf(refused)}`)
+        return authorizations.every(({ status }) => status === 'valid')
+      })
+    } finally {
+      for (const away of takeAway) await away()
+    }
+  }
+
+  async #finish(client: Client, order: Order, names: readonly string[], signal: AbortSignal): Promise<Pair> {
+    const { crypto } = await import('acme-client')
+    const key = await newKey()
+    const [, request] = await crypto.createCsr({ altNames: [...names] }, key)
+    let current = await client.finalizeOrder(order, request)
+    await until(signal, async () => {
+      if (current.status === 'invalid') throw new AuthorityError(`The CA made no certificate for ${names.join(', ')}`)
+      if (current.status === 'valid') return true
+      current = await client.getOrder(order)
+      return false
+    })
+    return { cert: await client.getCertificate(current), key }
+  }
+}
+
+async function until(signal: AbortSignal, look: () => Promise<boolean>): Promise<void> {
+  for (const pause of pauses) {
+    if (await look()) return
+    await sleep(pause, undefined, { signal })
+  }
+  throw new AuthorityError('The CA had not decided after two minutes')
+}
+
+function reasonOf({ status, challenges }: Authorization): string {
+  const said = challenges.map((challenge) => ('error' in challenge ? challenge.error : undefined)).find((error) => error)
+  const detail = said && typeof said === 'object' && 'detail' in said ? String(said.detail) : undefined
+  return detail ?? `the authorization is ${status}`
+}

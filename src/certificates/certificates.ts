@@ -1,0 +1,141 @@
+import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import type { SecureContext } from 'node:tls'
+import { isDeepStrictEqual } from 'node:util'
+import type { Log } from '../core/log.ts'
+import { names as covers } from './pair.ts'
+import type { Pair } from './pair.ts'
+import { certificate } from './self-signed.ts'
+import type { CertificateSettings } from './settings.ts'
+import { WatchedPair } from './watched-pair.ts'
+import type { Place } from './watched-pair.ts'
+
+/** Who shows a certificate. */
+export type Use = 'mail' | 'api'
+
+/** Under which name the certificate by ACME is kept that is the box's own. */
+export const main = 'main'
+
+/**
+ * Which certificate is shown where: what the settings name, else what ACME obtained, else what the box made itself. Whoever follows is
+ * told when there is another; connections that are open keep theirs.
+ */
+export class Certificates {
+  readonly #log: Log
+  readonly #followers = new Set<() => void>()
+  readonly #files = new Map<Use, WatchedPair>()
+  readonly #replaced: (place: Place) => void
+  #settings: CertificateSettings
+  #obtained: ReadonlyMap<string, Pair> = new Map()
+  /** By host; contexts are dear to make, and asked for by strangers. */
+  #contexts = new Map<string, SecureContext>()
+  #own: Pair | undefined
+
+  /** `replaced` is told when others replaced files. */
+  constructor(settings: CertificateSettings, log: Log, replaced: (place: Place) => void) {
+    this.#settings = settings
+    this.#log = log
+    this.#replaced = replaced
+  }
+
+  /** Opens the files, and makes a certificate where nothing else is there. Throws a sentence when a file cannot be used. */
+  async start(obtained: ReadonlyMap<string, Pair>): Promise<void> {
+    await this.#open('mail', this.#settings.mail)
+    await this.#open('api', this.#settings.web)
+    await this.take(obtained)
+  }
+
+  stop(): void {
+    for (const file of this.#files.values()) file.close()
+    this.#files.clear()
+  }
+
+  /** What SMTP shows. */
+  get mail(): Pair {
+    return this.#shown('mail')
+  }
+
+  /** What the API shows to who names no host that has one of its own. */
+  get api(): Pair {
+    return this.#shown('api')
+  }
+
+  /** What the API shows to who asks for this host, if it is another than usually. */
+  readonly named = (host: string): SecureContext | undefined => {
+    const context = this.#contexts.get(host.toLowerCase())
+    return context && covers(this.api.cert, host) ? undefined : context
+  }
+
+  follow(renewed: () => void): void {
+    this.#followers.add(renewed)
+  }
+
+  /** Looks whether files were replaced without anybody being told. */
+  async refresh(): Promise<void> {
+    for (const file of new Set(this.#files.values())) await file.refresh()
+  }
+
+  /** Takes over other files; what is shown changes at once. */
+  async reload(settings: CertificateSettings, obtained: ReadonlyMap<string, Pair>): Promise<void> {
+    this.#settings = settings
+    await this.#open('mail', settings.mail)
+    await this.#open('api', settings.web)
+    await this.take(obtained)
+  }
+
+  /** Takes over what ACME obtained, by name. */
+  async take(obtained: ReadonlyMap<string, Pair>): Promise<void> {
+    this.#obtained = new Map(obtained)
+    const hosts = [...obtained].filter(([name]) => name !== main)
+    this.#contexts = new Map(hosts.map(([host, pair]) => [host, createSecureContext({ ...pair, minVersion: 'TLSv1.2' })]))
+    const { own, hostname } = this.#settings
+    if (this.uses('self_signed').length > 0) this.#own = await certificate(own, hostname)
+    this.#tell()
+  }
+
+  /** Who shows what comes from there. */
+  uses(source: 'acme' | 'self_signed'): Use[] {
+    const without = (['mail', 'api'] as const).filter((use) => !this.#files.has(use) && (use === 'mail' || this.#settings.api))
+    return this.#obtained.has(main) === (source === 'acme') ? without : []
+  }
+
+  /** The pairs from files, and who shows them. */
+  get files(): { uses: Use[]; file: WatchedPair }[] {
+    return [...new Set(this.#files.values())].map((file) => ({
+      uses: [...this.#files].filter(([, one]) => one === file).map(([use]) => use),
+      file,
+    }))
+  }
+
+  /** The one the box made, if it is shown. */
+  get own(): { file: string; pair: Pair } | null {
+    const shown = this.uses('self_signed').length > 0 && this.#own
+    return shown ? { file: join(this.#settings.own, 'cert.pem'), pair: shown } : null
+  }
+
+  #shown(use: Use): Pair {
+    const pair = this.#files.get(use)?.pair ?? this.#obtained.get(main) ?? this.#own
+    if (!pair) throw new Error('no certificate is there before the start')
+    return pair
+  }
+
+  async #open(use: Use, place: Place | null): Promise<void> {
+    const former = this.#files.get(use)
+    // both may show the same: it is then watched once
+    const same = [...this.#files.values()].find((one) => place !== null && isDeepStrictEqual(one.place, place))
+    const file = same ?? (place && (await WatchedPair.open(place, this.#log, () => this.#heard(place))))
+    if (file) this.#files.set(use, file)
+    else this.#files.delete(use)
+    if (former && ![...this.#files.values()].includes(former)) former.close()
+    await file?.refresh()
+  }
+
+  #heard(place: Place): void {
+    this.#tell()
+    this.#replaced(place)
+  }
+
+  #tell(): void {
+    for (const renewed of this.#followers) renewed()
+  }
+}

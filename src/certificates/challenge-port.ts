@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Crowd } from '../http/crowd.ts'
+import { Listener } from '../http/listener.ts'
+import { newId } from '../core/ids.ts'
+import { Networks } from '../core/networks.ts'
+import { challengePath } from './challenges.ts'
+import type { Challenges } from './challenges.ts'
+
+/** Connections open at once, and from one address: a CA comes with a handful. */
+const most = { all: 200, perAddress: 20 }
+
+/** Port 80: answers the challenges of a CA, and leads everybody else to where the API is. */
+export class ChallengePort {
+  readonly #challenges: Challenges
+  readonly #publicUrl: () => string
+  readonly #listener: Listener
+
+  constructor(challenges: Challenges, publicUrl: () => string) {
+    this.#challenges = challenges
+    this.#publicUrl = publicUrl
+    this.#listener = new Listener(
+      (request, response) => this.#answer(request, response),
+      () => ({ body: '', requestId: newId('req') }),
+      {
+        patience: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
+        crowd: new Crowd({ perAddress: most.perAddress, trusted: new Networks([]) }),
+      },
+    )
+  }
+
+  /** Throws when the port is taken, or not ours to take. */
+  start(listen: string): Promise<AddressInfo> {
+    return this.#listener.start(listen, most.all)
+  }
+
+  async stop(): Promise<void> {
+    const closed = this.#listener.close()
+    this.#listener.cut()
+    await closed
+  }
+
+  #answer({ url = '', method }: IncomingMessage, response: ServerResponse): void {
+    const asked = url.startsWith(challengePath) && (method === 'GET' || method === 'HEAD')
+    const text = asked ? this.#challenges.answer(url.slice(challengePath.length)) : undefined
+    if (text !== undefined) return plain(response, 200, text, { 'Content-Type': 'application/octet-stream' })
+    const target = this.#publicUrl()
+    // to a box without TLS there may be no other place than this one
+    if (asked || !url.startsWith('/') || !target.startsWith('https:')) return plain(response, 404, 'Not found\n')
+    plain(response, 308, '', { Location: `${target}${url}` })
+  }
+}
+
+function plain(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
+  response
+    .writeHead(status, {
+      'Content-Type': 'text/plain; charset=utf-8',
+      'X-Content-Type-Options': 'nosniff',
+      'Cache-Control': 'no-store',
+      'Content-Length': Buffer.byteLength(text),
+      ...headers,
+    })
+    .end(text)
+}

@@ -1,0 +1,56 @@
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Below which path a CA looks (RFC 8555 8.3). */
+export const challengePath = '/.well-known/acme-challenge/'
+
+/** What a CA is to read while it looks whether a name is ours. */
+export class Challenges {
+  readonly #open = new Map<string, string>()
+  readonly #webroot: () => string | undefined
+
+  /** `webroot` is a directory that another web server serves, if there is one. */
+  constructor(webroot: () => string | undefined) {
+    this.#webroot = webroot
+  }
+
+  /** The answer to a token; undefined when nobody was told to ask for it. */
+  answer(token: string): string | undefined {
+    return this.#open.get(token)
+  }
+
+  /** Answers how to take it away again. Throws a sentence when it cannot be put where it is to be. */
+  async post(token: string, text: string): Promise<() => Promise<void>> {
+    // it becomes the name of a file, and comes from outside (RFC 8555 8.1: base64url)
+    if (!/^[\w-]{1,200}$/.test(token)) throw new Error('The CA gave a token that is none')
+    this.#open.set(token, text)
+    const webroot = this.#webroot()
+    if (webroot !== undefined) await publish(webroot, token, text)
+    return async () => {
+      this.#open.delete(token)
+      if (webroot !== undefined) await rm(join(webroot, challengePath, token), { force: true })
+    }
+  }
+}
+
+/** Readable for the web server, whatever our umask; the web root itself is not ours to make. */
+async function publish(webroot: string, token: string, text: string): Promise<void> {
+  try {
+    await folder(join(webroot, '.well-known'))
+    await folder(join(webroot, challengePath))
+    const file = join(webroot, challengePath, token)
+    await writeFile(file, text)
+    await chmod(file, 0o644)
+  } catch (error) {
+    throw new Error(`acme.webroot cannot be written to: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+async function folder(path: string): Promise<void> {
+  try {
+    await mkdir(path)
+    await chmod(path, 0o755)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}

@@ -1,0 +1,67 @@
+import { X509Certificate, createPrivateKey } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+
+/** A certificate, with those that lead to its root, and its private key; PEM texts. */
+export interface Pair {
+  cert: string
+  key: string
+}
+
+/** What a certificate says of itself; times in milliseconds. */
+export interface Reading {
+  /** The host names it is good for, in lower case. */
+  names: string[]
+  issuer: string
+  not_before: number
+  not_after: number
+  /** SHA-256 over the certificate, in hexadecimal. */
+  fingerprint: string
+}
+
+/** Why no server could show this pair, in words; null when one can. What is only half written is told by it. */
+export function flaw({ cert, key }: Pair): string | null {
+  const whole = cert.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  if (whole.length === 0) return 'there is no certificate in PEM form'
+  if (whole.length !== cert.split('-----BEGIN').length - 1) return 'a certificate is incomplete'
+  if (!whole.every((text) => attempt(() => new X509Certificate(text)))) return 'a certificate is damaged'
+  const secret = attempt(() => createPrivateKey(key))
+  if (!secret) return 'the private key is incomplete, damaged or under a passphrase'
+  if (!new X509Certificate(cert).checkPrivateKey(secret)) return 'the private key is not that of the certificate'
+  return attempt(() => createSecureContext({ cert, key })) ? null : 'TLS does not take the certificate: its key is too weak'
+}
+
+/** Reads a certificate that has no flaw; of a chain the first. */
+export function readingOf(cert: string): Reading {
+  const parsed = new X509Certificate(cert)
+  const subject = (parsed.subjectAltName ?? '').split(', ')
+  return {
+    names: subject.filter((entry) => entry.startsWith('DNS:')).map((entry) => entry.slice('DNS:'.length).toLowerCase()),
+    issuer: issuerOf(parsed.issuer),
+    not_before: parsed.validFromDate.getTime(),
+    not_after: parsed.validToDate.getTime(),
+    fingerprint: parsed.fingerprint256.replaceAll(':', '').toLowerCase(),
+  }
+}
+
+/** Whether a server of this name may show it. */
+export function names(cert: string, host: string): boolean {
+  return new X509Certificate(cert).checkHost(host) !== undefined
+}
+
+/** The organisation, else the common name; a distinguished name has one attribute a line. */
+function issuerOf(distinguished: string): string {
+  const attributes = distinguished.split('\n').map((line): [string, string] => {
+    const at = line.indexOf('=')
+    return [line.slice(0, at), line.slice(at + 1)]
+  })
+  const said = new Map(attributes)
+  return said.get('O') ?? said.get('CN') ?? distinguished.replaceAll('\n', ', ')
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}

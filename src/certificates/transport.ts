@@ -1,0 +1,83 @@
+import { request } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+
+/** What a CA answered: JSON is read, anything else is text. */
+export interface CaAnswer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  data: unknown
+}
+
+/** Why there is no certificate: a sentence that says who said what. */
+export class AuthorityError extends Error {
+  /** Milliseconds for which the CA wants to be left alone; 0 when it did not say. */
+  readonly pause: number
+
+  constructor(message: string, pause: number = 0, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'AuthorityError'
+    this.pause = pause
+  }
+}
+
+export interface Line {
+  /** PEM; the only roots that are trusted, if given. */
+  ca: string | undefined
+  /** RFC 8555 6.1 wants to know. */
+  agent: string
+  signal: AbortSignal
+}
+
+/** Longest answer that is read, in octets: a chain has a few KiB. */
+const largest = 512 * 1024
+/** Longest silence, in milliseconds. */
+const patience = 20_000
+
+/** One request to a CA (RFC 8555 6.1: HTTPS, no redirects). Throws AuthorityError when nothing could be heard of it. */
+export function speak(url: string, method: string, data: unknown, { ca, agent, signal }: Line): Promise<CaAnswer> {
+  const host = URL.parse(url)?.host ?? url
+  const body = data === undefined ? undefined : JSON.stringify(data)
+  const headers = {
+    'User-Agent': agent,
+    ...(body === undefined ? {} : { 'Content-Type': 'application/jose+json', 'Content-Length': Buffer.byteLength(body) }),
+  }
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void =>
+      reject(
+        error instanceof AuthorityError ? error : new AuthorityError(`${host} could not be asked: ${error.message}`, 0, error),
+      )
+    if (URL.parse(url)?.protocol !== 'https:') return fail(new Error('it is no https URL'))
+    const call = request(url, {
+      method: method.toUpperCase(),
+      headers,
+      agent: false,
+      signal,
+      ...(ca === undefined ? {} : { ca }),
+    })
+    call.setTimeout(patience, () => call.destroy(new Error(`it was silent for ${patience / 1000} s`)))
+    call.on('error', fail)
+    call.on('response', (answer) => void read(answer, host).then(resolve, fail))
+    call.end(body)
+  })
+}
+
+async function read(answer: IncomingMessage, host: string): Promise<CaAnswer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of answer as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > largest) throw new AuthorityError(`${host} answered more than ${largest} octets`)
+    chunks.push(chunk)
+  }
+  const text = Buffer.concat(chunks).toString('utf8')
+  const isJson = /\bjson\b/.test(answer.headers['content-type'] ?? '')
+  return { status: answer.statusCode ?? 0, headers: answer.headers, data: isJson ? parsed(text, host) : text }
+}
+
+function parsed(text: string, host: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new AuthorityError(`${host} answered what is no JSON`)
+  }
+}

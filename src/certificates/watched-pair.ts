@@ -1,0 +1,164 @@
+import { readlinkSync, watch } from 'node:fs'
+import type { FSWatcher } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import type { Log } from '../core/log.ts'
+import { flaw, readingOf } from './pair.ts'
+import type { Pair } from './pair.ts'
+
+/** Where a pair lies: absolute paths of two PEM files, which may be one and the same. */
+export interface Place {
+  cert: string
+  key: string
+}
+
+/** How long after a change the files are read, and how much later what was broken then is read again; in milliseconds. */
+const settling = 250
+const secondThought = 2000
+
+/**
+ * A pair that others keep in files, and replace at any time: in place, by renaming, or by turning a symbolic link. A pair that no server
+ * could show (one of the two files is new, or half written) is not taken: the former stays, and the log says so once.
+ */
+export class WatchedPair {
+  readonly place: Place
+  readonly #log: Log
+  readonly #renewed: () => void
+  #pair: Pair
+  #watchers: FSWatcher[] = []
+  #timer: NodeJS.Timeout | undefined
+  #reading: Promise<void> = Promise.resolve()
+  #fault: string | null = null
+  /** When it was first seen, as of `performance.now()`. */
+  #since = 0
+  #told: string | null = null
+  #closed = false
+
+  private constructor(place: Place, pair: Pair, log: Log, renewed: () => void) {
+    this.place = place
+    this.#pair = pair
+    this.#log = log.child({ cert: place.cert })
+    this.#renewed = renewed
+  }
+
+  /** Throws a sentence when there is nothing that could be shown. */
+  static async open(place: Place, log: Log, renewed: () => void): Promise<WatchedPair> {
+    const pair = await readPair(place)
+    const fault = flaw(pair)
+    if (fault !== null) throw new Error(`${place.cert} and ${place.key} cannot be used: ${fault}.`)
+    return new WatchedPair(place, pair, log, renewed)
+  }
+
+  get pair(): Pair {
+    return this.#pair
+  }
+
+  /** Why what is in the files now is not shown; null when it is. */
+  get fault(): string | null {
+    return this.#fault
+  }
+
+  /** Reads the files, and watches every directory through which their paths lead now. */
+  refresh(): Promise<void> {
+    this.#watch()
+    return this.#read()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    for (const watcher of this.#watchers.splice(0)) watcher.close()
+  }
+
+  #watch(): void {
+    if (this.#closed) return
+    const former = this.#watchers
+    const folders = new Set([...foldersOf(this.place.cert), ...foldersOf(this.place.key)])
+    this.#watchers = [...folders].flatMap((folder) => {
+      try {
+        const watcher = watch(folder, { persistent: false }, () => this.#readIn(settling))
+        watcher.on('error', () => watcher.close())
+        return [watcher]
+      } catch {
+        // there are systems that cannot tell of changes: the regular look remains
+        return []
+      }
+    })
+    for (const watcher of former) watcher.close()
+  }
+
+  #readIn(milliseconds: number): void {
+    clearTimeout(this.#timer)
+    if (this.#closed) return
+    this.#timer = setTimeout(() => void this.refresh(), milliseconds).unref()
+  }
+
+  #read(): Promise<void> {
+    // one after the other: an older reading must not win
+    this.#reading = this.#reading.then(() => this.#readOnce())
+    return this.#reading
+  }
+
+  async #readOnce(): Promise<void> {
+    const pair = await readPair(this.place).catch((error: NodeJS.ErrnoException) => error)
+    const fault = pair instanceof Error ? unreadable(pair) : flaw(pair)
+    if (this.#closed) return
+    if (fault === null) this.#take(pair as Pair)
+    else this.#doubt(fault)
+  }
+
+  #take(pair: Pair): void {
+    this.#fault = null
+    this.#told = null
+    if (pair.cert === this.#pair.cert && pair.key === this.#pair.key) return
+    this.#pair = pair
+    const { names, not_after } = readingOf(pair.cert)
+    this.#log.info(
+      { names, not_after: new Date(not_after).toISOString() },
+      'a certificate was replaced, and is shown from now on',
+    )
+    this.#renewed()
+  }
+
+  /** Between the one file and the other it is always broken; only what stays so is worth a line. */
+  #doubt(fault: string): void {
+    if (this.#fault !== fault) this.#since = performance.now()
+    this.#fault = fault
+    if (this.#told === fault) return
+    const left = this.#since + secondThought - performance.now()
+    if (left > 0) return this.#readIn(left)
+    this.#told = fault
+    this.#log.warn({ problem: fault }, 'a certificate was replaced by what cannot be used; the former is still shown')
+  }
+}
+
+async function readPair({ cert, key }: Place): Promise<Pair> {
+  return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
+}
+
+/** The folders that must be watched to hear of a change: that of the path, and of every link it leads through. */
+function foldersOf(path: string): string[] {
+  const folders: string[] = []
+  // more links than that are a circle (path_resolution(7))
+  for (let at = path; folders.length < 40;) {
+    folders.push(dirname(at))
+    const target = linkAt(at)
+    if (target === undefined) break
+    at = resolve(dirname(at), target)
+  }
+  return folders
+}
+
+function linkAt(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function unreadable({ code, path = 'a file', message }: NodeJS.ErrnoException): string {
+  if (code === 'ENOENT') return `${path} is missing`
+  return code === 'EACCES' ? `${path} may not be read by the box` : message
+}

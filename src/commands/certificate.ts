@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { ofBox, withBox } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { say, table, withJson } from './say.ts'
+
+type Options = BoxOptions & { json?: boolean }
+
+interface Certificate {
+  uses: string[]
+  source: string
+  names: string[]
+  not_after: string | null
+  problem: string | null
+}
+
+/** `pillarbox certificate list|renew`. */
+export function addCertificateCommand(program: Command): void {
+  const certificate = program.command('certificate').description('the certificates the box shows by SMTP and API')
+  withJson(
+    ofBox(certificate.command('list').description('every certificate, where it is from and until when it is good')),
+  ).action((options: Options) =>
+    withBox(options, async (box) => {
+      const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')
+      say(options, data, told(data))
+    }),
+  )
+  const renew = certificate
+    .command('renew [name]')
+    .description('look at the files again, and ask the CA now for what is missing or due, or for the one that bears this name')
+  withJson(ofBox(renew)).action((name: string | undefined, options: Options) =>
+    withBox(options, async (box) => {
+      const { data } = await box.call<{ data: Certificate[] }>(
+        'POST',
+        '/v1/certificates/renew',
+        name === undefined ? {} : { name },
+      )
+      say(options, data, told(data))
+      if (data.some(({ problem }) => problem !== null)) process.exitCode = 1
+    }),
+  )
+}
+
+function told(certificates: readonly Certificate[]): string {
+  const rows = certificates.map(({ names, source, uses, not_after, problem }) => [
+    names.join(' '),
+    source,
+    uses.join(' '),
+    not_after ?? 'none yet',
+    problem ?? '',
+  ])
+  return table(['NAMES', 'SOURCE', 'USED BY', 'GOOD UNTIL', ''], rows)
+}

@@ -1,0 +1,124 @@
+import type { Command } from 'commander'
+import { ofBox, withBox } from './box.ts'
+import type { Box, BoxOptions } from './box.ts'
+import { everyOne, identityNamed } from './found.ts'
+import type { Found } from './found.ts'
+import { confirmed } from './prompt.ts'
+import { bytes, say, table, withJson } from './say.ts'
+
+type Options = BoxOptions & { json?: boolean }
+
+interface Whole extends Found {
+  date_of_birth: string
+  metadata: Record<string, unknown>
+  storage: { used: number; limit: number | null; media: number; trash: number }
+  updated_at: string
+}
+
+const which = 'its id, name or e-mail address'
+
+/** `pillarbox identity list|show|create|suspend|activate|delete`. */
+export function addIdentityCommand(program: Command): void {
+  const identity = program.command('identity').description('the identities of an account')
+  const add = (name: string, words: string): Command => withJson(ofBox(identity.command(name).description(words)))
+  add('list', 'every identity, newest first').action(list)
+  add('show', 'one identity, and how much it keeps').argument('<identity>', which).action(show)
+  add('create', 'make an identity with an address of its own')
+    .argument('[name]', 'what it is called (default: a pleasant name)')
+    .option('--username <local part>', 'what stands before the @ of its address (default: made of the name)')
+    .option('--domain <domain>', "a verified domain of the account (default: the box's own)")
+    .option('--phone [country]', 'give it a phone number, of this country')
+    .action(create)
+  add('suspend', 'let it neither receive nor send for now').argument('<identity>', which).action(turn('suspended'))
+  add('activate', 'let a suspended one go on').argument('<identity>', which).action(turn('active'))
+  add('delete', 'delete it and what it has')
+    .argument('<identity>', which)
+    .option('--yes', 'without being asked', false)
+    .action(remove)
+}
+
+async function list(options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const all = await everyOne<Found>(box, '/v1/identities')
+    const rows = all.map(({ id, name, email, phone_number = '', status }) => [id, name, email, phone_number, status])
+    say(options, all, table(['ID', 'NAME', 'ADDRESS', 'PHONE', 'STATUS'], rows))
+  })
+}
+
+async function show(who: string, options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const whole = await wholeOf(box, who)
+    const { storage, metadata, ...rest } = whole
+    const { used, limit, media, trash } = storage
+    const kept = `${bytes(used)} of mail${limit === null ? '' : ` of ${bytes(limit)}`}, ${bytes(media)} of pictures, ${bytes(trash)} in the trash`
+    const rows = [...Object.entries(rest).map(([name, value]) => [name, value]), ['storage', kept]]
+    if (Object.keys(metadata).length > 0) rows.push(['metadata', JSON.stringify(metadata)])
+    say(options, whole, rows.map(([name, value]) => `${name!.padEnd(14)}${value}`).join('\n'))
+  })
+}
+
+interface NewIdentity extends Options {
+  username?: string
+  domain?: string
+  phone?: string | true
+}
+
+async function create(name: string | undefined, { username, domain, phone, ...options }: NewIdentity): Promise<void> {
+  await withBox(options, async (box) => {
+    const made = await box.call<Whole>('POST', '/v1/identities', {
+      ...(name === undefined ? {} : { name }),
+      ...(username === undefined ? {} : { email_username: username }),
+      ...(domain === undefined ? {} : { email_domain: domain }),
+      ...(phone === undefined ? {} : { provision_phone: true }),
+      ...(typeof phone === 'string' ? { phone_country: phone } : {}),
+    })
+    const number = made.phone_number === undefined ? '' : `, and the number ${made.phone_number}`
+    say(options, made, `${made.name} was made: ${made.id}, with the address ${made.email}${number}.`)
+  })
+}
+
+function turn(status: 'active' | 'suspended'): (who: string, options: Options) => Promise<void> {
+  const words = status === 'active' ? 'is active.' : 'is suspended: mail to it is put off, and it sends nothing.'
+  return (who, options) =>
+    withBox(options, async (box) => {
+      const { id } = await identityNamed(box, who)
+      const changed = await box.call<Whole>('PATCH', `/v1/identities/${id}`, { status })
+      say(options, changed, `${changed.name} (${changed.email}) ${words}`)
+    })
+}
+
+async function remove(who: string, { yes, ...options }: Options & { yes: boolean }): Promise<void> {
+  await withBox(options, async (box) => {
+    const { id, name, email } = await identityNamed(box, who)
+    if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await belongings(box, id)}.`)
+    const gone = await box.call('DELETE', `/v1/identities/${id}`)
+    say(options, gone, `${name} (${email}) was deleted. Its address is given to nobody else; mail to it is refused.`)
+  })
+}
+
+/** What goes with an identity, in words. */
+async function belongings(box: Box, id: string): Promise<string> {
+  const { storage, phone_number } = await wholeOf(box, id)
+  const at = `/v1/identities/${id}`
+  // as many as a person wants to read: the rest is “more than”
+  const most = 1000
+  const count = async (path: string, one: string, many: string): Promise<string[]> => {
+    const { length } = await everyOne(box, `${at}/${path}`, most)
+    if (length === 0) return []
+    return [length >= most ? `${most} ${many} or more` : `${length} ${length === 1 ? one : many}`]
+  }
+  const parts = [
+    ...(await count('emails?direction=all', 'e-mail', 'e-mails')),
+    ...(await count('sms', 'text message', 'text messages')),
+    ...(await count('cards', 'card', 'cards')),
+    ...(await count('totp', 'one-time password', 'one-time passwords')),
+    ...(phone_number === undefined ? [] : [`the number ${phone_number}`]),
+    ...(storage.trash > 0 ? ['what is in its trash'] : []),
+  ]
+  return ['its address for good', ...parts].join(', ')
+}
+
+async function wholeOf(box: Box, who: string): Promise<Whole> {
+  const { id } = await identityNamed(box, who)
+  return box.call<Whole>('GET', `/v1/identities/${id}`)
+}

@@ -1,0 +1,63 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Places } from '../install/places.ts'
+import { serviceUser } from '../install/service-user.ts'
+import { program } from '../install/units.ts'
+import type { DnsRecord } from '../install/zone.ts'
+
+/** What init made, as it tells programs. */
+export interface Outcome {
+  data: string
+  keys: string
+  config: string
+  domain: string
+  hostname: string
+  /** The file with the records to publish. */
+  zone: string
+  units: string[]
+  log: string
+  dns_records: DnsRecord[]
+  account: { id: string; name: string }
+  /** The API key; shown this once. Null when the operator gave one. */
+  first_key: string | null
+  warnings: string[]
+}
+
+/** The same in words, with what is left to do. */
+export function told(outcome: Outcome, places: Places): string {
+  const { data, config, domain, zone, first_key, warnings, log } = outcome
+  return `
+The box for ${domain} is set up.
+
+  Settings  ${config}
+  Data      ${data}
+  Keys      ${outcome.keys}
+  Log       ${log}
+${outcome.units.map((file) => `  Unit      ${file}\n`).join('')}
+${first_key === null ? 'Your API key is the bootstrap key you set.' : `Your API key, shown this once. Keep it:\n\nexport KEY='${first_key}'`}
+${warnings.length === 0 ? '' : `\nTo be mended:\n${warnings.map((one) => `\n  - ${one}`).join('')}\n`}
+Next:
+
+${steps(outcome, places).join('\n\n')}
+
+${readFileSync(zone, 'utf8')}`
+}
+
+function steps({ domain, config, units, zone, data }: Outcome, places: Places): string[] {
+  const command = places.system ? 'pillarbox' : join(program, 'bin', 'pillarbox')
+  const own = places.system ? '' : ` --config ${config}`
+  return [
+    `1. Start it:\n\n     ${start(places, units, `${command} serve${own}`)}`,
+    `2. Publish the records below (also in ${zone}), then see whether they are right:\n\n     ${command} domain check ${domain}${own}`,
+    `3. How to go on: ${program}/docs/install.md; what lies in ${data} should be in your backups.`,
+  ]
+}
+
+function start({ system }: Places, units: string[], serve: string): string {
+  if (!system) return serve
+  if (existsSync('/run/systemd/system') && units.length > 0) {
+    return 'systemctl daemon-reload && systemctl enable --now pillarbox.service pillarbox-backup.timer'
+  }
+  const right = '--inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service'
+  return `setpriv --reuid=${serviceUser} --regid=${serviceUser} --clear-groups ${right} ${serve}`
+}

@@ -1,0 +1,134 @@
+import type { Command } from 'commander'
+import { ofBox, withBox } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { everyOne } from './found.ts'
+import { span, say, table, withJson } from './say.ts'
+
+type Options = BoxOptions & { json?: boolean }
+
+interface Entry {
+  id: string
+  kind: string
+  destination: string
+  about: Record<string, string>
+  state: string
+  attempts: number
+  last_answer: string | null
+  reason: string | null
+  due_at: string | null
+  created_at: string
+  age: number
+}
+
+interface Attempt {
+  number: number
+  started_at: string
+  ended_at: string | null
+  outcome: string
+  answer: string | null
+}
+
+interface Depth {
+  kind: string
+  destination?: string
+  waiting: number
+  running: number
+  age: number
+  due_at: string | null
+}
+
+/** `pillarbox queue list|summary|show|retry|drop`. */
+export function addQueueCommand(program: Command): void {
+  const queue = program.command('queue').description('what leaves the box: mail, text messages, webhooks, of all accounts')
+  const add = (name: string, words: string): Command => withJson(ofBox(queue.command(name).description(words)))
+  add('list', 'what waits, or is under way; newest first')
+    .option('--state <state>', 'open, waiting, running, done, failed or all', 'open')
+    .option('--kind <kind>', 'email, email-release, webhook, sms, …')
+    .option('--destination <name>', 'a domain, the id of a webhook, …')
+    .option('--limit <count>', 'as many at most', '100')
+    .action(list)
+  add('summary', 'how much waits, and for how long, by kind and destination').action(summary)
+  add('show', 'one delivery with every attempt').argument('<id>', 'as the list shows it').action(show)
+  add('retry', 'try one now that waits, or once more one that failed').argument('<id>', 'as the list shows it').action(retry)
+  add('drop', 'end one that waits: its sender sees that it failed').argument('<id>', 'as the list shows it').action(drop)
+}
+
+interface Listing extends Options {
+  state: string
+  kind?: string
+  destination?: string
+  limit: string
+}
+
+async function list({ state, kind, destination, limit, ...options }: Listing): Promise<void> {
+  await withBox(options, async (box) => {
+    const query = new URLSearchParams({
+      state,
+      ...(kind === undefined ? {} : { kind }),
+      ...(destination === undefined ? {} : { destination }),
+    })
+    const entries = await everyOne<Entry>(box, `/v1/queue?${query.toString()}`, Math.max(1, Number(limit) || 100))
+    const rows = entries.map((entry) => [
+      entry.id,
+      entry.kind,
+      entry.about['to'] ?? entry.destination,
+      entry.state,
+      String(entry.attempts),
+      span(entry.age),
+      entry.due_at ?? '',
+      cut(entry.reason ?? entry.last_answer ?? ''),
+    ])
+    const headings = ['ID', 'KIND', 'TO', 'STATE', 'TRIES', 'AGE', 'NEXT', 'LAST ANSWER']
+    say(options, entries, entries.length === 0 ? 'The queue is empty.' : table(headings, rows))
+  })
+}
+
+async function summary(options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const all = await box.call<{ kinds: Depth[]; destinations: Depth[] }>('GET', '/v1/queue/summary')
+    const rows = all.destinations.map((one) => [
+      one.kind,
+      one.destination ?? '',
+      String(one.waiting),
+      String(one.running),
+      span(one.age),
+      one.due_at ?? '',
+    ])
+    const words = table(['KIND', 'DESTINATION', 'WAITING', 'RUNNING', 'OLDEST', 'NEXT'], rows)
+    say(options, all, rows.length === 0 ? 'The queue is empty.' : words)
+  })
+}
+
+async function show(id: string, options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const entry = await box.call<Entry & { history: Attempt[] }>('GET', `/v1/queue/${id}`)
+    say(options, entry, told(entry))
+  })
+}
+
+async function retry(id: string, options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const entry = await box.call<Entry & { history: Attempt[] }>('POST', `/v1/queue/${id}/retry`)
+    const when = box.running ? 'It is tried now' : 'It is tried when the box is started'
+    say(options, entry, `${when}.\n\n${told(entry)}`)
+  })
+}
+
+async function drop(id: string, options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    say(options, await box.call('DELETE', `/v1/queue/${id}`), 'It was dropped, and is not tried any more.')
+  })
+}
+
+function told({ history, about, ...entry }: Entry & { history: Attempt[] }): string {
+  const facts = Object.entries({ ...entry, age: span(entry.age), ...about }).filter(([, value]) => value !== null)
+  const rows = history.map(({ number, started_at, outcome, answer }) => [String(number), started_at, outcome, answer ?? ''])
+  const tries = rows.length === 0 ? 'It was not tried yet.' : table(['TRY', 'AT', 'OUTCOME', 'ANSWER'], rows)
+  return `${facts.map(([name, value]) => `${name.padEnd(14)}${value}`).join('\n')}\n\n${tries}`
+}
+
+/** What a line of a list has room for. */
+function cut(answer: string): string {
+  const line = answer.replaceAll(/\s+/g, ' ')
+  return line.length > 60 ? `${line.slice(0, 59)}…` : line
+}

@@ -1,0 +1,98 @@
+import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { ofBox, withBox } from './box.ts'
+import type { Box, BoxOptions } from './box.ts'
+import { Failure } from './failure.ts'
+import { identityNamed } from './found.ts'
+import { say, withJson } from './say.ts'
+
+interface Options extends BoxOptions {
+  json?: boolean
+  from: string
+  to: string[]
+  subject: string
+  text?: string
+  wait: boolean | string
+}
+
+interface Delivery {
+  recipient: string
+  status: string
+  response: string | null
+  mx: string | null
+  tls: string | null
+  attempts: number
+  next_attempt_at: string | null
+}
+
+interface Email {
+  id: string
+  status: string
+  from: string
+  deliveries: Delivery[]
+}
+
+/** Milliseconds between two looks, and seconds that are waited unless said. */
+const pause = 250
+const patience = 120
+
+const over = ['delivered', 'sent', 'bounced', 'failed', 'cancelled']
+
+/** `pillarbox send`: a message of an identity, as its callers would send it. */
+export function addSendCommand(program: Command): void {
+  const send = program
+    .command('send')
+    .description('send a message as an identity, to see that mail leaves; the box must run')
+    .requiredOption('--from <identity>', 'its id, name or e-mail address')
+    .requiredOption('--to <address...>', 'who it goes to')
+    .option('--subject <subject>', 'its subject', 'A test of Pillarbox')
+    .option('--text <text>', 'what it says (default: standard input)')
+    .option('--wait [seconds]', `show each step until it has arrived or failed, for ${patience} s at most unless said`, false)
+  withJson(ofBox(send)).action(deliver)
+}
+
+async function deliver(options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    if (!box.running) throw new Failure('The box does not run, and would send nothing. Start it: pillarbox serve', 'not_running')
+    const { id } = await identityNamed(box, options.from)
+    const body_text = options.text ?? (await typed())
+    const at = `/v1/identities/${id}/emails`
+    const { subject, to, wait } = options
+    const email = await box.call<Email>('POST', at, { to, subject, body_text })
+    if (wait === false) return say(options, email, `${email.id} of ${email.from} was taken for sending.`)
+    const seconds = wait === true ? patience : Number(wait)
+    if (!(seconds > 0)) throw new Failure(`--wait ${String(wait)} is no number of seconds.`, 'invalid_value', 'wait')
+    const last = await watched(box, `${at}/${email.id}`, seconds, options.json === true ? () => undefined : step)
+    if (options.json) say(options, last, '')
+    // what the exit status says, a script need not read
+    if (last.deliveries.some(({ status }) => status !== 'delivered' && status !== 'sent')) process.exitCode = 1
+  })
+}
+
+/** Looks until every delivery is over or the time is; answers the message as it was seen last. */
+async function watched(box: Box, path: string, seconds: number, told: (one: Delivery) => void): Promise<Email> {
+  const end = Date.now() + seconds * 1000
+  const seen = new Map<string, string>()
+  for (;;) {
+    const email = await box.call<Email>('GET', path)
+    for (const one of email.deliveries) {
+      const state = `${one.status} ${one.attempts}`
+      if (seen.get(one.recipient) !== state) told(one)
+      seen.set(one.recipient, state)
+    }
+    if (email.deliveries.every(({ status }) => over.includes(status)) || Date.now() >= end) return email
+    await sleep(pause)
+  }
+}
+
+function step({ recipient, status, response, mx, tls, next_attempt_at }: Delivery): void {
+  const by = mx === null ? '' : ` by ${mx}${tls === null ? ' in the clear' : ` over ${tls}`}`
+  const next = next_attempt_at === null || status === 'queued' ? '' : `; tried again at ${next_attempt_at}`
+  process.stdout.write(`${recipient}  ${status}${by}${response === null ? '' : `: ${response}`}${next}\n`)
+}
+
+async function typed(): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write('Type the message, then Ctrl-D.\n')
+  return text(process.stdin)
+}

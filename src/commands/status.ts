@@ -1,0 +1,54 @@
+import type { Command } from 'commander'
+import { ofBox, withBox } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { bytes, say, span, withJson } from './say.ts'
+
+interface Status {
+  version: string
+  started_at: string
+  uptime: number
+  failing: string[]
+  identities: number
+  queue: { kind: string; waiting: number; running: number; age: number }[]
+  last_24_hours: Record<string, number>
+  disk: { free: number | null; database: number; low: boolean }
+}
+
+/** `pillarbox status`: exit status 1 when something does not work, or the box does not run. */
+export function addStatusCommand(program: Command): void {
+  const status = program.command('status').description('how the box is, on one screen')
+  withJson(ofBox(status)).action((options: BoxOptions & { json?: boolean }) =>
+    withBox(options, async (box) => {
+      const now = await box.call<Status>('GET', '/v1/status')
+      // what is only open for this command has no ports, and no uptime
+      const failing = box.running ? now.failing : []
+      say(options, { running: box.running, ...now, failing }, told(now, failing, box.running))
+      if (!box.running || failing.length > 0) process.exitCode = 1
+    }),
+  )
+}
+
+function told(
+  { version, uptime, identities, queue, last_24_hours: day, disk }: Status,
+  failing: string[],
+  running: boolean,
+): string {
+  const state = !running ? 'does not run' : failing.length > 0 ? `runs, but not: ${failing.join(', ')}` : 'runs'
+  const since = running ? `, for ${span(uptime)}` : ''
+  const heaps = queue.map(
+    ({ kind, waiting, running: now, age }) => `${waiting} ${kind} wait, ${now} under way, the oldest for ${span(age)}`,
+  )
+  const free = disk.free === null ? 'unknown' : bytes(disk.free)
+  const lines = [
+    ['Pillarbox', `${version} ${state}${since}`],
+    ['identities', String(identities)],
+    [
+      'mail, 24 h',
+      `${day['emails_received']} came; ${day['emails_delivered']} copies went out, ${day['emails_bounced']} bounced, ${day['emails_failed']} failed`,
+    ],
+    ['SMS, 24 h', `${day['sms_received']} came; ${day['sms_sent']} went out, ${day['sms_failed']} failed`],
+    ['queue', heaps.length === 0 ? 'empty' : heaps.join('\n            ')],
+    ['disk', `${bytes(disk.database)} used by the database, ${free} free${disk.low ? ': too little, nothing new is taken' : ''}`],
+  ]
+  return lines.map(([name, value]) => `${name!.padEnd(12)}${value}`).join('\n')
+}

@@ -1,0 +1,30 @@
+import { Duration, Group } from './values.ts'
+import { time } from './words.ts'
+
+const day = 86_400_000
+const longest = 36_500 * day
+
+/** How long things are kept. */
+export const retention = Group({
+  trash: Duration(0, longest).prefault('30 d').meta({
+    description:
+      'How long deleted messages can be restored, and those of deleted identities stay; they take room until then, and make way when it is short. 0: they go at once',
+    unit: time,
+  }),
+  raw: Duration(7 * day, longest)
+    .optional()
+    .meta({
+      description:
+        'After so long the octets of an e-mail are let go of, and with them its source and attachments; its text, codes and links stay',
+      unit: time,
+      otherwise: 'as long as the e-mail',
+      example: '90 d',
+    }),
+  events: Duration(day, longest).prefault('365 d').meta({
+    description: 'How long the log keeps events; since with an older one is refused (since_expired)',
+    unit: time,
+  }),
+  deliveries: Duration(day, 365 * day)
+    .prefault('30 d')
+    .meta({ description: 'How long it is kept how deliveries went: attempts at mail, webhooks and text messages', unit: time }),
+})

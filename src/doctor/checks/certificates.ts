@@ -1,0 +1,113 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { about, reasonOf, spell } from '../check.ts'
+import type { Check } from '../check.ts'
+import { spelled } from '../conversation.ts'
+import type { Shown } from '../conversation.ts'
+import type { Line } from '../model.ts'
+import type { Listener } from './ports.ts'
+import { shownBy } from './ports.ts'
+
+/** A pair of files that the settings name. */
+export interface Pair {
+  /** The group of settings: `smtp.tls`. */
+  setting: string
+  cert: string
+  key: string
+  /** The name that it must bear. */
+  name: string
+}
+
+interface Needs {
+  pairs: readonly Pair[]
+  /** Where the box listens; undefined when it does not run. */
+  present: () => Listener[] | undefined
+  /** The name by which a listener is reached. */
+  nameOf: (listener: Listener) => string
+  /** Whether other servers are told to refuse mail to us unless they can trust the certificate (MTA-STS in force). */
+  strict: boolean
+  now: () => number
+}
+
+const day = 86_400_000
+
+/** The certificates that the box shows, and those in the files: how long they last, whose they are, whether key and certificate fit. */
+export function certificates({ pairs, present, nameOf, strict, now }: Needs): Check {
+  const inFile = async (pair: Pair): Promise<Line> => {
+    const line = about('tls', `${pair.setting} ${pair.cert}`)
+    try {
+      const certificate = new X509Certificate(await readFile(pair.cert))
+      if (!certificate.checkPrivateKey(createPrivateKey(await readFile(pair.key)))) {
+        return line.fail(
+          `The key in ${pair.key} is not that of the certificate: the box would not come up again.`,
+          `Set ${pair.setting}.key to the key that the certificate was made with.`,
+        )
+      }
+      return judge(line, { certificate, distrust: null }, pair.name, now())
+    } catch (error) {
+      return line.fail(
+        `It cannot be read: ${reasonOf(error)}.`,
+        `Put certificate and key there as PEM, or change ${pair.setting}.`,
+      )
+    }
+  }
+  const atListener = async (listener: Listener): Promise<Line[]> => {
+    const name = nameOf(listener)
+    const showing = shownBy(listener, name)
+    if (!showing) return []
+    const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+    try {
+      const shown = await showing
+      const judged = judge(line, shown, name, now())
+      return [judged.status === 'pass' && shown.distrust !== null ? untrusted(listener, shown.distrust, strict) : judged]
+    } catch (error) {
+      return [
+        line.fail(
+          `There is no TLS to be had: ${reasonOf(error)}.`,
+          'Look into the log of the box; set a certificate that can be read.',
+        ),
+      ]
+    }
+  }
+  return {
+    name: 'tls',
+    pace: 'usual',
+    async run() {
+      const [files, shown] = await Promise.all([
+        Promise.all(pairs.map((pair) => inFile(pair))),
+        Promise.all((present() ?? []).map((listener) => atListener(listener))),
+      ])
+      return [...files, ...shown.flat()]
+    },
+  }
+}
+
+function judge(line: ReturnType<typeof about>, { certificate }: Shown, name: string, now: number): Line {
+  const ends = certificate.validToDate.getTime()
+  const left = ends - now
+  const renew = 'Renew it, put the files in place, and: systemctl reload pillarbox'
+  const until = certificate.validToDate.toISOString().slice(0, 10)
+  if (left <= 0) return line.fail(`It ran out on ${until}.`, renew)
+  if (certificate.validFromDate.getTime() > now) {
+    return line.fail(`It holds only from ${certificate.validFromDate.toISOString()} on.`, 'Look at the clock of this machine.')
+  }
+  if (certificate.checkHost(name) === undefined) {
+    const names = (certificate.subjectAltName ?? certificate.subject).replaceAll('\n', ', ').slice(0, 200)
+    return line.fail(`It is for ${names}, not for ${name}.`, `Get a certificate that names ${name}.`)
+  }
+  if (left < 21 * day) return line.of(left < 7 * day ? 'fail' : 'warn', `It runs out in ${spell(left)}, on ${until}.`, renew)
+  return line.pass(`It is for ${name}, and holds until ${until}.`)
+}
+
+function untrusted(listener: Listener, why: string, strict: boolean): Line {
+  const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+  const setting = listener.speech === 'https' ? 'http.tls' : 'smtp.tls'
+  const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
+  const message = chain
+    ? `Programs that check do not trust it (${why}): the certificates that lead to its root may be missing.`
+    : `Programs that check do not trust it (${why}): nobody they know has signed it.`
+  const fix = chain
+    ? `Put the whole chain into ${setting}.cert: the certificate first, then those that signed it.`
+    : `Set ${setting}.cert and ${setting}.key to a certificate of a public authority.`
+  return line.of(listener.speech === 'smtp' && strict ? 'fail' : 'warn', message, fix)
+}

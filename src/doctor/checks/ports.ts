@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { about, reasonOf } from '../check.ts'
+import type { Check } from '../check.ts'
+import { answerOf, shownAfterStartTls, shownAt, spelled } from '../conversation.ts'
+import type { Place } from '../conversation.ts'
+import type { Line } from '../model.ts'
+
+/** What speaks at a place, and how. */
+export type Speech = 'smtp' | 'submission' | 'submissions' | 'http' | 'https'
+
+export interface Listener extends Place {
+  speech: Speech
+}
+
+interface Needs {
+  /** Our own name. */
+  hostname: string
+  /** Those that the settings name. */
+  wanted: readonly Listener[]
+  /** Where the box listens; undefined when it does not run. */
+  present: () => Listener[] | undefined
+}
+
+/** Whether every listener answers as it should; of a box that does not run, whether it could have its ports. */
+export function ports({ hostname, wanted, present }: Needs): Check {
+  return {
+    name: 'ports',
+    pace: 'often',
+    async run() {
+      const listeners = present()
+      if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener))))]
+      return Promise.all(listeners.map((listener) => answers(listener, hostname)))
+    },
+  }
+}
+
+const start = 'systemctl start pillarbox, or: pillarbox serve'
+
+function notRunning(): Line {
+  return about('ports', 'box').warn('It does not run: it was looked at from its files.', start)
+}
+
+async function answers(listener: Listener, hostname: string): Promise<Line> {
+  const line = about('ports', `${listener.speech} ${spelled(listener)}`)
+  const fix = `Look into the log of the box; who listens there: ss -ltnp 'sport = :${listener.port}'`
+  try {
+    const said = await greeting(listener, hostname)
+    if (listener.speech.startsWith('http')) {
+      return / 200 /.test(said) ? line.pass('It answers.') : line.fail(`It answers “${said}”.`, fix)
+    }
+    if (said.startsWith(`220 ${hostname} `)) return line.pass('It answers.')
+    return line.fail(`It greets with “${said}”, not as ${hostname}: another program may have the port.`, fix)
+  } catch (error) {
+    return line.fail(`It does not answer: ${reasonOf(error)}.`, fix)
+  }
+}
+
+async function greeting(listener: Listener, hostname: string): Promise<string> {
+  const question = `GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`
+  switch (listener.speech) {
+    case 'http':
+      return answerOf(listener, { question })
+    case 'https':
+      return answerOf(listener, { question, tls: hostname })
+    case 'submissions':
+      return answerOf(listener, { tls: hostname })
+    default:
+      return answerOf(listener)
+  }
+}
+
+/** Whether the port could be had. */
+async function free({ host, port, speech }: Listener): Promise<Line> {
+  const line = about('ports', `${speech} ${spelled({ host, port })}`)
+  const server = createServer()
+  try {
+    const failed = once(server, 'error').then(([error]) => {
+      throw error as Error
+    })
+    // without a host Node takes every address there is, also where there is no IPv6
+    server.listen({ host: host === '::' ? undefined : host, port, exclusive: true })
+    await Promise.race([once(server, 'listening'), failed])
+    return line.pass('The port is free.')
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? ''
+    if (code === 'EADDRINUSE') {
+      return line.fail('Another program has the port.', `Stop it, or set another port; which it is: ss -ltnp 'sport = :${port}'`)
+    }
+    if (code === 'EACCES') {
+      const fix =
+        'AmbientCapabilities=CAP_NET_BIND_SERVICE in the systemd unit, or: sysctl net.ipv4.ip_unprivileged_port_start=25'
+      return line.fail('This user may not have a port below 1024.', fix)
+    }
+    if (code === 'EADDRNOTAVAIL')
+      return line.fail('This machine has no such address.', `Set a listener at one of: ip -brief address`)
+    return line.fail(`The port cannot be had: ${reasonOf(error)}.`, 'Set another port.')
+  } finally {
+    server.close()
+  }
+}
+
+/** The certificate that a listener shows to who asks for a name; undefined for one without TLS. */
+export function shownBy(listener: Listener, name: string): ReturnType<typeof shownAt> | undefined {
+  if (listener.speech === 'http') return undefined
+  return listener.speech === 'smtp' || listener.speech === 'submission'
+    ? shownAfterStartTls(listener, name)
+    : shownAt(listener, name)
+}

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { App } from '../app.ts'
+import type { Config } from '../config.ts'
+import { createLog } from '../core/log.ts'
+
+/** What the first start of a box brought about. */
+export interface FirstRun<T> {
+  /** Null when the operator gave one. */
+  first_key: string | null
+  account: { id: string; name: string }
+  answer: T
+}
+
+/**
+ * Starts the box once, on ports of this machine alone that nobody knows, has `work` done while it runs, and stops it. Whoever called has
+ * seen the first key: no later start makes another. Throws a sentence when the box cannot start.
+ */
+export async function firstRun<T>(config: Config, work: () => Promise<T>): Promise<FirstRun<T>> {
+  const own = { host: '127.0.0.1', port: 0 }
+  const hidden: Config = {
+    ...config,
+    http: { ...config.http, listen: own, tls: undefined },
+    metrics: { ...config.metrics, listen: undefined },
+    smtp: { ...config.smtp, listen: [own] },
+    submission: { ...config.submission, listen: [], listen_tls: [] },
+  }
+  const app = await App.open(hidden, createLog('silent'))
+  try {
+    const { firstKey } = await app.start()
+    const answer = await work()
+    await app.firstKeyShown()
+    const { accounts } = JSON.parse(readFileSync(join(config.data_dir, 'state.json'), 'utf8')) as {
+      accounts: { id: string; name: string }[]
+    }
+    const { id, name } = accounts[0]!
+    return { first_key: config.bootstrap_key === undefined ? firstKey : null, account: { id, name }, answer }
+  } finally {
+    await app.stop()
+  }
+}

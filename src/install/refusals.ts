@@ -1,0 +1,57 @@
+import { existsSync, lstatSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Places } from './places.ts'
+
+interface Refusal {
+  code: string
+  message: string
+}
+
+/** Why a box cannot be set up in these places; undefined when it can. Nothing that is there is ever written over. */
+export function refusal(places: Places, unitFiles: readonly string[]): Refusal | undefined {
+  const { data, keys, config } = places
+  for (const folder of [data, keys]) {
+    if (existsSync(folder) && !lstatSync(folder).isDirectory())
+      return no('not_a_directory', `${folder} is there and is no directory.`)
+  }
+  if (existsSync(join(data, 'state.json')) || existsSync(join(data, 'pillarbox.db'))) {
+    return no('box_exists', `There is a box in ${data} already. Nothing was changed; give --data for another one.`)
+  }
+  if (existsSync(config)) {
+    return no(
+      'config_exists',
+      `${config} is there already. Nothing was changed; move it away, or give --config for another file.`,
+    )
+  }
+  const strange = entries(data)
+  if (strange.length > 0) {
+    const some = strange.slice(0, 3).join(', ')
+    return no(
+      'not_empty',
+      `${data} is not empty (${some}${strange.length > 3 ? ', …' : ''}). Nothing was changed; give --data for another one.`,
+    )
+  }
+  if (entries(keys).length > 0) {
+    return no(
+      'keys_exist',
+      `${keys} holds the keys of an earlier box, whose backups may need them. Nothing was changed; move it away.`,
+    )
+  }
+  const unit = unitFiles.find((file) => existsSync(file))
+  if (unit !== undefined) {
+    return no('unit_exists', `${unit} is there already. Nothing was changed; remove it, or give --units for another directory.`)
+  }
+  if (places.command !== undefined && existsSync(places.command)) {
+    return no('command_exists', `${places.command} is there already. Nothing was changed; move it away.`)
+  }
+  return undefined
+}
+
+function no(code: string, message: string): Refusal {
+  return { code, message }
+}
+
+function entries(folder: string): string[] {
+  // what a new file system has
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name !== 'lost+found') : []
+}

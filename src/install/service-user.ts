@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+
+/** The user that a service of the machine runs as. */
+export const serviceUser = 'pillarbox'
+
+export interface Owner {
+  uid: number
+  gid: number
+}
+
+/** Who it is (passwd(5)); undefined when there is none. */
+export function findUser(): Owner | undefined {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((one) => one.startsWith(`${serviceUser}:`))
+  const [, , uid, gid] = line?.split(':') ?? []
+  return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
+}
+
+/** Makes the user that a file of sysusers.d(5) describes: without password and shell. Throws a sentence when the machine has no way to. */
+export function makeUser(sysusers: string): Owner {
+  const home = '/var/lib/pillarbox'
+  const nologin = '/usr/sbin/nologin'
+  if (program('systemd-sysusers')) execFileSync('systemd-sysusers', [sysusers], { stdio: 'pipe' })
+  else if (program('useradd')) {
+    const words = ['--system', '--user-group', '--no-create-home', '--home-dir', home, '--shell', nologin, serviceUser]
+    execFileSync('useradd', words, { stdio: 'pipe' })
+  } else {
+    throw new Error(`There is no systemd-sysusers and no useradd to make the user ${serviceUser} with: make it, and try again.`)
+  }
+  const made = findUser()
+  if (!made) throw new Error(`The user ${serviceUser} was made but is not in /etc/passwd.`)
+  return made
+}
+
+export function removeUser(name: string): void {
+  if (program('userdel') && findUser()) execFileSync('userdel', [name], { stdio: 'pipe' })
+}
+
+function program(name: string): boolean {
+  return ['/usr/bin', '/usr/sbin', '/bin', '/sbin'].some((folder) => existsSync(`${folder}/${name}`))
+}

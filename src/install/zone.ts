@@ -1,0 +1,29 @@
+import { isPublic } from '../delivery/public-addresses.ts'
+
+/** A record to publish, as the API shows those of a domain. */
+export interface DnsRecord {
+  purpose: string
+  required: boolean
+  type: string
+  name: string
+  value: string
+  ttl: number
+}
+
+/** The records by which the box itself is found. */
+export function addressRecords(hostname: string, addresses: readonly string[]): DnsRecord[] {
+  return addresses.filter(isPublic).map((value) => ({
+    purpose: 'address',
+    required: true,
+    type: value.includes(':') ? 'AAAA' : 'A',
+    name: hostname,
+    value,
+    ttl: 3600,
+  }))
+}
+
+/** The same as lines before those of the domain's zone (RFC 1035 5.1). */
+export function wholeZone(records: readonly DnsRecord[], zone: string): string {
+  const lines = records.map(({ name, ttl, type, value }) => `${name}. ${ttl} IN ${type} ${value}`)
+  return lines.length === 0 ? zone : `${zone.trimEnd()}\n${lines.join('\n')}\n`
+}

@@ -1,0 +1,130 @@
+import type { Plan } from '../account/plan.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Trash } from '../retention/trash.ts'
+import { join, raw, sql } from '../store/database.ts'
+import type { Sql, Transaction } from '../store/database.ts'
+import { insertSearchable } from './arrival.ts'
+import { deliveriesOf, worstOf } from './deliveries.ts'
+import { selectWithBody, storedColumns, whole } from './email-rows.ts'
+import type { StoredEmail, WithBody } from './email-rows.ts'
+import { returnToThread, takeFromThread } from './threads.ts'
+
+interface Parts {
+  events: EventLog
+  plan: Plan
+  trash: Trash
+}
+
+const columns: Sql = join(storedColumns.map((name) => raw(name)))
+
+/** Messages of an identity that is gone that go in one transaction. */
+const handful = 16
+
+/** E-mails that were deleted: out of sight of everything that looks for e-mails, and whole until they are purged. */
+export class MailTrash {
+  readonly kind = 'email'
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    parts.trash.add(this)
+  }
+
+  /** Out of lists, search, threads and what the log tells. */
+  async put(tx: Transaction, row: StoredEmail, accountId: string): Promise<void> {
+    const { events, trash } = this.#parts
+    await this.#move(tx, row.id)
+    if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
+    await events.hide(tx, row.id)
+    const { id, identity_id } = row
+    await trash.put(tx, { id, kind: this.kind, account_id: accountId, identity_id, octets: octetsOf(row) })
+  }
+
+  /** The row of one that is in the trash of this identity. */
+  find(tx: Transaction, identityId: string, id: string): Promise<StoredEmail | undefined> {
+    return tx.get<StoredEmail>(sql`SELECT * FROM emails_trash WHERE id = ${id} AND identity_id = ${identityId}`)
+  }
+
+  /** Where it was before, and as it was. What had not been sent was taken back, and is not sent now. */
+  async restore(tx: Transaction, { id, direction }: Pick<StoredEmail, 'id' | 'direction'>, own: string): Promise<void> {
+    const { events, trash } = this.#parts
+    await tx.run(sql`INSERT INTO emails (${columns}) SELECT ${columns} FROM emails_trash WHERE id = ${id}`)
+    await tx.run(sql`DELETE FROM emails_trash WHERE id = ${id}`)
+    await trash.take(tx, id)
+    await events.reveal(tx, id)
+    if (direction === 'outbound') await this.#settle(tx, id)
+    const row = await tx.get<WithBody>(sql`${selectWithBody} WHERE emails.id = ${id}`)
+    if (!row || row.duplicate_of !== null) return
+    const email = whole(row)
+    await insertSearchable(tx, row.seq, email, email)
+    const { to, cc } = email.recipients
+    const addresses = [...(direction === 'inbound' ? [email.from] : []), ...[...to, ...cc].map(({ address }) => address)]
+    await returnToThread(tx, row.thread_id, {
+      identity_id: row.identity_id,
+      subject: row.subject,
+      others: addresses.filter((address) => address !== own),
+      own,
+      unread: row.read === 0,
+    })
+  }
+
+  async purge(tx: Transaction, id: string): Promise<void> {
+    const { events, plan } = this.#parts
+    const row = await tx.get<StoredEmail>(sql`DELETE FROM emails_trash WHERE id = ${id} RETURNING *`)
+    if (!row) return
+    await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
+    await leaveRoom(tx, plan, row.identity_id, octetsOf(row))
+    await events.redact(tx, id)
+    // the copies of one message share its octets
+    const shared = await tx.get(
+      sql`SELECT 1 FROM emails WHERE raw_id = ${row.raw_id} UNION ALL SELECT 1 FROM emails_trash WHERE raw_id = ${row.raw_id} LIMIT 1`,
+    )
+    if (!shared) await tx.run(sql`DELETE FROM blobs WHERE id IN (${row.raw_id}, ${row.body_id})`)
+  }
+
+  async clear(tx: Transaction, identityId: string): Promise<boolean> {
+    const living = await tx.all<{ id: string }>(
+      sql`SELECT id FROM emails WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+    )
+    for (const { id } of living) await this.#move(tx, id)
+    const thrown = await tx.all<{ id: string }>(
+      sql`SELECT id FROM emails_trash WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+    )
+    for (const { id } of thrown) await this.purge(tx, id)
+    if (thrown.length > 0) return true
+    const { changes } = await tx.run(
+      sql`DELETE FROM threads WHERE seq IN (SELECT seq FROM threads WHERE identity_id = ${identityId} LIMIT ${10 * handful})`,
+    )
+    return changes > 0
+  }
+
+  async #move(tx: Transaction, id: string): Promise<void> {
+    const { trash } = this.#parts
+    const moved = await tx.get<{ seq: number }>(
+      sql`INSERT INTO emails_trash (${columns}, deleted_at) SELECT ${columns}, ${trash.now()} FROM emails WHERE id = ${id} RETURNING seq`,
+    )
+    await tx.run(sql`DELETE FROM emails WHERE id = ${id}`)
+    await tx.run(sql`DELETE FROM emails_search WHERE rowid = ${moved!.seq}`)
+  }
+
+  /** What became of its deliveries meanwhile. */
+  async #settle(tx: Transaction, id: string): Promise<void> {
+    const deliveries = (await deliveriesOf(tx, [id])).get(id) ?? []
+    if (deliveries.length === 0) return
+    await tx.run(sql`UPDATE emails SET status = ${worstOf(deliveries.map(({ status }) => status))} WHERE id = ${id}`)
+  }
+}
+
+/** Octets that a message takes: its own, as long as they are kept. */
+export function octetsOf({ size, raw_expired_at }: Pick<StoredEmail, 'size' | 'raw_expired_at'>): number {
+  return raw_expired_at === null ? size : 0
+}
+
+/** Gives room back; what an identity kept was given back whole when it was deleted. */
+export async function leaveRoom(tx: Transaction, plan: Plan, identityId: string, octets: number): Promise<void> {
+  const owner = await tx.get<{ account_id: string }>(
+    sql`UPDATE identities SET stored_bytes = max(0, stored_bytes - ${octets}) WHERE id = ${identityId} AND status <> 'deleted'
+      RETURNING account_id`,
+  )
+  if (owner && octets > 0) await plan.add(tx, owner.account_id, 'storage_bytes', -octets)
+}

@@ -1,0 +1,86 @@
+import type { Plan } from '../account/plan.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Trash } from '../retention/trash.ts'
+import { join, raw, sql } from '../store/database.ts'
+import type { Sql, Transaction } from '../store/database.ts'
+import { leaveRoom } from './media-room.ts'
+import { storedColumns } from './rows.ts'
+import type { SmsRow } from './rows.ts'
+
+interface Parts {
+  events: EventLog
+  plan: Plan
+  trash: Trash
+}
+
+const columns: Sql = join(storedColumns.map((name) => raw(name)))
+
+/** Messages of an identity that is gone that go in one transaction. */
+const handful = 16
+
+/** Text messages that were deleted: out of sight of everything that looks for text messages, and whole until they are purged. */
+export class SmsTrash {
+  readonly kind = 'sms'
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    parts.trash.add(this)
+  }
+
+  async put(tx: Transaction, { id, account_id, identity_id }: SmsRow): Promise<void> {
+    const { events, trash } = this.#parts
+    await this.#move(tx, id)
+    await events.hide(tx, id)
+    await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await octetsOf(tx, id) })
+  }
+
+  /** The row of one that is in the trash of this identity. */
+  find(tx: Transaction, identityId: string, id: string): Promise<SmsRow | undefined> {
+    return tx.get<SmsRow>(sql`SELECT * FROM sms_trash WHERE id = ${id} AND identity_id = ${identityId}`)
+  }
+
+  async restore(tx: Transaction, id: string): Promise<void> {
+    const { events, trash } = this.#parts
+    await tx.run(sql`INSERT INTO sms (${columns}) SELECT ${columns} FROM sms_trash WHERE id = ${id}`)
+    await tx.run(sql`DELETE FROM sms_trash WHERE id = ${id}`)
+    await trash.take(tx, id)
+    await events.reveal(tx, id)
+  }
+
+  async purge(tx: Transaction, id: string): Promise<void> {
+    const { events, plan } = this.#parts
+    const row = await tx.get<SmsRow>(sql`DELETE FROM sms_trash WHERE id = ${id} RETURNING *`)
+    if (!row) return
+    const octets = await octetsOf(tx, id)
+    await tx.run(sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`)
+    await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
+    await leaveRoom(tx, plan, row, octets)
+    await events.redact(tx, id)
+  }
+
+  async clear(tx: Transaction, identityId: string): Promise<boolean> {
+    const living = await tx.all<{ id: string }>(
+      sql`SELECT id FROM sms WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+    )
+    for (const { id } of living) await this.#move(tx, id)
+    const thrown = await tx.all<{ id: string }>(
+      sql`SELECT id FROM sms_trash WHERE identity_id = ${identityId} ORDER BY seq LIMIT ${handful}`,
+    )
+    for (const { id } of thrown) await this.purge(tx, id)
+    return thrown.length > 0
+  }
+
+  async #move(tx: Transaction, id: string): Promise<void> {
+    const now = this.#parts.trash.now()
+    await tx.run(sql`INSERT INTO sms_trash (${columns}, deleted_at) SELECT ${columns}, ${now} FROM sms WHERE id = ${id}`)
+    await tx.run(sql`DELETE FROM sms WHERE id = ${id}`)
+  }
+}
+
+async function octetsOf(tx: Transaction, id: string): Promise<number> {
+  const kept = await tx.get<{ size: number }>(
+    sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,
+  )
+  return kept!.size
+}
