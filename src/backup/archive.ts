@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { damaged, refused } from './faults.ts'
 import { formatName, formatVersion, Manifest, sums } from './manifest.ts'
 import type { Entry } from './manifest.ts'
@@ -16,16 +18,21 @@ export class Archive {
   readonly #manifestText: Buffer
 
   /** Throws Fault when the file cannot be read, is no backup, or was made by a newer program. */
-  constructor(file: string) {
-    this.file = file
-    const handle = opened(file)
+  static async open(file: string): Promise<Archive> {
+    const handle = await opened(file)
     try {
-      this.size = fstatSync(handle).size
-      this.#manifestText = manifestIn(file, handle)
+      const { size } = await handle.stat()
+      return new Archive(file, size, await manifestIn(file, handle))
     } finally {
-      closeSync(handle)
+      await handle.close()
     }
-    this.manifest = understood(file, this.#manifestText)
+  }
+
+  private constructor(file: string, size: number, text: Buffer) {
+    this.file = file
+    this.size = size
+    this.#manifestText = text
+    this.manifest = understood(file, text)
   }
 
   /**
@@ -35,20 +42,20 @@ export class Archive {
   async check(signal?: AbortSignal): Promise<void> {
     let position = block + this.#manifestText.length
     for (const entry of this.manifest.entries) {
-      this.#expectHeader(position, entry)
+      await this.#expectHeader(position, entry)
       const sha256 = await this.#hash(position + block, entry.size, signal)
       if (sha256 !== entry.sha256) throw damaged(this.file, `the checksum of ${entry.name} is not that of its manifest`)
       position += block + padded(entry.size)
-      this.#expectZeros(position - padded(entry.size) + entry.size, position)
+      await this.#expectZeros(position - padded(entry.size) + entry.size, position)
     }
     const expected = Buffer.from(sums(createHash('sha256').update(this.#manifestText).digest('hex'), this.manifest.entries))
     const last = { name: 'SHA256SUMS', size: expected.length }
-    this.#expectHeader(position, last)
-    if (!this.#read(position + block, last.size).equals(expected))
+    await this.#expectHeader(position, last)
+    if (!(await this.#read(position + block, last.size)).equals(expected))
       throw damaged(this.file, 'its manifest is not the one that SHA256SUMS was made of')
     position += block + last.size
     const end = position - last.size + padded(last.size) + 2 * block
-    this.#expectZeros(position, end)
+    await this.#expectZeros(position, end)
     if (this.size !== end) throw damaged(this.file, `${this.size - end} bytes follow its end`)
   }
 
@@ -63,10 +70,10 @@ export class Archive {
   }
 
   /** The text of one of its smaller files. */
-  text(name: Entry['name']): string {
+  async text(name: Entry['name']): Promise<string> {
     const { start, size } = this.#place(name)
     if (size > 64 * longest) throw damaged(this.file, `its ${name} is too long`)
-    return this.#read(start, size).toString()
+    return (await this.#read(start, size)).toString()
   }
 
   #place(name: Entry['name']): { start: number; size: number } {
@@ -78,15 +85,15 @@ export class Archive {
     throw damaged(this.file, `it holds no ${name}`)
   }
 
-  #expectHeader(position: number, { name, size }: { name: string; size: number }): void {
-    const header = readTarHeader(this.#read(position, block))
+  async #expectHeader(position: number, { name, size }: { name: string; size: number }): Promise<void> {
+    const header = readTarHeader(await this.#read(position, block))
     const modified = Math.floor(Date.parse(this.manifest.created_at) / 1000)
     if (header?.name !== name || header.size !== size || header.modified !== modified)
       throw damaged(this.file, `the header of ${name} (byte ${position}) is not the one that was written`)
   }
 
-  #expectZeros(from: number, to: number): void {
-    if (this.#read(from, to - from).some((octet) => octet !== 0))
+  async #expectZeros(from: number, to: number): Promise<void> {
+    if ((await this.#read(from, to - from)).some((octet) => octet !== 0))
       throw damaged(this.file, `there is something where there must be nothing (bytes ${from} to ${to})`)
   }
 
@@ -100,14 +107,15 @@ export class Archive {
     return hash.digest('hex')
   }
 
-  #read(position: number, size: number): Buffer {
-    const handle = opened(this.file)
+  async #read(position: number, size: number): Promise<Buffer> {
+    const handle = await opened(this.file)
     try {
       const bytes = Buffer.alloc(size)
-      if (size > 0 && readSync(handle, bytes, 0, size, position) < size) throw this.#cut(position + size)
+      const { bytesRead } = await handle.read(bytes, 0, size, position)
+      if (bytesRead < size) throw this.#cut(position + size)
       return bytes
     } finally {
-      closeSync(handle)
+      await handle.close()
     }
   }
 
@@ -116,29 +124,30 @@ export class Archive {
   }
 }
 
-function opened(file: string): number {
+async function opened(file: string): Promise<FileHandle> {
+  let handle: FileHandle
   try {
-    const handle = openSync(file, 'r')
-    if (fstatSync(handle).isFile()) return handle
-    closeSync(handle)
+    handle = await open(file, 'r')
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const what = code === 'ENOENT' ? `There is no ${file}.` : `${file} cannot be read: ${message}.`
     throw refused(what, code === 'ENOENT' ? 'not_found' : 'unreadable', error)
   }
+  if ((await handle.stat()).isFile()) return handle
+  await handle.close()
   throw refused(`${file} is not a file.`, 'not_a_backup')
 }
 
-function manifestIn(file: string, handle: number): Buffer {
+async function manifestIn(file: string, handle: FileHandle): Promise<Buffer> {
   const header = Buffer.alloc(block)
-  const length = readSync(handle, header, 0, block, 0)
-  const read = length === block ? readTarHeader(header) : undefined
+  const { bytesRead } = await handle.read(header, 0, block, 0)
+  const read = bytesRead === block ? readTarHeader(header) : undefined
   if (read?.name !== 'manifest.json' || read.size > longest || read.size % block !== 0) {
     if (header.toString('latin1', 0, 13) === 'manifest.json') throw damaged(file, 'the header of its manifest was changed')
     throw refused(`${file} is not a backup of Pillarbox.`, 'not_a_backup')
   }
   const text = Buffer.alloc(read.size)
-  if (readSync(handle, text, 0, read.size, block) < read.size) throw damaged(file, 'it ends within its manifest')
+  if ((await handle.read(text, 0, read.size, block)).bytesRead < read.size) throw damaged(file, 'it ends within its manifest')
   return text
 }
 

@@ -9,7 +9,7 @@ import type { Jobs } from '../jobs/jobs.ts'
 import type { Job } from '../jobs/model.ts'
 import type { KeyPlace } from './key-files.ts'
 import type { Backup } from './model.ts'
-import { Shelf } from './shelf.ts'
+import { momentOf, Shelf } from './shelf.ts'
 import type { Shelved, ShelfSettings } from './shelf.ts'
 
 export interface BackupSettings extends ShelfSettings, KeyPlace {
@@ -46,7 +46,7 @@ export class Backups {
     const { data_dir, keys_dir, master_key_file, mail_domain } = this.#settings
     const shelf = new Shelf(this.#settings)
     // whoever asks hears at once that the directory is not there
-    shelf.mustBeThere()
+    await shelf.mustBeThere()
     const place = { data_dir, keys_dir, master_key_file, mail_domain }
     return jobs.start(
       caller,
@@ -69,22 +69,19 @@ export class Backups {
   async list({ limit, cursor, offset }: Paging): Promise<{ data: Backup[]; has_more: boolean; next_cursor: string | null }> {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#needs.cursors.read('backups', cursor)
-    const rest = new Shelf(this.#settings).list().filter((one) => momentOf(one) < before)
-    const page = rest.slice(offset, offset + limit)
-    const has_more = rest.length > offset + limit
-    const next_cursor = has_more ? this.#needs.cursors.write('backups', momentOf(page.at(-1)!)) : null
-    return { data: page.map(shown), has_more, next_cursor }
+    const shelf = new Shelf(this.#settings)
+    const rest = (await shelf.names()).filter((name) => momentOf(name) < before).slice(offset)
+    const page = rest.slice(0, limit)
+    const data = (await Promise.all(page.map((name) => shelf.read(name)))).filter((one) => one !== undefined).map(shown)
+    const has_more = rest.length > limit
+    return { data, has_more, next_cursor: has_more ? this.#needs.cursors.write('backups', momentOf(page.at(-1)!)) : null }
   }
 
-  /** The moment that the newest backup of this box holds, in milliseconds; undefined without one. */
-  newest(): number | undefined {
-    const newest = new Shelf(this.#settings).list()[0]
-    return newest && momentOf(newest)
+  /** The moment that the newest backup there holds, in milliseconds; undefined without one. */
+  async newest(): Promise<number | undefined> {
+    const [newest] = await new Shelf(this.#settings).names()
+    return newest === undefined ? undefined : momentOf(newest)
   }
-}
-
-function momentOf({ manifest }: Shelved): number {
-  return Date.parse(manifest.created_at)
 }
 
 function shown({ name, size, manifest }: Shelved): Backup {

@@ -45,10 +45,11 @@ export function inspectDatabase(archive: Archive, file: string, known: number): 
 }
 
 /** Looks whether state.json is one, and of the box that the manifest names. Throws Fault. */
-export function inspectState(archive: Archive): void {
+export async function inspectState(archive: Archive): Promise<void> {
+  const text = await archive.text(entryNames.state)
   let state: State
   try {
-    state = State.parse(JSON.parse(archive.text(entryNames.state)))
+    state = State.parse(JSON.parse(text))
   } catch (error) {
     throw damaged(archive.file, 'its state.json is not one that this program knows', error)
   }

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { createReadStream, existsSync, realpathSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
@@ -42,6 +42,7 @@ export async function makeBackup(
 ): Promise<Made> {
   const [draft, copy] = draftsOf(wish.file)
   checkPlace(wish)
+  checkRoom(wish)
   try {
     const { state, master_key_name, ...moment } = takeSnapshot(wish.data_dir, copy)
     signal?.throwIfAborted()
@@ -104,6 +105,16 @@ function checkPlace(wish: BackupWish): void {
       'weak_passphrase',
     )
   mustBeFree(wish)
+}
+
+/** A copy that cannot fit must not fill the disk first: the box may live on it. */
+function checkRoom({ file, data_dir }: BackupWish): void {
+  const folder = dirname(resolve(file))
+  const { bavail, bsize } = statfsSync(folder)
+  const needed = statSync(join(data_dir, 'pillarbox.db'), { throwIfNoEntry: false })?.size ?? 0
+  if (bavail * bsize > needed) return
+  const message = `${folder} has not enough room: ${needed} bytes are needed at least, ${bavail * bsize} are free. Nothing was left behind.`
+  throw refused(message, 'storage_full')
 }
 
 function mustBeFree({ file, force }: BackupWish): void {

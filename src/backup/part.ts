@@ -25,15 +25,15 @@ export function backupPart(needs: Needs): Part {
   needs.metrics.gauge(
     'pillarbox_backup_last_timestamp_seconds',
     'The moment that the newest backup in backup.directory holds, in seconds since 1970; 0 without one',
-    (gauge) => gauge.set(newest(backups)),
+    async (gauge) => gauge.set(await newest(backups)),
   )
   return { name: 'backup', routes: routes(backups), reload: (config) => backups.reload(settingsOf(config)) }
 }
 
 /** A directory that cannot be read has none. */
-function newest(backups: Backups): number {
+async function newest(backups: Backups): Promise<number> {
   try {
-    return (backups.newest() ?? 0) / 1000
+    return ((await backups.newest()) ?? 0) / 1000
   } catch {
     return 0
   }

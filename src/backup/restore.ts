@@ -50,12 +50,12 @@ export interface Restored {
 
 /** Makes a box of a backup, where there is none: whole or not at all. Throws Fault. */
 export async function restoreBackup(wish: RestoreWish, signal?: AbortSignal): Promise<Restored> {
-  const archive = new Archive(wish.file)
+  const archive = await Archive.open(wish.file)
   mustBeKnown(archive)
   mustHaveKey(archive, wish)
   const given = await masterKeyIn(archive, wish)
   await archive.check(signal)
-  inspectState(archive)
+  await inspectState(archive)
   const place = new Place(wish.data_dir, 'state.json')
   const keyPlaces: Place[] = []
   try {
@@ -129,7 +129,10 @@ async function keysFor(
   const master = await masterKeyIn(archive, wish)
   if (wish.master_key !== undefined)
     return { from: 'given', write: [{ name: 'master.key', content: Buffer.from(`${master!.toString('base64')}\n`) }] }
-  return { from: 'backup', write: await openKeys(archive.text(entryNames.keys), wish.passphrase!, keysContext(archive.manifest)) }
+  return {
+    from: 'backup',
+    write: await openKeys(await archive.text(entryNames.keys), wish.passphrase!, keysContext(archive.manifest)),
+  }
 }
 
 function placedKeys(directory: string, files: KeyFiles | 'new'): Place {

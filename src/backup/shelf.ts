@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, statSync } from 'node:fs'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../core/fault.ts'
 import { makeApart } from './apart.ts'
@@ -21,7 +21,7 @@ export interface Shelved {
   manifest: Manifest
 }
 
-const form = /^pillarbox-\d{8}T\d{9}Z\.tar$/
+const form = /^pillarbox-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.tar$/
 
 /** What a process that was killed can have left. */
 const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal)?)?$/
@@ -29,7 +29,7 @@ const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal)?)?$/
 /** A draft that nobody has written to for so long is nobody's, in milliseconds. */
 const abandoned = 3_600_000
 
-/** The directory in which the box keeps its newest backups. */
+/** The directory in which the box keeps its newest backups. It may be another machine's: nothing here waits for it on the event loop. */
 export class Shelf {
   readonly #settings: ShelfSettings
 
@@ -41,25 +41,33 @@ export class Shelf {
   async add(wish: Omit<BackupWish, 'file' | 'passphrase'>, heed: Heed = {}): Promise<Made & { removed: string[] }> {
     const directory = this.#directory()
     const passphrase = passphraseIn(this.#settings.passphrase_file)
-    this.#clear(directory)
+    await this.#clear(directory)
     const name = `pillarbox-${wish.created_at.replaceAll(/[-:.]/g, '')}.tar`
     const made = await makeApart({ ...wish, file: join(directory, name), passphrase }, heed)
-    return { ...made, removed: this.#prune(directory, made.manifest.box_id) }
+    return { ...made, removed: await this.#prune(directory, made.manifest.box_id) }
   }
 
-  /** Those that can be read, of whatever box, newest first; none when no directory is set. Throws Fault when it cannot be read. */
-  list(): Shelved[] {
+  /** The names that are there, of whatever box, newest first; none when no directory is set. Throws Fault when it cannot be read. */
+  async names(): Promise<string[]> {
     const { directory } = this.#settings
     if (directory === undefined) return []
-    return namesIn(directory)
-      .filter((name) => form.test(name))
-      .flatMap((name) => shelved(directory, name))
-      .toSorted((one, other) => other.manifest.created_at.localeCompare(one.manifest.created_at))
+    const names = await namesIn(directory)
+    return names.filter((name) => form.test(name)).toSorted((one, other) => (one < other ? 1 : -1))
+  }
+
+  /** One of them; undefined when it is gone or damaged at its beginning: verify tells. */
+  async read(name: string): Promise<Shelved | undefined> {
+    try {
+      const { size, manifest } = await Archive.open(join(this.#directory(), name))
+      return { name, size, manifest }
+    } catch {
+      return undefined
+    }
   }
 
   /** Throws Fault when nothing can be put there. */
-  mustBeThere(): void {
-    namesIn(this.#directory())
+  async mustBeThere(): Promise<void> {
+    await namesIn(this.#directory())
   }
 
   #directory(): string {
@@ -70,38 +78,33 @@ export class Shelf {
     })
   }
 
-  #prune(directory: string, box: string): string[] {
-    const surplus = this.list()
-      .filter(({ manifest }) => manifest.box_id === box)
-      .slice(this.#settings.keep)
-      .map(({ name }) => name)
-    for (const name of surplus) rmSync(join(directory, name), { force: true })
+  async #prune(directory: string, box: string): Promise<string[]> {
+    const own: string[] = []
+    for (const name of await this.names()) if ((await this.read(name))?.manifest.box_id === box) own.push(name)
+    const surplus = own.slice(this.#settings.keep)
+    for (const name of surplus) await rm(join(directory, name), { force: true })
     return surplus
   }
 
-  #clear(directory: string): void {
-    for (const name of namesIn(directory).filter((one) => drafts.test(one))) {
+  async #clear(directory: string): Promise<void> {
+    for (const name of (await namesIn(directory)).filter((one) => drafts.test(one))) {
       const file = join(directory, name)
-      if (Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) > abandoned) rmSync(file, { force: true })
+      const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Infinity }))
+      if (Date.now() - mtimeMs > abandoned) await rm(file, { force: true })
     }
   }
 }
 
-function namesIn(directory: string): string[] {
+/** The moment that a backup of this name holds, in milliseconds since 1970. */
+export function momentOf(name: string): number {
+  return Date.parse(name.replace(form, '$1-$2-$3T$4:$5:$6.$7Z'))
+}
+
+async function namesIn(directory: string): Promise<string[]> {
   try {
-    return readdirSync(directory)
+    return await readdir(directory)
   } catch (error) {
     const message = `The directory of backups cannot be read: ${(error as Error).message}. Make it, or mend backup.directory.`
     throw new Fault('conflict', message, { code: 'backup_not_configured', cause: error })
-  }
-}
-
-/** What is damaged at its beginning is not counted, and not removed either: verify tells. */
-function shelved(directory: string, name: string): Shelved[] {
-  try {
-    const { size, manifest } = new Archive(join(directory, name))
-    return [{ name, size, manifest }]
-  } catch {
-    return []
   }
 }

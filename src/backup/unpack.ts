@@ -33,7 +33,7 @@ export async function unpack(archive: Archive, directory: string, signal?: Abort
     throw damaged(archive.file, `its database has ${target.bytesWritten} bytes, and must have ${size}`)
   syncPath(file)
   const state = join(directory, 'state.json')
-  writeFileSync(state, archive.text(entryNames.state), { mode: 0o600, flag: 'wx', flush: true })
+  writeFileSync(state, await archive.text(entryNames.state), { mode: 0o600, flag: 'wx', flush: true })
   return file
 }
 

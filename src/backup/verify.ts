@@ -45,9 +45,9 @@ export interface Verified {
  * with a passphrase or a master key, that everything sealed opens. Throws Fault that names what is wrong.
  */
 export async function verifyBackup(wish: VerifyWish, signal?: AbortSignal): Promise<Verified> {
-  const archive = new Archive(wish.file)
+  const archive = await Archive.open(wish.file)
   await archive.check(signal)
-  inspectState(archive)
+  await inspectState(archive)
   const master = await masterKeyIn(archive, wish)
   const scratch = mkdtempSync(join(wish.scratch ?? placeFor(wish.file), 'pillarbox-verify-'))
   try {
@@ -73,7 +73,7 @@ export async function masterKeyIn(
   if (passphrase === undefined) return undefined
   if (archive.manifest.keys !== 'sealed')
     throw refused(`${archive.file} holds no keys that a passphrase could open: give --master-key instead.`, 'no_keys')
-  const files = await openKeys(archive.text(entryNames.keys), passphrase, keysContext(archive.manifest))
+  const files = await openKeys(await archive.text(entryNames.keys), passphrase, keysContext(archive.manifest))
   const text = files
     .find(({ name }) => name === 'master.key')
     ?.content.toString()

@@ -50,7 +50,7 @@ test('the operator has the box make backups, of which the newest are kept', asyn
     expect(done).toMatchObject({ status: 'done', result: { keys: true, warnings: [] }, progress: { unit: 'bytes' } })
     names.push((done['result'] as { name: string }).name)
   }
-  expect(readdirSync(shelf).toSorted()).toEqual([fresh, 'notes.txt', theirs, names[1]!, names[2]!].toSorted())
+  expect(new Set(readdirSync(shelf))).toEqual(new Set([fresh, 'notes.txt', theirs, names[1], names[2]]))
   const { body } = await box.call('GET', '/v1/backups')
   expect(body).toMatchObject({
     data: [{ name: names[2], keys: true, database_version: expect.any(Number) }, { name: names[1] }],
