@@ -160,8 +160,10 @@ export function assemble(basis: Basis): {
     probe: (domain, signal) => sending.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),
     carrier: sms.provider,
-    newestBackup: (settings) => {
-      const [last] = new Shelf(settings).list()
+    newestBackup: async (settings) => {
+      const shelf = new Shelf(settings)
+      const [name] = await shelf.names()
+      const last = name === undefined ? undefined : await shelf.read(name)
       return last && { name: last.name, created_at: last.manifest.created_at, keys: last.manifest.keys === 'sealed' }
     },
     testing: basis.testing?.doctor,

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { version } from '../app.ts'
+import { version } from '../version.ts'
 import { makeApart } from '../backup/apart.ts'
 import type { BackupWish, Made } from '../backup/make.ts'
 import { passphraseIn } from '../backup/passphrase.ts'

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { App } from '../app.ts'
+import type { App } from '../app.ts'
 import { loadConfig } from '../config.ts'
 import { createLog } from '../core/log.ts'
 
@@ -10,6 +10,7 @@ export async function declared<T>(look: (app: App) => T): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-declared-'))
   try {
     const config = await loadConfig({ env: { PILLARBOX_DATA_DIR: join(directory, 'data') }, cwd: directory })
+    const { App } = await import('../app.ts')
     const app = await App.open(config, createLog('silent'))
     try {
       return look(app)

@@ -60,7 +60,7 @@ interface Needs {
   keyOf: (key: string) => Promise<string | undefined>
   carrier: Carrier | undefined
   /** Throws a sentence when the directory cannot be read. */
-  newestBackup: (settings: Config['backup']) => Newest | undefined
+  newestBackup: (settings: Config['backup']) => Promise<Newest | undefined>
   testing?: DoctorTest | undefined
 }
 

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 
@@ -26,6 +25,7 @@ export async function firstRun<T>(config: Config, work: () => Promise<T>): Promi
     acme: undefined,
     submission: { ...config.submission, listen: [], listen_tls: [] },
   }
+  const { App } = await import('../app.ts')
   const app = await App.open(hidden, createLog('silent'))
   try {
     const { firstKey } = await app.start()

@@ -13,7 +13,7 @@ interface Needs {
   /** Where the box keeps its backups; undefined when it is not said. */
   directory: string | undefined
   /** The newest one. Throws a sentence when the directory cannot be read. */
-  newest: () => Newest | undefined
+  newest: () => Promise<Newest | undefined>
   now: () => number
 }
 
@@ -31,7 +31,7 @@ export function backups({ directory, newest, now }: Needs): Check {
         return [line.warn('Nobody told the box where its backups go.', 'Set backup.directory; then: pillarbox backup --auto')]
       }
       try {
-        const last = newest()
+        const last = await newest()
         if (!last) return [line.fail('There is no backup.', make)]
         const age = now() - Date.parse(last.created_at)
         if (age > 2 * day) return [line.of(age > 7 * day ? 'fail' : 'warn', `${last.name} is ${spell(age)} old.`, make)]
