@@ -41,7 +41,8 @@ function received({ req: request, res: response }: Context): Upload {
   const { socket } = request
   request.emit('upload')
   response.once('finish', () => {
-    if (!request.complete) setTimeout(() => socket.destroy(), 1000).unref()
+    const hangUp = (): void => void (request.complete || socket.destroy())
+    if (!request.complete) setTimeout(hangUp, 1000).unref()
   })
   const announced = request.headers['content-length']
   return {

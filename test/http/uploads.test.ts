@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as z from 'zod'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { invalid } from '../../src/core/fault.ts'
 import { Listener } from '../../src/http/listener.ts'
 import { route } from '../../src/http/route.ts'
@@ -31,8 +31,21 @@ const taking = route({
   },
 })
 
+const refusing = route({
+  method: 'POST',
+  path: '/full',
+  scope: 'messages:write',
+  tag: 'Toys',
+  summary: 'Throw toys on a heap that is full',
+  upload: 'application/octet-stream',
+  reply: z.object({}),
+  handle: async () => {
+    throw invalid('body', 'The heap is full.', 'body_too_large')
+  },
+})
+
 async function toybox(): Promise<Toybox> {
-  const box = await openToybox({}, { routes: [taking] })
+  const box = await openToybox({}, { routes: [taking, refusing] })
   onTestFinished(() => box.server.stop())
   return box
 }
@@ -70,6 +83,22 @@ test('who sends more than is taken hears why, and is then hung up on', async () 
   }
   await closed
   expect(heard.join('')).toContain('body_too_large')
+})
+
+test('a connection whose upload was refused unread, and came to its end, goes on', async () => {
+  const box = await toybox()
+  const socket = connect(box.port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let heard = ''
+  socket.on('data', (chunk: Buffer) => (heard += chunk.toString()))
+  const heads = `Host: x\r\nAuthorization: Bearer all\r\nContent-Length: 10\r\n\r\n`
+  socket.write(`POST /v1/full HTTP/1.1\r\n${heads}01234`)
+  await vi.waitFor(() => expect(heard).toContain('body_too_large'))
+  socket.write('56789')
+  // past the second that the rest is waited for
+  await sleep(1500)
+  socket.write(`POST /v1/heap HTTP/1.1\r\n${heads}0123456789`)
+  await vi.waitFor(() => expect(heard).toContain('"octets":10'))
 })
 
 test('a body must come in time, but an upload may take longer', async () => {
