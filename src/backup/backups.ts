@@ -70,11 +70,16 @@ export class Backups {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#needs.cursors.read('backups', cursor)
     const shelf = new Shelf(this.#settings)
-    const rest = (await shelf.names()).filter((name) => momentOf(name) < before).slice(offset)
-    const page = rest.slice(0, limit)
-    const data = (await Promise.all(page.map((name) => shelf.read(name)))).filter((one) => one !== undefined).map(shown)
-    const has_more = rest.length > limit
-    return { data, has_more, next_cursor: has_more ? this.#needs.cursors.write('backups', momentOf(page.at(-1)!)) : null }
+    const found: Shelved[] = []
+    for (const name of (await shelf.names()).filter((one) => momentOf(one) < before)) {
+      if (found.length > offset + limit) break
+      const one = await shelf.read(name)
+      if (one) found.push(one)
+    }
+    const page = found.slice(offset, offset + limit)
+    const has_more = found.length > offset + limit
+    const next_cursor = has_more ? this.#needs.cursors.write('backups', momentOf(page.at(-1)!.name)) : null
+    return { data: page.map(shown), has_more, next_cursor }
   }
 
   /** The moment that the newest backup there holds, in milliseconds; undefined without one. */

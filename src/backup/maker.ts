@@ -24,7 +24,8 @@ async function make(wish: BackupWish): Promise<void> {
 }
 
 function tell(told: Told): void {
-  if (process.connected) process.send!(told)
+  // the other end may be gone and not known to be yet: an error without a listener would end this process before it tidied up
+  if (process.connected) process.send!(told, undefined, {}, () => {})
 }
 
 /** Where the process is confined so that it may not, a backup is made all the same. */

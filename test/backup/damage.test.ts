@@ -93,8 +93,9 @@ test('the command names what is wrong, answers 1, and leaves nothing behind', as
   expect(JSON.parse(await changed(octets.indexOf('SHA256SUMS') + 520, '--json'))).toMatchObject({
     error: { code: 'backup_damaged', message: expect.stringContaining('SHA256SUMS') },
   })
-  truncateSync(file, 3000)
-  expect((await pillarbox(box, 'verify', file)).errors).toMatch(/is damaged: it ends after 3000 bytes/)
+  const middle = octets.indexOf('pillarbox.db.zst\0') + 700
+  truncateSync(file, middle)
+  expect((await pillarbox(box, 'verify', file)).errors).toContain(`is damaged: it ends after ${middle} bytes`)
   expect(readdirSync(dirname(file))).toEqual(['copy.tar'])
 }, 300_000)
 
@@ -123,8 +124,8 @@ test('a database that is wrong inside a right archive is noticed', async () => {
       /the octets of blob 1 are not/,
     ],
     [
-      (database) => database.exec('UPDATE totp_entries SET secret = zeroblob(length(secret))'),
-      /totp_entries\.secret of row 1 does not open/,
+      (database) => database.exec('UPDATE totp_secrets SET secret = zeroblob(length(secret))'),
+      /totp_secrets\.secret of row 1 does not open/,
     ],
     [(database) => database.exec('DROP TABLE sms_seen'), /cannot be taken over: .* the table sms_seen is missing/],
     [

@@ -20,7 +20,8 @@ test('a backup of a box that stands still is read back elsewhere, everything equ
   const passphrase = ['--passphrase-file', passphraseFile(box.directory)]
   const made = await pillarbox(box, 'backup', file, ...passphrase, '--json')
   expect([made.status, made.errors]).toEqual([0, ''])
-  expect(JSON.parse(made.output)).toMatchObject({ keys: true, warnings: [], rows: { identities: 3 } })
+  const rows = world.database.prepare('SELECT count(*) AS identities FROM identities').get()
+  expect(JSON.parse(made.output)).toMatchObject({ keys: true, warnings: [], rows: { ...rows } })
   expect(await pillarbox(box, 'verify', file, ...passphrase)).toMatchObject({ status: 0, errors: '' })
   expect(await pillarbox(box, 'restore', file, '--data', join(other, 'data'), ...passphrase)).toMatchObject({
     status: 0,

@@ -17,8 +17,9 @@ describe('a call with an Idempotency-Key', async () => {
   test('there are some', () => {
     expect(honoured.length).toBeGreaterThanOrEqual(3)
     const others = asking.spellings.filter(({ method, route }) => method === 'POST' && !isIdempotent(route))
-    // a session is begun anew each time, and of a password not even a fingerprint is kept
-    expect(others.map(({ path }) => path)).toEqual(['/v1/session', '/v1/account/password'])
+    // a session is begun anew each time, of a password not even a fingerprint is kept, and an upload is never read twice
+    const repeated = ['/v1/session', '/v1/accounts', '/v1/account/password', '/v1/identities/:id/import']
+    expect(others.map(({ path }) => path)).toEqual(repeated)
   })
 
   test.each(honoured.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling] as const))(
