@@ -222,6 +222,7 @@ test('whoever sits in front is asked, and may go away', async () => {
     'It must be a domain|\u0015agents.test\r',
     'The name of this machine|\r',
     'postmaster|\r',
+    'Obtain certificates|n',
     'Set up a box|y',
   )
   expect(done).toContain('The box for agents.test is set up.')
