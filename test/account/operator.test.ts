@@ -43,7 +43,7 @@ test('the operator adds an account, lists them, and helps who cannot get in', { 
   await box.app.stop()
   const listed = (await pillarbox(box, ['list'])).output.toString().replace(heading, '').trim().split('\n')
   expect(listed.map((line) => line.replace(/^acct_\w+ +/, ''))).toEqual([
-    'default  Ada@Example.com  second factor',
+    'default  Ada@Example.com    second factor',
     'Grace    grace@example.com',
   ])
   const changed = await pillarbox(

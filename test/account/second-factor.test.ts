@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { generateSync } from 'otplib'
 import { PasswordHashes } from '../../src/account/password-hash.ts'
 import { appliance } from '../support/appliance.ts'
@@ -142,10 +142,12 @@ test('a password that was changed while it was looked at removes nothing', async
   const { secret } = await enabled(box, clock)
   clock.advance(30_000)
   const page = await signIn(box, { ...person, totp: codeOf(secret, clock.now()) })
+  const other = await new PasswordHashes().hash('quite another evening')
+  const looked = vi.spyOn(PasswordHashes.prototype, 'fits')
   const removal = page.call('DELETE', '/v1/account/totp', { password: person.password })
+  await vi.waitFor(() => expect(looked).toHaveBeenCalled(), { interval: 1, timeout: 10_000 })
   // changed on disk, as by a call that ends at this moment; whoever reads outside a transaction sees it after the next commit
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
-  const other = await new PasswordHashes().hash('quite another evening')
   database.prepare('UPDATE logins SET password = ?').run(other)
   database.close()
   const told = await removal
