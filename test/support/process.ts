@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { ambient } from './ambient.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -34,7 +35,7 @@ export function boxProcess(env: Record<string, string>, args: string[] = ['serve
   const words = program === undefined ? [`${root}/src/main.ts`, ...args] : args
   const child = spawn(program ?? process.execPath, words, {
     cwd,
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+    env: { ...ambient, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { ambient } from './ambient.ts'
 
 /** How a program ended, and what it wrote; `code` is null when a signal ended it. */
 export interface Finished {
@@ -19,7 +20,7 @@ export async function run(
     timeout: 60_000,
     killSignal: 'SIGKILL',
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    env: { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`, LC_ALL: 'C.UTF-8', ...options.env },
+    env: { ...ambient, PATH: `${ambient['PATH']}:/usr/sbin:/sbin`, LC_ALL: 'C.UTF-8', ...options.env },
   })
   const output: Buffer[] = []
   let errors = ''
