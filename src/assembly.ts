@@ -182,7 +182,7 @@ export function assemble(basis: Basis): {
   })
   const parts: Part[] = [
     // started first and stopped last: what the others still do then is counted
-    new FiguresPart({ ...common, log: logOf('figures') }),
+    new FiguresPart({ ...common, received: () => mail.received, log: logOf('figures') }),
     people,
     identitiesPart(identities),
     ours,

@@ -15,15 +15,16 @@ export const counted = [
 
 export type Counts = Record<(typeof counted)[number], number>
 
+/** What the receiver of mail has counted since the start. */
+export type Received = Record<'messages' | 'refused_messages' | 'refused_recipients', number>
+
 /** What the box has counted since its start, `events` as told. */
-export async function countsOf(metrics: Metrics, events: number): Promise<Counts> {
-  const received = (...what: string[]): Promise<number> =>
-    metrics.total('pillarbox_smtp', (labels) => what.includes(String(labels['what'])))
+export async function countsOf(metrics: Metrics, received: Received | undefined, events: number): Promise<Counts> {
   const ended = (kind: string, outcome: string): Promise<number> =>
     metrics.total('pillarbox_delivery_attempts_total', (labels) => labels['kind'] === kind && labels['outcome'] === outcome)
   return {
-    mail_in: await received('messages'),
-    mail_refused: await received('refused_messages', 'refused_recipients'),
+    mail_in: received?.messages ?? 0,
+    mail_refused: received ? received.refused_messages + received.refused_recipients : 0,
     mail_delivered: await ended('email', 'done'),
     mail_failed: await ended('email', 'failed'),
     events,

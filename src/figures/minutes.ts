@@ -8,13 +8,14 @@ import type { Database } from '../store/database.ts'
 import { databaseSize } from '../store/size.ts'
 import type { Space } from '../store/space.ts'
 import { countsOf, difference, nothing } from './counters.ts'
-import type { Counts } from './counters.ts'
+import type { Counts, Received } from './counters.ts'
 
 interface Parts {
   database: Database
   clock: Clock
   log: Log
   metrics: Metrics
+  received: () => Received | undefined
   space: Space
   directory: string
 }
@@ -56,8 +57,8 @@ export class Minutes {
 
   /** A minute that has its row keeps it: what was counted since is told with the next. */
   async #note(began: number): Promise<void> {
-    const { metrics, log } = this.#parts
-    const counts = await countsOf(metrics, this.#events)
+    const { metrics, received, log } = this.#parts
+    const counts = await countsOf(metrics, received(), this.#events)
     try {
       if (await this.#write(began, difference(counts, this.#told))) this.#told = counts
     } catch (error) {

@@ -8,6 +8,7 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
+import type { Received } from './counters.ts'
 import { Minutes } from './minutes.ts'
 import { routes } from './routes.ts'
 import { Series } from './series.ts'
@@ -19,6 +20,8 @@ interface Needs {
   clock: Clock
   log: Log
   metrics: Metrics
+  /** What the receiver of mail has counted since the start; undefined before. */
+  received: () => Received | undefined
   space: Space
 }
 
