@@ -16,7 +16,7 @@ export function callsIn(code: string): string[] {
   return code
     .split(/\s*(?:&&|\|\||;|\s\|\s|\s#)\s*/)
     .flatMap((part) => [
-      ...(/(?:^|npx |bin\/|exec pillarbox bin\/|-u \S+ |\d \* \* \*\s+pillarbox\s+)pillarbox ([a-z].*)$/
+      ...(/(?:^|npx |bin\/|exec pillarbox bin\/|run --rm (?:--volume \S+ )?|-u \S+ |\d \* \* \*\s+pillarbox\s+)pillarbox ([a-z].*)$/
         .exec(part)
         ?.slice(1, 2) ?? []),
     ])
