@@ -36,11 +36,12 @@ interface Opened {
   log: Log
   clock: Clock
   testing?: Testing | undefined
+  metrics: Metrics
 }
 
 /** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
 export class App {
-  readonly metrics = new Metrics()
+  readonly metrics: Metrics
   readonly #log: Log
   readonly #directory: DataDirectory
   readonly #probe: Probe
@@ -65,18 +66,20 @@ export class App {
    * there is never written over.
    */
   static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: Testing): Promise<App> {
-    return new App({ config, log, clock, testing }, await openDirectory(config, log, clock))
+    const metrics = new Metrics()
+    return new App({ config, log, clock, testing, metrics }, await openDirectory(config, log, clock, metrics))
   }
 
-  private constructor({ config, log, clock, testing }: Opened, directory: DataDirectory) {
+  private constructor({ config, log, clock, testing, metrics }: Opened, directory: DataDirectory) {
     const { keyring, state, database, space } = directory
+    this.metrics = metrics
     this.#begun = config
     this.#config = config
     this.#log = log
     this.#directory = directory
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
-    this.#schedule = new Schedule(log.child({ part: 'cron' }))
+    this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics)
     const { people, queue, mail, trust, certificates, parts } = assemble({
       config,
       log,
@@ -85,7 +88,7 @@ export class App {
       database,
       space,
       version,
-      metrics: this.metrics,
+      metrics,
       types: this.#types,
       account: this.#account,
       state,
@@ -115,7 +118,7 @@ export class App {
       database,
       seal: keyring.seal,
       log: log.child({ part: 'http' }),
-      metrics: this.metrics,
+      metrics,
       ready: () => this.#ready(),
       roomy: () => !space.low(),
       operator: this.#account,
@@ -124,7 +127,7 @@ export class App {
       clock,
     })
     certificates.shown.follow(() => this.#http.renew())
-    this.metrics.collectProcess()
+    metrics.collectProcess()
   }
 
   /** Every endpoint, as declared. */

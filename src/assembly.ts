@@ -23,6 +23,7 @@ import { DoctorPart } from './doctor/part.ts'
 import { DomainsPart } from './domains/part.ts'
 import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
+import { eventFigures } from './events/figures.ts'
 import { EventLog } from './events/log.ts'
 import { FiguresPart } from './figures/part.ts'
 import { Identities } from './identities/identities.ts'
@@ -95,6 +96,7 @@ export function assemble(basis: Basis): {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: string): Log => log.child({ part })
   const events = new EventLog(database, clock)
+  eventFigures(metrics, events)
   const cursors = new Cursors(seal.key('cursors'))
   const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
   const plan = new Plan({ ...basis, limits: config.limits, limitsOf })

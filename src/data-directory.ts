@@ -4,7 +4,9 @@ import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import type { Log } from './core/log.ts'
 import { MasterKey } from './core/master-key.ts'
+import type { Metrics } from './core/metrics.ts'
 import { freshState } from './first-start.ts'
+import { commitFigures, spaceFigures } from './store/figures.ts'
 import { Keyring } from './store/keyring.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
@@ -25,7 +27,7 @@ export interface DataDirectory {
  * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
  * there is never written over.
  */
-export async function openDirectory(config: Config, log: Log, clock: Clock): Promise<DataDirectory> {
+export async function openDirectory(config: Config, log: Log, clock: Clock, metrics: Metrics): Promise<DataDirectory> {
   mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
   const lock = new Lock(config.data_dir)
   let database: SqliteDatabase | undefined
@@ -40,9 +42,11 @@ export async function openDirectory(config: Config, log: Log, clock: Clock): Pro
     key.read(state.data.database_created)
     prepare(file, state.data.database_created)
     if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
-    database = await SqliteDatabase.open(file, log.child({ part: 'store' }))
+    database = await SqliteDatabase.open(file, log.child({ part: 'store' }), { watch: commitFigures(metrics) })
     const keyring = await Keyring.open(database, key)
-    return { state, database, keyring, space: new Space(config.data_dir, config.min_free), close }
+    const space = new Space(config.data_dir, config.min_free)
+    spaceFigures(metrics, file, space)
+    return { state, database, keyring, space, close }
   } catch (error) {
     await close()
     throw error

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
 import type { Seal } from '../core/seal.ts'
 import type { EventLog } from '../events/log.ts'
 import type { AnyRoute } from '../http/route.ts'
@@ -34,6 +35,7 @@ interface Needs {
   clock: Clock
   cursors: Cursors
   log: Log
+  metrics: Metrics
   seal: Seal
   state: StateFile
   codeAt: CodeAt

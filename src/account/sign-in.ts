@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
+import type { Counter, Metrics } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Accounts } from './accounts.ts'
@@ -14,6 +15,7 @@ import type { SecondFactor } from './second-factor.ts'
 import type { SessionRow, Sessions } from './sessions.ts'
 
 interface Parts {
+  metrics: Metrics
   database: Database
   clock: Clock
   log: Log
@@ -30,9 +32,15 @@ type Visitor = Pick<Caller, 'ip' | 'user_agent'>
 /** The door for people. */
 export class SignIn {
   readonly #parts: Parts
+  readonly #counted: Counter<'result'>
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#counted = parts.metrics.counter(
+      'pillarbox_sign_ins_total',
+      'Sign-ins of people by what came of them: right, or the code of the error, such as invalid_credentials and too_many_attempts',
+      ['result'],
+    )
   }
 
   /**
@@ -40,6 +48,17 @@ export class SignIn {
    * behind it; `totp_required` and `invalid_totp` once the password was right.
    */
   async enter(visitor: Visitor, wish: SignInWish): Promise<SessionRow & { token: string }> {
+    try {
+      const session = await this.#try(visitor, wish)
+      this.#counted.labels('right').inc()
+      return session
+    } catch (error) {
+      if (error instanceof Fault) this.#counted.labels(error.code ?? error.type).inc()
+      throw error
+    }
+  }
+
+  async #try(visitor: Visitor, wish: SignInWish): Promise<SessionRow & { token: string }> {
     const { log, guesses } = this.#parts
     const guess = guesses.begin(folded(wish.email), visitor.ip)
     try {

@@ -57,7 +57,7 @@ export class Backups {
         const made = await shelf.add({ ...place, program_version: version, created_at }, { signal, progress })
         const { file, size, manifest, warnings, removed } = made
         report({ done: manifest.database_size, total: manifest.database_size, unit: 'bytes' })
-        for (const warning of warnings) log.warn({ file }, warning)
+        for (const warning of warnings) log.warn({ file, warning }, 'a backup does not hold everything')
         log.info({ file, size, keys: manifest.keys, removed }, 'a backup was made')
         return { name: nameOf(file), size, created_at, keys: manifest.keys === 'sealed', warnings, removed }
       },

@@ -1,6 +1,9 @@
+import { performance } from 'node:perf_hooks'
 import { schedule } from 'node-cron'
 import type { Logger, ScheduledTask } from 'node-cron'
+import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
+import type { Counter, Gauge, Metrics } from './metrics.ts'
 
 export interface Job {
   name: string
@@ -16,23 +19,61 @@ export class Schedule {
   readonly #tasks: ScheduledTask[] = []
   readonly #running = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
+  readonly #clock: Clock
+  readonly #runs: Counter<'task' | 'result'>
+  readonly #times: Gauge<'task'>
+  /** When each job last ended well, in seconds since the Unix epoch. */
+  readonly #ends = new Map<string, number>()
 
-  constructor(log: Log) {
+  constructor(log: Log, clock: Clock, metrics: Metrics) {
     this.#log = log
+    this.#clock = clock
+    this.#runs = metrics.counter('pillarbox_schedule_runs_total', 'Runs of scheduled jobs: done, failed', ['task', 'result'])
+    this.#times = metrics.gauge(
+      'pillarbox_schedule_run_seconds',
+      'Seconds that the newest run of a scheduled job took',
+      () => undefined,
+      ['task'],
+    )
+    metrics.gauge(
+      'pillarbox_schedule_success_timestamp_seconds',
+      'When a scheduled job last ended well, in seconds since 1970; until then, when it was put on the schedule',
+      (gauge) => {
+        for (const [name, at] of this.#ends) gauge.labels(name).set(at)
+      },
+      ['task'],
+    )
   }
 
   add(job: Job): void {
     const run = (): Promise<void> => {
-      // started in a promise, so that what it throws at once is caught as well
-      const running = Promise.resolve()
-        .then(() => job.run(this.#stopping.signal))
-        .catch((error: unknown) => this.#log.error({ job: job.name, err: error }, 'a scheduled job failed'))
-        .finally(() => this.#running.delete(running))
+      const running = this.#run(job).finally(() => this.#running.delete(running))
       this.#running.add(running)
       return running
     }
+    this.#runs.labels(job.name, 'done').inc(0)
+    this.#runs.labels(job.name, 'failed').inc(0)
+    this.#ends.set(job.name, this.#now())
     const logger = jobLog(this.#log.child({ job: job.name }))
     this.#tasks.push(schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
+  }
+
+  async #run(job: Job): Promise<void> {
+    const { name } = job
+    const began = performance.now()
+    try {
+      await job.run(this.#stopping.signal)
+      this.#runs.labels(name, 'done').inc()
+      this.#ends.set(name, this.#now())
+    } catch (error) {
+      this.#runs.labels(name, 'failed').inc()
+      this.#log.error({ job: name, err: error }, 'a scheduled job failed')
+    }
+    this.#times.labels(name).set((performance.now() - began) / 1000)
+  }
+
+  #now(): number {
+    return this.#clock.now() / 1000
   }
 
   /** No new runs; resolves when those in hand are done. */
@@ -46,8 +87,8 @@ export class Schedule {
 /** The library's own remarks (a missed or overlapping run); without this they would go to standard output. */
 function jobLog(log: Log): Logger {
   return {
-    info: (message) => log.info(message),
-    warn: (message) => log.warn(message),
+    info: (message) => log.info({ remark: message }, 'the schedule has a remark'),
+    warn: (message) => log.warn({ remark: message }, 'a scheduled job came late, or was still under way'),
     error: (message, error) => log.error({ err: error ?? message }, 'the schedule failed'),
     debug: (message) => log.debug({ err: message }, 'schedule'),
   }

@@ -15,6 +15,8 @@ export interface Claim {
   /** The place in the schedule, this one included. */
   tries: number
   attempt_seq: number
+  /** When it was put into the queue, ISO 8601. */
+  created_at: string
   sound: Soundness
 }
 
@@ -27,7 +29,7 @@ export interface Flight {
 }
 
 /** Attempts under way at once, in all. */
-const mostInAll = 256
+export const mostInAll = 256
 
 /** And to lanes of each kind, so that each leaves room to the others: what hangs does so among its like. */
 const most = { [1]: 240, [0]: 64, [-1]: 96 }

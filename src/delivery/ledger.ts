@@ -242,12 +242,12 @@ export class Ledger {
     limit: number,
   ): Promise<Claim[]> {
     if (limit <= 0) return []
-    const rows = await tx.all<{ seq: number; load: string; attempts: number; tries: number }>(
-      sql`SELECT seq, load, attempts, tries FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting'
+    const rows = await tx.all<Pick<Claim, 'seq' | 'load' | 'tries' | 'created_at'> & { attempts: number }>(
+      sql`SELECT seq, load, attempts, tries, created_at FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting'
         AND due_at <= ${now} ORDER BY due_at, seq LIMIT ${limit}`,
     )
-    return rows.map(({ seq, load, attempts, tries }) => {
-      return { seq, kind, lane, load, attempt: attempts + 1, tries: tries + 1, attempt_seq: 0, sound }
+    return rows.map(({ attempts, tries, ...row }) => {
+      return { ...row, kind, lane, attempt: attempts + 1, tries: tries + 1, attempt_seq: 0, sound }
     })
   }
 

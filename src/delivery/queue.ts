@@ -6,13 +6,13 @@ import type { Job } from '../core/cron.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
-import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { waitAfter } from './backoff.ts'
 import type { Wish } from './backoff.ts'
 import type { Courier } from './courier.ts'
 import { Later, Refused } from './courier.ts'
 import { Endings } from './endings.ts'
+import { DeliveryFigures } from './figures.ts'
 import { Flights } from './flights.ts'
 import type { Claim } from './flights.ts'
 import { Ledger } from './ledger.ts'
@@ -61,36 +61,25 @@ export class Queue {
   /** Runs outside of any transaction, whoever calls. */
   readonly #apart = AsyncLocalStorage.snapshot()
   readonly #endings: Endings
+  readonly #figures: DeliveryFigures
 
   constructor(needs: Needs) {
     this.#needs = needs
-    const { metrics, log } = needs
-    const outcomes = metrics.counter('pillarbox_delivery_attempts_total', 'Attempts to deliver', ['kind', 'outcome'])
+    this.#figures = new DeliveryFigures({
+      ...needs,
+      kinds: () => this.#couriers.keys(),
+      underWay: (kind) => this.#flights.sizeOf(kind),
+    })
     this.#endings = new Endings({
-      log,
+      log: needs.log,
       write: (ends) => this.#writeDown(ends),
       // what waits for their room is claimed with the same commit
       writing: () => this.#expect(),
       written: ({ claim, result }) => {
-        outcomes.labels(claim.kind, result.outcome).inc()
+        this.#figures.ended(claim, result)
         this.wake()
       },
     })
-    metrics.gauge(
-      'pillarbox_deliveries',
-      'Deliveries that wait in the queue, and attempts under way, by kind: email, webhook, …',
-      async (gauge) => {
-        const rows = await needs.database.all<{ kind: string; n: number }>(
-          sql`SELECT kind, count(*) AS n FROM deliveries_queue WHERE state = 'waiting' GROUP BY kind`,
-        )
-        const waiting = new Map(rows.map(({ kind, n }) => [kind, n]))
-        for (const kind of this.#couriers.keys()) {
-          gauge.labels(kind, 'waiting').set(waiting.get(kind) ?? 0)
-          gauge.labels(kind, 'under_way').set(this.#flights.sizeOf(kind))
-        }
-      },
-      ['kind', 'state'],
-    )
   }
 
   /** The safety net beside the timer, and the clearing of what is over. */
@@ -257,6 +246,7 @@ export class Queue {
     const { clock, random = Math.random, log } = this.#needs
     const courier = this.#couriers.get(claim.kind)
     const begun = clock.now()
+    const over = this.#figures.begin(claim)
     const slow = (): boolean => clock.now() - begun > (courier?.prompt ?? usuallyPrompt)
     try {
       if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
@@ -271,6 +261,8 @@ export class Queue {
       const wait = courier && waitAfter(claim.tries, courier, random(), wish)
       if (wait === undefined) return { outcome: 'failed', answer }
       return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow(), hurried: wait === wish.within }
+    } finally {
+      over()
     }
   }
 

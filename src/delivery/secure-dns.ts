@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
+import type { DnsTally } from './dns-tally.ts'
 
 /** Numbers of record types. */
 export const recordTypes = { A: 1, MX: 15, AAAA: 28, TLSA: 52 } as const
@@ -22,9 +23,11 @@ interface Settings {
  */
 export class SecureDns {
   readonly #settings: Settings
+  readonly #tally: DnsTally | undefined
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, tally?: DnsTally) {
     this.#settings = settings
+    this.#tally = tally
   }
 
   async ask(name: string, type: keyof typeof recordTypes): Promise<SecureAnswer> {
@@ -32,11 +35,14 @@ export class SecureDns {
     let failure: unknown = new Error('there is no name server to ask: set dns.servers')
     for (const server of [...servers, ...servers].slice(0, 3)) {
       try {
-        return await this.#askServer(placeOf(server), name, recordTypes[type])
+        const answer = await this.#askServer(placeOf(server), name, recordTypes[type])
+        this.#tally?.note(answer.found.length > 0 ? 'found' : 'absent')
+        return answer
       } catch (error) {
         failure = error
       }
     }
+    this.#tally?.note('trouble')
     throw failure
   }
 

@@ -73,6 +73,10 @@ export class Follower {
     if (this.#failures === 0) this.#wake?.()
   }
 
+  get name(): string {
+    return this.#needs.name
+  }
+
   /** Up to here everything was read or passed over; 0 when that is not known. */
   get place(): number {
     return this.#marked === undefined ? 0 : Math.max(this.#marked, this.#position)

@@ -118,6 +118,11 @@ export class EventLog {
     }
   }
 
+  /** Who follows, and up to where each has read everything or passed it over; 0 when that is not known. */
+  get followers(): { name: string; place: number }[] {
+    return [...this.#followers].map(({ name, place }) => ({ name, place }))
+  }
+
   /** Before `start`: who reads events later than those who follow says which of them it still wants. */
   onPrune(wanting: Wanting): void {
     this.#readers.push(wanting)

@@ -18,6 +18,7 @@ import { docsPaths, serveDocs } from './docs-page.ts'
 import { dispatcher } from './dispatch.ts'
 import type { Destination, RouterContext } from './dispatch.ts'
 import { answerCall } from './endpoint.ts'
+import { CallFigures } from './figures.ts'
 import { guard } from './guard.ts'
 import { Hand, shown } from './hand.ts'
 import { Idempotency } from './idempotency.ts'
@@ -61,6 +62,7 @@ export class Api {
   readonly #admission: Admission
   readonly #idempotency: Idempotency
   readonly #journal: Journal
+  readonly #figures: CallFigures
   readonly #hands = new Set<Hand>()
   readonly #operators = new WeakSet<IncomingMessage>()
   #settings: ApiSettings
@@ -74,6 +76,7 @@ export class Api {
     this.#admission = new Admission({ ...parts, origins: () => this.#origins() }, settings, parts.clock)
     this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
+    this.#figures = new CallFigures({ ...parts, underWay: () => this.#hands.size })
     const handler = this.#handler()
     this.handler = handler
     this.inPerson = (request, response) => {
@@ -250,6 +253,7 @@ export class Api {
     if (!state.counted) state.standing = this.#admission.count(state.arrival.address)
     const error = shown(thrown, state.hand)
     const problem = problemOf(error)
+    this.#figures.failed(problem.code, state.standing)
     if (problem.status >= 500 && state.hand.cut !== 'gone') {
       this.#parts.log.error({ request_id: state.requestId, route: state.route, err: error }, 'a request failed on our side')
     }

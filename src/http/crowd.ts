@@ -11,10 +11,13 @@ export interface CrowdLimit {
 /** Counts open connections by address (IPv6: by /64), so that nobody without a key can take all of them. */
 export class Crowd {
   readonly #from = new Map<string, number>()
+  readonly #refused: () => void
   #limit: CrowdLimit
 
-  constructor(limit: CrowdLimit) {
+  /** `refused` is called for each that is closed as one too many. */
+  constructor(limit: CrowdLimit, refused: () => void = () => undefined) {
     this.#limit = limit
+    this.#refused = refused
   }
 
   /** For connections to come; those that are open stay. */
@@ -30,6 +33,7 @@ export class Crowd {
     const home = neighbourhood(address)
     const others = this.#from.get(home) ?? 0
     if (others >= this.#limit.perAddress) {
+      this.#refused()
       socket.destroy()
       return
     }

@@ -54,11 +54,18 @@ export class Listener {
   /** Connections that are no HTTP any more: they have limits of their own and do not count as connections here. */
   readonly #upgraded = new Set<Duplex>()
   #maxConnections = 0
+  #open = 0
 
   constructor(
     handler: RequestListener,
     complain: Complain,
-    options: { tls?: Shown | undefined; patience?: Partial<Patience>; upgrader?: Upgrader; crowd?: Crowd } = {},
+    options: {
+      tls?: Shown | undefined
+      patience?: Partial<Patience>
+      upgrader?: Upgrader
+      crowd?: Crowd
+      unsecured?: () => void
+    } = {},
   ) {
     const bounds = { ...patience, ...options.patience }
     const settings = {
@@ -84,6 +91,11 @@ export class Listener {
     this.#server.maxRequestsPerSocket = 1000
     this.#server.timeout = bounds.idle
     this.#complain = complain
+    this.#server.on('connection', (socket: Socket) => {
+      this.#open++
+      socket.once('close', () => this.#open--)
+    })
+    if (options.unsecured) this.#server.on('tlsClientError', options.unsecured)
     const { crowd } = options
     // before TLS, whose handshake is the dear part of a connection
     if (crowd) this.#server.prependListener('connection', (socket: Socket) => crowd.enter(socket))
@@ -116,6 +128,11 @@ export class Listener {
     await once(this.#server, 'listening')
     chmodSync(path, 0o600)
     this.#server.on('error', () => undefined)
+  }
+
+  /** Connections that are open now, those that stopped being HTTP among them. */
+  get connections(): number {
+    return this.#open
   }
 
   /** New connections get the new certificate. */

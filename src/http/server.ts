@@ -10,6 +10,7 @@ import type { ApiParts, ApiSettings } from './surroundings.ts'
 import type { RateLimits } from './admission.ts'
 import { Crowd } from './crowd.ts'
 import type { CrowdLimit } from './crowd.ts'
+import { PortFigures } from './figures.ts'
 import { metricsHandler } from './inspection.ts'
 import type { MetricsSettings } from './inspection.ts'
 import { Listener } from './listener.ts'
@@ -62,6 +63,7 @@ export class HttpServer {
   readonly #api: Api
   readonly #listeners: Listener[] = []
   readonly #crowd: Crowd
+  readonly #figures: PortFigures
   #addresses: Addresses = {}
   #settings: HttpSettings
   #secure: Listener | undefined
@@ -70,7 +72,12 @@ export class HttpServer {
     const { settings, clock = systemClock, roomy = () => true, origin = () => settings.public_url } = parts
     this.#parts = parts
     this.#settings = settings
-    this.#crowd = new Crowd(crowdLimit(settings))
+    this.#figures = new PortFigures(
+      parts.metrics,
+      () => this.#listeners.reduce((sum, listener) => sum + listener.connections, 0),
+      () => this.#settings.max_connections,
+    )
+    this.#crowd = new Crowd(crowdLimit(settings), this.#figures.crowded)
     this.#api = new Api({ ...parts, clock, roomy, origin, public_url: settings.public_url }, apiSettings(settings))
   }
 
@@ -149,11 +156,12 @@ export class HttpServer {
       const requestId = newId('req')
       const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
       const standing = this.#api.count(canonicalAddress(peer) ?? '')
+      this.#figures.malformed(code)
       this.#parts.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
       const body = errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId)
       return { body, requestId, headers: standing ? rateHeaders(standing) : {} }
     }
-    return new Listener(handler, complain, { ...options, crowd: this.#crowd })
+    return new Listener(handler, complain, { ...options, crowd: this.#crowd, unsecured: this.#figures.unsecured })
   }
 
   async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {

@@ -18,6 +18,11 @@ export class Budget {
     return this.#used
   }
 
+  /** Octets that may be held at most. */
+  get limit(): number {
+    return this.#limit()
+  }
+
   /** For one message. */
   share(): Share {
     let taken = 0

@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { performance } from 'node:perf_hooks'
 import { isAbsent } from '../delivery/resolve.ts'
+import type { DnsTally } from '../delivery/dns-tally.ts'
 
 /** What a query answers: texts (A, AAAA, PTR, CNAME), the strings of each TXT record, or MX records. */
 export type Answer = string[] | string[][] | { priority: number; exchange: string }[]
@@ -44,8 +45,10 @@ export class Dns {
   readonly #timeout: number
   readonly #memory = new Memory(10_000, 16 * 1024 * 1024)
   readonly #pending = new Map<string, Promise<Outcome>>()
+  readonly #tally: DnsTally | undefined
 
-  constructor(settings: DnsSettings, ask?: Lookup) {
+  constructor(settings: DnsSettings, ask?: Lookup, tally?: DnsTally) {
+    this.#tally = tally
     this.#timeout = settings.timeout
     this.#ask = ask ?? network(settings)
   }
@@ -70,9 +73,11 @@ export class Dns {
   async #query(key: string, name: string, type: string): Promise<Outcome> {
     const outcome = await this.#attempt(name, type)
     if ('error' in outcome) {
+      this.#tally?.failed(outcome.error)
       if (isAbsent(outcome.error)) this.#memory.set(key, outcome, missing, 64)
       return outcome
     }
+    this.#tally?.note('found')
     const size = weight(outcome.answer)
     // Nobody needs that much text under one name: it is a burden, not an answer.
     if (size > largestText) return { error: new DnsError('EBADRESP', name) }

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Budget } from './budget.ts'
+import type { DoorFigures } from './figures.ts'
 import { Logins } from './logins.ts'
 import type { LoginLimits } from './logins.ts'
 import type { Gate } from './mailroom.ts'
@@ -10,6 +11,13 @@ import type { ReceiverSettings } from './receiver.ts'
 export interface DoorSettings extends ReceiverSettings, LoginLimits {
   /** Where TLS is spoken from the first octet. */
   listen_tls: string[]
+}
+
+interface Beside {
+  clock: Clock
+  log: Log
+  budget: Budget
+  figures: DoorFigures
 }
 
 type Place = { host: string; port: number }
@@ -22,13 +30,13 @@ export class Doors {
   readonly #tls: Receiver | null
   #settings: DoorSettings
 
-  constructor(gate: Gate, settings: DoorSettings, { clock, log, budget }: { clock: Clock; log: Log; budget: Budget }) {
+  constructor(gate: Gate, settings: DoorSettings, { clock, log, ...beside }: Beside) {
     this.#gate = gate
     this.#settings = settings
     const doorLog = log.child({ door: 'submission' })
     this.#logins = new Logins(gate, () => this.#settings, clock, doorLog)
     const open = (own: ReceiverSettings): Receiver | null =>
-      own.listen.length === 0 ? null : new Receiver(own, this.#logins, doorLog, budget)
+      own.listen.length === 0 ? null : new Receiver(own, this.#logins, doorLog, beside)
     this.#starttls = open(this.#fitted(false))
     this.#tls = open(this.#fitted(true))
   }

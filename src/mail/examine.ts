@@ -4,6 +4,7 @@ import { deflateRawSync } from 'node:zlib'
 import { oneLine } from './authentication-results.ts'
 import { Dns } from './dns.ts'
 import type { DnsSettings } from './dns.ts'
+import { DnsTally } from '../delivery/dns-tally.ts'
 import type { Attachment, Envelope, Verdict } from './model.ts'
 import type { Parsed } from './parsed.ts'
 import { unread } from './unread.ts'
@@ -27,6 +28,8 @@ export interface Readers {
 export interface Start {
   settings: ExamineSettings
   heartbeat: number
+  /** Where queries of the DNS are counted, by all workers together. */
+  queries: BigUint64Array
 }
 
 /** One message in a batch: its octets lie in the batch's buffer from `start` to `end`. */
@@ -75,14 +78,15 @@ export function serve(readers: Readers) {
   if (!port) throw new Error('this runs in a worker thread')
   const start: Start = workerData
   let settings = start.settings
-  let dns = new Dns(settings.dns)
+  const tally = new DnsTally(start.queries)
+  let dns = new Dns(settings.dns, undefined, tally)
   let underway = 0
   let finished: Finished[] = []
 
   port.on('message', (order: Order) => {
     if ('settings' in order) {
       settings = order.settings
-      dns = new Dns(settings.dns)
+      dns = new Dns(settings.dns, undefined, tally)
       return
     }
     underway += order.tasks.length

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { deflateRawSync } from 'node:zlib'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
+import { DnsTally } from '../delivery/dns-tally.ts'
 import type { Bodies, ExamineSettings, Result } from './examine.ts'
 import type { Attachment, Envelope, Verdict } from './model.ts'
 import type { Parsed } from './parsed.ts'
@@ -51,6 +52,7 @@ const mostSolo = 3
 export class Examiner {
   /** For the metrics; they only grow. */
   readonly counters = { examined: 0, retried: 0, killed: 0 }
+  readonly queries = new DnsTally()
   readonly #options: Required<ExaminerOptions>
   readonly #log: Log | undefined
   readonly #seats = new Set<Seat>()
@@ -214,7 +216,7 @@ export class Examiner {
     const { workerUrl, memory, parseDeadline } = this.#options
     return new Seat({
       url: workerUrl,
-      start: { settings: this.#settings, heartbeat: Math.min(1000, parseDeadline / 4) },
+      start: { settings: this.#settings, heartbeat: Math.min(1000, parseDeadline / 4), queries: this.queries.cells },
       memory,
       onFree: () => {
         this.#failedStarts = 0

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
 import { Budget } from './budget.ts'
 import { MessageOctets } from './data.ts'
+import type { DoorFigures } from './figures.ts'
 import { Journal } from './journal.ts'
 import { deliveredBefore } from './loop.ts'
 import { senderOf } from './mailbox.ts'
@@ -24,6 +25,12 @@ export interface IntakeLimits {
   data_timeout: number
   /** How many Received fields make a loop. */
   max_received: number
+}
+
+/** What several intakes may share, and who is told of what this one does. */
+export interface IntakeBeside {
+  budget?: Budget
+  figures?: DoorFigures
 }
 
 /** A path of a MAIL or RCPT command with its parameters, as smtp-server reads it. */
@@ -67,13 +74,13 @@ export class Intake {
   readonly #journal: Journal
 
   /** Without a mailroom, mail is taken only of who has logged in, into theirs. */
-  constructor(limits: () => IntakeLimits, mailroom: Mailroom | null, log: Log, budget?: Budget) {
+  constructor(limits: () => IntakeLimits, mailroom: Mailroom | null, log: Log, { budget, figures }: IntakeBeside = {}) {
     this.#limits = limits
     this.#budget = budget ?? new Budget(() => Math.max(limits().max_memory, 4 * limits().size))
     this.#mailroom = mailroom
     this.#manners = mailroom ? receiving : submitting
     this.#log = log
-    this.#journal = new Journal(log)
+    this.#journal = new Journal(log, figures)
   }
 
   /** Counts since the box started; `octets_held` is how many there are now. */
@@ -101,7 +108,7 @@ export class Intake {
       return null
     } catch (error) {
       const refused = this.#reply(error, session.id)
-      this.#log.debug({ session: session.id, reply: spoken(refused) }, 'Sender refused')
+      this.#journal.sender(session.id, refused)
       return refused
     }
   }
@@ -117,7 +124,7 @@ export class Intake {
     } catch (error) {
       this.#counts.refused_recipients++
       const refused = this.#reply(error, session.id)
-      this.#journal.recipient(envelopeOf(visit, session), path.address, spoken(refused))
+      this.#journal.recipient(envelopeOf(visit, session), path.address, refused)
       return refused
     }
   }
@@ -135,7 +142,7 @@ export class Intake {
       octets.drop()
       this.#counts.refused_messages++
       const refusal = refusalOf('size')
-      const cut = { id: null, octets: octets.size, results: null, reply: refusal.message, milliseconds: 0 }
+      const cut = { id: null, octets: octets.size, results: null, reply: replyError(refusal), milliseconds: 0 }
       this.#journal.message(envelopeOf(visit, session), cut)
       visit.cut(refusal)
     })
@@ -154,7 +161,7 @@ export class Intake {
     const envelope = envelopeOf(visit, session)
     const began = performance.now()
     let results: CheckResults | null = null
-    const end = (id: string | null, reply: string): void => {
+    const end = (id: string | null, reply: string | ReplyError): void => {
       this.#journal.message(envelope, { id, octets: octets.size, results, reply, milliseconds: performance.now() - began })
     }
     try {
@@ -167,7 +174,7 @@ export class Intake {
     } catch (error) {
       this.#counts[isTrouble(this.#manners.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
       const reply = this.#reply(error, session.id)
-      end(null, spoken(reply))
+      end(null, reply)
       // Whatever stands behind such a message may be what it was to hide.
       visit.settle(octets.flaw === 'bare' ? 'hang up' : 'message', () => answer(reply))
     }
@@ -209,10 +216,6 @@ export class Intake {
     if (isTrouble(refusal)) this.#log.error({ err: error, session }, 'Mail could not be taken')
     return replyError(refusal)
   }
-}
-
-function spoken({ responseCode, message }: ReplyError): string {
-  return `${responseCode} ${message}`
 }
 
 function envelopeOf(visit: Visit | undefined, session: Session): Envelope {

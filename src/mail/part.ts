@@ -7,6 +7,7 @@ import type { Job } from '../core/cron.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
+import { DnsTally } from '../delivery/dns-tally.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
@@ -23,6 +24,8 @@ import type { DoorSettings } from './doors.ts'
 import { Emails } from './emails.ts'
 import { Examiner } from './examiner.ts'
 import type { ExamineSettings } from './examine.ts'
+import { examinerFigures } from './examiner-figures.ts'
+import { MailFigures } from './figures.ts'
 import { Inbox } from './inbox.ts'
 import type { InboxSettings } from './inbox.ts'
 import type { Desk, Gate, Hosted } from './mailroom.ts'
@@ -72,8 +75,11 @@ export class MailPart implements Part {
   readonly archive: Archive
   readonly examiner: Examiner
   readonly inbox: Inbox
+  /** Where whoever delivers counts what is asked of the DNS. */
+  readonly deliveryQueries = new DnsTally()
   readonly #needs: Needs
   readonly #screening: Screening
+  readonly #figures: MailFigures
   readonly #desks: Desk[] = []
   #receiver: Receiver | undefined
   #gate: Gate | undefined
@@ -84,6 +90,11 @@ export class MailPart implements Part {
     const { config, log } = needs
     this.#needs = needs
     this.#config = config
+    this.#figures = new MailFigures(needs.metrics, {
+      smtp: () => this.#receiver?.stats,
+      submission: () => this.#doors?.stats,
+      limits: () => ({ connections: this.#config.smtp.max_connections, octets: this.#receiver?.budget.limit ?? 0 }),
+    })
     this.examiner = new Examiner(examinerSettings(config), log)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...needs, hostname: config.hostname })
@@ -108,7 +119,9 @@ export class MailPart implements Part {
       attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls: needs.urls, cursors: needs.cursors }),
     })
     needs.certificates.follow(() => this.#renew())
-    this.#measure()
+    const { queries: checks } = this.examiner
+    const { queries: blocklists } = this.#screening
+    examinerFigures(needs.metrics, this.examiner, { checks, blocklists, delivery: this.deliveryQueries })
   }
 
   /** Where mail is received; empty unless started. */
@@ -145,10 +158,15 @@ export class MailPart implements Part {
 
   async start(): Promise<void> {
     const { clock, log } = this.#needs
-    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log)
+    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log, { figures: this.#figures.of('smtp') })
     await this.#receiver.start()
     if (!this.#gate) return
-    this.#doors = new Doors(this.#gate, this.#doorSettings(), { clock, log, budget: this.#receiver.budget })
+    this.#doors = new Doors(this.#gate, this.#doorSettings(), {
+      clock,
+      log,
+      budget: this.#receiver.budget,
+      figures: this.#figures.of('submission'),
+    })
     await this.#doors.start()
   }
 
@@ -186,35 +204,6 @@ export class MailPart implements Part {
     const age = this.#config.retention.raw
     if (age === undefined) return
     await new RawMail(this.#needs).sweep(iso(this.#needs.clock.now() - age), signal)
-  }
-
-  #measure(): void {
-    const { metrics } = this.#needs
-    metrics.gauge(
-      'pillarbox_smtp',
-      'What the SMTP receiver has counted since the start; connections is how many are open now, octets_held how much of messages on their way is in memory',
-      (gauge) => {
-        for (const [what, value] of Object.entries(this.#receiver?.stats ?? {})) gauge.labels(what).set(value)
-      },
-      ['what'],
-    )
-    metrics.gauge(
-      'pillarbox_submission',
-      'The same of the listeners where mail of our own is handed in; there are none unless submission.listen or listen_tls says so',
-      (gauge) => {
-        for (const [what, value] of Object.entries(this.#doors?.stats ?? {})) gauge.labels(what).set(value)
-      },
-      ['what'],
-    )
-    metrics.gauge(
-      'pillarbox_examiner',
-      'What the workers that examine messages have counted since the start; waiting is how many wait now',
-      (gauge) => {
-        const { counters, waiting, outstanding } = this.examiner
-        for (const [what, value] of Object.entries({ ...counters, waiting, outstanding })) gauge.labels(what).set(value)
-      },
-      ['what'],
-    )
   }
 }
 

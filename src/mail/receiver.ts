@@ -6,10 +6,11 @@ import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
 import type { Log } from '../core/log.ts'
 import type { Budget } from './budget.ts'
 import { keepALabels } from './a-labels.ts'
+import type { DoorFigures } from './figures.ts'
 import { Guard } from './guard.ts'
 import type { ConnectionLimits } from './guard.ts'
 import { Intake } from './intake.ts'
-import type { IntakeLimits } from './intake.ts'
+import type { IntakeBeside, IntakeLimits } from './intake.ts'
 import { addressesOf, listenOn } from './listening.ts'
 import type { Credentials, Logins } from './logins.ts'
 import type { Mailroom } from './mailroom.ts'
@@ -47,6 +48,7 @@ export class Receiver {
   readonly #logins: Logins | null
   readonly #counts = { connections: 0, sessions: 0, refused_connections: 0 }
   readonly #log: Log
+  readonly #figures: DoorFigures | undefined
   readonly #guard = new Guard()
   readonly #visits = new Map<string, Visit>()
   #settings: ReceiverSettings
@@ -55,11 +57,12 @@ export class Receiver {
   #emptied: () => void = () => undefined
 
   /** What all messages on their way hold counts in `budget`, if one is given. */
-  constructor(settings: ReceiverSettings, house: Mailroom | Logins, log: Log, budget?: Budget) {
+  constructor(settings: ReceiverSettings, house: Mailroom | Logins, log: Log, beside: IntakeBeside = {}) {
     this.#settings = settings
     this.#log = log
+    this.#figures = beside.figures
     this.#logins = 'enter' in house ? house : null
-    this.#intake = new Intake(() => this.#settings, 'enter' in house ? null : house, log, budget)
+    this.#intake = new Intake(() => this.#settings, 'enter' in house ? null : house, log, beside)
   }
 
   get budget(): Budget {
@@ -170,6 +173,7 @@ export class Receiver {
     if (verdict !== 'welcome') {
       this.#counts.refused_connections++
       const text = verdict === 'full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
+      this.#figures?.refused('connection', 421, text)
       socket.end(`421 ${text}\r\n`)
       socket.destroySoon()
       return
@@ -185,7 +189,13 @@ export class Receiver {
     keepALabels(connection)
     const visit = new Visit(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
     this.#visits.set(connection.id, visit)
-    connection.on('error', (error) => smtp.emit('error', error))
+    let unsecured = false
+    connection.on('error', (error) => {
+      // the library's own mark on what becomes of a handshake, of which it tells twice
+      if ('meta' in error && !unsecured) this.#figures?.secured(null)
+      unsecured ||= 'meta' in error
+      smtp.emit('error', error)
+    })
     // The library greets after a fixed tenth of a second, by this method; we keep its watch on early talkers but not its clock.
     const greet = connection.connectionReady.bind(connection)
     connection.connectionReady = () => undefined
@@ -217,7 +227,9 @@ export class Receiver {
     if (!(socket instanceof TLSSocket) || !visit || visit.tls) return
     // The library listens for one error of a TLS socket; a second must not end the process either.
     socket.on('error', () => socket.destroy())
-    visit.secured(socket, { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name })
+    const version = socket.getProtocol() ?? 'unknown'
+    this.#figures?.secured(version)
+    visit.secured(socket, { version, cipher: socket.getCipher().name })
   }
 
   #left(id: string): void {

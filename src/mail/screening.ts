@@ -1,6 +1,7 @@
 import type { Log } from '../core/log.ts'
 import { Dns } from './dns.ts'
 import type { DnsSettings } from './dns.ts'
+import { DnsTally } from '../delivery/dns-tally.ts'
 import { blocklisted, rspamd } from './filters.ts'
 import type { RspamdSettings } from './filters.ts'
 import type { Envelope } from './model.ts'
@@ -15,6 +16,7 @@ export interface ScreeningSettings {
 
 /** The operator's own filters, none by default. Their trouble never costs a message. */
 export class Screening {
+  readonly queries = new DnsTally()
   readonly #log: Log
   #settings: ScreeningSettings
   #dns: Dns
@@ -22,12 +24,12 @@ export class Screening {
   constructor(settings: ScreeningSettings, log: Log) {
     this.#settings = settings
     this.#log = log
-    this.#dns = new Dns(settings.dns)
+    this.#dns = new Dns(settings.dns, undefined, this.queries)
   }
 
   reload(settings: ScreeningSettings): void {
     this.#settings = settings
-    this.#dns = new Dns(settings.dns)
+    this.#dns = new Dns(settings.dns, undefined, this.queries)
   }
 
   /** Whether to mark the message as spam; throws the Refusal of a filter that does not want it. */

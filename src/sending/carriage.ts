@@ -5,6 +5,7 @@ import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import { Outside } from '../delivery/outside.ts'
 import type { Dial as OutsideDial, OutsideSettings } from '../delivery/outside.ts'
+import type { DnsTally } from '../delivery/dns-tally.ts'
 import { recordsOf, resolver } from '../delivery/resolve.ts'
 import { SecureDns } from '../delivery/secure-dns.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -42,6 +43,7 @@ interface Needs extends CarriageTest {
   domains: Domains
   inbox: Inbox
   outgoing: Outgoing
+  queries: DnsTally
   suppressions: Suppressions
   returnPaths: ReturnPaths
   /** Where this box itself takes mail. */
@@ -105,11 +107,11 @@ export class Carriage {
   }
 
   #route(settings: OutboundSettings): Routing & { exchangers: MailExchangers } {
-    const records = recordsOf(settings.dns)
+    const records = this.#needs.queries.counting(recordsOf(settings.dns))
     const exchangers = new MailExchangers({
       records,
       reach: new Reach(settings.allow_networks, this.#needs.listeners),
-      dane: settings.dane ? new Dane(new SecureDns(settings.dns)) : undefined,
+      dane: settings.dane ? new Dane(new SecureDns(settings.dns, this.#needs.queries)) : undefined,
       settings,
       dial: this.#needs.dial,
     })

@@ -135,6 +135,7 @@ export class SendingPart implements Part {
       ...needs.testing,
       inbox: needs.mail.inbox,
       outgoing: needs.mail.outgoing,
+      queries: needs.mail.deliveryQueries,
       suppressions: this.suppressions,
       returnPaths: this.returnPaths,
       listeners: () => needs.mail.addresses,

@@ -4,6 +4,7 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
+import type { Counter, Metrics } from '../core/metrics.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../retention/trash.ts'
@@ -23,6 +24,7 @@ import type { SmsRow } from './rows.ts'
 import { segmentsOf } from './segments.ts'
 
 interface Parts {
+  metrics: Metrics
   database: Database
   events: EventLog
   clock: Clock
@@ -50,15 +52,27 @@ const remembered = 400 * 24 * 60 * 60 * 1000
 /** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
 export class Inbound {
   readonly #parts: Parts
+  readonly #received: Counter<'provider' | 'result'>
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#received = parts.metrics.counter(
+      'pillarbox_sms_received_total',
+      'Text messages that providers handed in: kept, repeat (was handed in before), nobody (for a number that nobody has)',
+      ['provider', 'result'],
+    )
   }
 
   /** Keeps a message, once. Answers whether it is kept now, was before, or is for nobody here. */
   async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
-    const { database, numbers, log, clock } = this.#parts
     await this.#makeRoom(sms)
+    const result = await this.#receive(provider, sms)
+    this.#received.labels(provider, result).inc()
+    return result
+  }
+
+  #receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
+    const { database, numbers, log, clock } = this.#parts
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Job } from '../core/cron.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../delivery/courier.ts'
 import { Outside } from '../delivery/outside.ts'
 import type { OutsideSettings } from '../delivery/outside.ts'
@@ -43,6 +44,7 @@ interface Needs {
   identities: Identities
   config: Config
   log: Log
+  metrics: Metrics
   urls: SignedUrls
   codesIn: (subject: string, text: string) => string[]
   publicUrl: () => string

@@ -9,14 +9,15 @@ type Measure = (path: string) => Promise<{ bsize: number; bavail: number }>
  */
 export class Space {
   readonly #directory: string
-  readonly #minimum: number
+  /** Octets that are to stay free. */
+  readonly minimum: number
   readonly #measure: Measure
   #low = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(directory: string, minimum: number = 256 * 1024 * 1024, measure: Measure = statfs) {
     this.#directory = directory
-    this.#minimum = minimum
+    this.minimum = minimum
     this.#measure = measure
   }
 
@@ -52,7 +53,7 @@ export class Space {
     try {
       const { bsize, bavail } = await this.#measure(this.#directory)
       const free = bsize * bavail
-      this.#low = free < (this.#low ? this.#minimum * 1.125 : this.#minimum)
+      this.#low = free < (this.#low ? this.minimum * 1.125 : this.minimum)
     } catch {
       return
     }

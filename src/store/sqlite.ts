@@ -2,12 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import type { Sql } from 'sql-template-tag'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Database, Transaction } from './database.ts'
 import { raw, sql } from './database.ts'
 import { Checkpoints } from './sqlite-checkpoints.ts'
+import type { CommitWatch } from './figures.ts'
 import { asFault, isSyncFailure, stopping } from './sqlite-failures.ts'
 import { Helper } from './sqlite-helper.ts'
 import { DurableReader } from './sqlite-reader.ts'
@@ -22,6 +24,7 @@ export interface SqliteOptions {
   patience?: number
   /** Frames of 4 KiB in the write-ahead log above which writers wait for a whole checkpoint. */
   longLog?: number
+  watch?: CommitWatch
 }
 
 /** Free pages that stay in the file for what comes next, and pages given back at once: it must not hold the event loop. */
@@ -56,6 +59,7 @@ export class SqliteDatabase implements Database {
   readonly #dataFile: FileHandle
   readonly #walFile: FileHandle
   readonly #sync: (file: FileHandle) => Promise<void>
+  readonly #watch: CommitWatch | undefined
   readonly #marks = new AsyncLocalStorage<Mark>()
   #queue: Waiting[] = []
   #pumping: Promise<void> | undefined
@@ -85,6 +89,7 @@ export class SqliteDatabase implements Database {
     this.#walFile = files.walFile
     this.#dataFile = files.dataFile
     this.#sync = options.sync ?? ((handle) => handle.datasync())
+    this.#watch = options.watch
     this.#writer = writer
     this.#reader = new DurableReader(file)
     this.#slowReads = new Helper(file)
@@ -181,9 +186,10 @@ export class SqliteDatabase implements Database {
 
   async #runGroup(): Promise<void> {
     const group: Group = { taken: [], finished: [], wrote: false }
+    const began = performance.now()
     try {
       await this.#writer.commit(this.#queue, group, () => this.#reader.hideCommit())
-      if (group.wrote) await this.#force()
+      if (group.wrote) await this.#force(began, group)
       this.#reader.showCommit()
     } catch (error) {
       const fault = isSyncFailure(error) ? this.#break(error) : asFault(error)
@@ -198,12 +204,15 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  async #force(): Promise<void> {
+  async #force(began: number, { finished }: Group): Promise<void> {
+    const written = performance.now()
     try {
       await this.#sync(this.#walFile)
     } catch (error) {
       throw this.#break(error)
     }
+    const now = performance.now()
+    this.#watch?.committed((now - began) / 1000, (now - written) / 1000, finished.length)
     this.#checkpoints.schedule()
   }
 

@@ -1,6 +1,7 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
+import type { Counter, Metrics } from '../core/metrics.ts'
 import { retryAfter } from '../delivery/backoff.ts'
 import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
@@ -19,6 +20,7 @@ import type { Sealed } from './secret.ts'
 import { signatureHeaders } from './signature.ts'
 
 interface Parts {
+  metrics: Metrics
   database: Database
   events: EventLog
   clock: Clock
@@ -62,6 +64,7 @@ export class WebhookCourier implements Courier<Load> {
   readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
   readonly jitter = 0.1
   readonly #parts: Parts
+  readonly #answers: Counter<'answer'>
   readonly #bodies = new Map<string, Promise<Body | undefined>>()
   readonly #opened: Opened
   /** Every webhook with `failing_since`, and maybe a few more, as this courier alone sets it; and its newest failure, counted over all. */
@@ -70,6 +73,11 @@ export class WebhookCourier implements Courier<Load> {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#answers = parts.metrics.counter(
+      'pillarbox_webhook_answers_total',
+      'What endpoints answered: 2xx, 3xx, 4xx, 5xx, or none within the time',
+      ['answer'],
+    )
     parts.events.onRedaction(() => this.#bodies.clear())
     this.#opened = new Opened(parts.sealed)
   }
@@ -92,9 +100,11 @@ export class WebhookCourier implements Courier<Load> {
         signal,
       })
     } catch (error) {
+      if (error instanceof Unreachable) this.#answers.labels('none').inc()
       if (error instanceof Unreachable) throw new Later(heard({ error: error.message }))
       throw error
     }
+    this.#answers.labels(`${Math.floor(answer.status / 100)}xx`).inc()
     const said = heard({ status: answer.status, body: answer.body })
     if (answer.status >= 200 && answer.status < 300) return said
     if (answer.status === 410) throw new Refused(said)

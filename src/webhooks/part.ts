@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
 import type { Seal } from '../core/seal.ts'
 import type { Courier } from '../delivery/courier.ts'
 import { Outside } from '../delivery/outside.ts'
@@ -13,6 +14,7 @@ import type { EventLog } from '../events/log.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Part } from '../part.ts'
+import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
 import { awaited } from './awaited.ts'
 import { WebhookCourier } from './courier.ts'
@@ -35,6 +37,7 @@ interface Needs {
   seal: Seal
   plan: Plan
   log: Log
+  metrics: Metrics
   config: Config
   version: string
 }
@@ -56,6 +59,20 @@ export class WebhooksPart implements Part {
     this.couriers = [new WebhookCourier(common)]
     needs.events.onPrune(() => awaited(needs.database))
     this.#fanout = new Fanout(common)
+    needs.metrics.gauge(
+      'pillarbox_webhooks',
+      'Webhooks by how they are: well, failing (the last attempt that is over failed), off (by their owner, or after failures)',
+      async (gauge) => {
+        const count = sql`SELECT count(*) AS count, active, failing_since IS NOT NULL AS failing FROM webhooks GROUP BY 2, 3`
+        const rows = await needs.database.all<{ count: number; active: number; failing: number }>(count)
+        const sum = (of: (row: { active: number; failing: number }) => boolean): number =>
+          rows.filter(of).reduce((total, row) => total + row.count, 0)
+        gauge.labels('well').set(sum(({ active, failing }) => active === 1 && failing === 0))
+        gauge.labels('failing').set(sum(({ active, failing }) => active === 1 && failing === 1))
+        gauge.labels('off').set(sum(({ active }) => active === 0))
+      },
+      ['state'],
+    )
   }
 
   async start(): Promise<void> {

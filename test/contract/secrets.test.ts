@@ -49,9 +49,13 @@ test('no secret is in a log line, a metric, an error or, unsealed, on disk', asy
   await box.call('GET', `${attachment.url}x`, undefined, { key: null })
   await box.call('GET', `/v1/nothing/${canary}-path?token=${canary}-query`)
   await deliver(box.smtp, { to: `nobody@pillarbox.test`, raw })
+  await box.call('GET', '/healthz')
 
   const secrets = [box.key, made.key as string, rotated.key as string, signature, canary, '493817']
   const metrics = await box.app.metrics.text()
+  // at the most talkative level, which is heard
+  expect(box.env).toMatchObject({ PILLARBOX_LOG__LEVEL: 'trace' })
+  expect(new Set(box.logged.map((line) => (JSON.parse(line) as { level: string }).level))).toContain('debug')
   for (const secret of secrets) {
     expect(box.logged.filter((line) => line.includes(secret))).toEqual([])
     expect(metrics).not.toContain(secret)
@@ -121,6 +125,7 @@ test('after a run no secret lies in the data directory, the logs or the events, 
   const nothing = new Set<string>()
   const living = hexes(run.blobs.kept)
 
+  await box.call('GET', '/healthz')
   // asked before the search, which takes longer than an idle connection is kept
   const { body: told } = await box.call('GET', `/v1/identities/${run.ada}/events?limit=200`)
   const running = filesOf(box)
@@ -137,6 +142,7 @@ test('after a run no secret lies in the data directory, the logs or the events, 
     ['metrics', Buffer.from(await box.app.metrics.text())],
   ]
   await box.app.stop()
+  expect(box.logged.some((line) => line.includes('"level":"debug"'))).toBe(true)
   said.push(['log', Buffer.from(box.logged.join(''))])
   expect(found(said, nothing)).toEqual([])
   expect(found(filesOf(box), living)).toEqual([])

@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/core/clock.ts'
 import { Schedule } from '../../src/core/cron.ts'
 import { createLog } from '../../src/core/log.ts'
+import { Metrics } from '../../src/core/metrics.ts'
 
-function schedule(): { schedule: Schedule; lines: () => Record<string, unknown>[] } {
+function schedule(): { schedule: Schedule; metrics: Metrics; lines: () => Record<string, unknown>[] } {
   const written: string[] = []
-  const made = new Schedule(createLog('debug', { write: (line) => void written.push(line) }))
+  const metrics = new Metrics()
+  const made = new Schedule(createLog('debug', { write: (line) => void written.push(line) }), systemClock, metrics)
   onTestFinished(() => made.stop())
-  return { schedule: made, lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>) }
+  return { schedule: made, metrics, lines: () => written.map((line) => JSON.parse(line) as Record<string, unknown>) }
 }
 
 const until = async (condition: () => boolean): Promise<void> => {
@@ -15,7 +18,7 @@ const until = async (condition: () => boolean): Promise<void> => {
 }
 
 it('runs a job again although it failed, in whichever way, and logs the failure with its name', async () => {
-  const { schedule: jobs, lines } = schedule()
+  const { schedule: jobs, metrics, lines } = schedule()
   let runs = 0
   jobs.add({
     name: 'sweep',
@@ -34,6 +37,7 @@ it('runs a job again although it failed, in whichever way, and logs the failure 
     { job: 'sweep', err: { message: 'at once' } },
     { job: 'sweep', err: { message: 'later' } },
   ])
+  expect(await metrics.text()).toContain(`pillarbox_schedule_runs_total{task="sweep",result="failed"} ${failures.length}\n`)
 })
 
 it('does not run a job twice at once, and stops when the run in hand is done', async () => {

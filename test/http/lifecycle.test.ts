@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { generate } from 'selfsigned'
+import { once } from 'node:events'
 import { Agent, get } from 'node:https'
+import { connect } from 'node:net'
 import { Metrics } from '../../src/core/metrics.ts'
 import { errorOf, openToybox, toyId } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
@@ -89,7 +91,7 @@ const certify = async (name: string) => {
 }
 
 test('TLS is served, and a new certificate is taken without a restart', async () => {
-  const settings = { listen: undefined, tls: await certify('old.test') }
+  const settings = { listen: undefined, tls: await certify('old.test'), metrics: { listen: '127.0.0.1:0' } }
   box = await openToybox(settings)
   const port = box.server.addresses.tls!.port
   const subject = () =>
@@ -117,6 +119,12 @@ test('TLS is served, and a new certificate is taken without a restart', async ()
     uncounted: [],
   })
   expect(await subject()).toBe('new.test')
+  // a client that does not speak TLS is counted
+  const rude = connect(port, '127.0.0.1')
+  rude.on('error', () => undefined).end('GET / HTTP/1.1\r\n\r\n')
+  await once(rude.resume(), 'close')
+  const told = await fetch(`http://127.0.0.1:${box.server.addresses.metrics!.port}/metrics`)
+  expect(await told.text()).toContain('http_tls_failures_total 1\n')
 })
 
 test('while there is no room, what would store more is refused, and reading goes on', async () => {

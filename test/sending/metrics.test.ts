@@ -25,6 +25,10 @@ test('the metrics say how much mail waits, is on its way, and what became of the
     'pillarbox_delivery_attempts_total{kind="email",outcome="failed"} 1',
     'pillarbox_delivery_attempts_total{kind="email",outcome="deferred"} 1',
     'pillarbox_mail_deliveries_total{result="bounced",tls="none"} 1',
+    'pillarbox_delivery_attempt_seconds_count{kind="email"} 3',
+    'pillarbox_delivery_age_seconds_count{kind="email"} 1',
   ])
     expect(text).toContain(`${line}\n`)
+  expect(text).toMatch(/^pillarbox_deliveries_oldest_seconds\{kind="email"\} 0\.\d+$/m)
+  expect(text).toMatch(/^pillarbox_dns_queries_total\{use="delivery",result="found"\} [1-9]/m)
 })

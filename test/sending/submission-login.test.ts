@@ -192,8 +192,8 @@ describe('guessing', () => {
     expect(await attempt(here.box.key)).toMatch(/^235 /)
     expect(await attempt('guess-7')).toBe(wrong)
     const metrics = await here.box.app.metrics.text()
-    expect(metrics).toMatch(/pillarbox_submission\{what="blocked_logins"\} 4/)
-    expect(metrics).toMatch(/pillarbox_submission\{what="failed_logins"\} 25/)
+    expect(metrics).toMatch(/pillarbox_smtp_logins_total\{result="blocked"\} 4/)
+    expect(metrics).toMatch(/pillarbox_smtp_logins_total\{result="wrong"\} 25/)
   })
 
   test('waits for each answer', async () => {

@@ -71,9 +71,11 @@ export async function openAppliance(
     PILLARBOX_HTTP__RATE_LIMIT: '0',
     PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '0',
     PILLARBOX_MIN_FREE: '0',
+    // all there is, so that no test is spared a line
+    PILLARBOX_LOG__LEVEL: 'trace',
     ...env,
   }
-  const log = createLog('debug', { write: (line: string) => void logged.push(line) })
+  const log = createLog('trace', { write: (line: string) => void logged.push(line) })
   const open = async (): Promise<App> => {
     const app = await App.open(await loadConfig({ env: settings, cwd: directory }), log, clock, testing)
     await app.start()
