@@ -12,6 +12,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     include: ['test/**/*.test.ts'],
     unstubEnvs: true,
     restoreMocks: true,

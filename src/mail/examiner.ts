@@ -63,6 +63,7 @@ export class Examiner {
   readonly #solo = new Set<Seat>()
   #failedStarts = 0
   #outstanding = 0
+  #staffed = false
   #pumping = false
   #stopping = false
   #drained: (() => void) | null = null
@@ -78,7 +79,6 @@ export class Examiner {
       workerUrl: new URL('./examine-worker.ts', import.meta.url),
       ...options,
     }
-    for (let count = 0; count < this.#options.workers; count++) this.#seats.add(this.#open())
     this.#watch = setInterval(() => this.#inspect(), Math.min(1000, this.#options.parseDeadline / 4))
   }
 
@@ -124,8 +124,7 @@ export class Examiner {
   /** Takes over new settings; messages already in a worker are judged by the old ones. */
   reload(settings: ExamineSettings) {
     this.#settings = settings
-    for (const seat of this.#seats) seat.reload(settings)
-    for (const seat of this.#solo) seat.reload(settings)
+    for (const seat of [...this.#seats, ...this.#solo]) seat.reload(settings)
   }
 
   /** Answers what was accepted, then ends the workers. */
@@ -167,11 +166,18 @@ export class Examiner {
         killed: (why) => settle(() => answer.killed(why, job.verdict)),
       }
       this.#queue.push(job)
+      this.#staff()
       if (this.#pumping) return
       this.#pumping = true
       // What arrives in one turn of the event loop travels together.
       setImmediate(() => this.#pump())
     })
+  }
+
+  /** Workers come with the first message: a box without mail needs neither their memory nor the time that they take to start. */
+  #staff() {
+    while (!this.#staffed && this.#seats.size < this.#options.workers) this.#seats.add(this.#open())
+    this.#staffed = true
   }
 
   #pump() {
@@ -267,8 +273,7 @@ export class Examiner {
   #inspect() {
     const { parseDeadline } = this.#options
     const life = this.#settings.deadline + 2 * parseDeadline
-    for (const seat of this.#seats) seat.check(parseDeadline, life)
-    for (const seat of this.#solo) seat.check(parseDeadline, life)
+    for (const seat of [...this.#seats, ...this.#solo]) seat.check(parseDeadline, life)
     if (this.#failedStarts >= 3) this.#giveUp('crash')
   }
 

@@ -158,7 +158,7 @@ test('a webhook that is dropped is not told, and has not failed by that', async 
   sink.behaviour = says(200)
   await box.call('POST', `/v1/queue/${list.data[0].id}/retry`)
   await vi.waitFor(() => expect(sink.received).toHaveLength(2), { timeout: 5000 })
-  await vi.waitFor(async () => expect((await box.call('GET', `/v1/queue/${list.data[0].id}`)).body['state']).toBe('done'))
+  await vi.waitFor(async () => expect((await box.call('GET', `/v1/queue/${list.data[0].id}`)).body['state']).toBe('done'), 10_000)
 })
 
 test('the queue of all accounts is paged, and no other account sees it', async () => {

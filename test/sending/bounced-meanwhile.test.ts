@@ -68,7 +68,7 @@ test.each([
   const id = await send('bob@far.test')
   await until(id, 'bounced')
   expect(await told).toMatch(/^250 /)
-  await vi.waitFor(async () => expect((await until(id, 'bounced')).mx).toBe('mx.far.test'))
+  await vi.waitFor(async () => expect((await until(id, 'bounced')).mx).toBe('mx.far.test'), 10_000)
   sink.script = undefined
   clock.advance(6 * 3_600_000)
   inside().queue.wake()

@@ -42,13 +42,13 @@ test('not what could be an answer to that', async () => {
   const all = await forwards(world, 2)
   expect(all).toHaveLength(2)
   expect(await source(world, all[0]!.id, all[0]!.identity_id)).toContain('<4@x.test>')
-  await vi.waitFor(() => expect(handled(world)).toBe(5))
+  await vi.waitFor(() => expect(handled(world)).toBe(5), 10_000)
 })
 
 test('nothing when mail.postmaster is this very mailbox', async () => {
   const world = await scene('postmaster@pillarbox.test')
   await deliver(world.box.smtp, { from: 'carl@reporter.test', to: 'postmaster@pillarbox.test', raw: message(report, 'round') })
-  await vi.waitFor(() => expect(handled(world)).toBe(1))
+  await vi.waitFor(() => expect(handled(world)).toBe(1), 10_000)
   expect(await forwards(world, 0)).toEqual([])
 })
 

@@ -105,7 +105,7 @@ test('a message over which the box goes down is tried apart from others, then se
   for (const from of [2, 6]) {
     await crashes(from)
     inside().queue.wake()
-    await vi.waitFor(async () => expect((await until(id, 'deferred')).attempts).toBe(from + 3))
+    await vi.waitFor(async () => expect((await until(id, 'deferred')).attempts).toBe(from + 3), 10_000)
     expect(await tried()).toMatch(/^the box went down time and again/)
   }
   await crashes(10)
@@ -143,9 +143,9 @@ test('who is deleted while a message is put off, or waits for its time, sends no
     return body.id as string
   }
   const late = await write('late@far.test')
-  await vi.waitFor(async () => expect((await email(late)).status).toBe('deferred'))
+  await vi.waitFor(async () => expect((await email(late)).status).toBe('deferred'), 10_000)
   const gone = await write('late2@far.test')
-  await vi.waitFor(async () => expect((await email(gone)).status).toBe('deferred'))
+  await vi.waitFor(async () => expect((await email(gone)).status).toBe('deferred'), 10_000)
   await write('eve@far.test', { send_at: new Date(Date.now() + 3_600_000).toISOString() })
   await box.call('DELETE', `/v1/identities/${ada}/emails/${gone}`)
   await box.call('DELETE', `/v1/identities/${ada}`)
