@@ -76,7 +76,8 @@ export async function restoreBackup(wish: RestoreWish, signal?: AbortSignal): Pr
     return { data_dir, keys_dir, manifest: archive.manifest, database_version: knownVersion(), keys: keys.from, lost, waiting }
   } catch (error) {
     place.abandon()
-    for (const one of keyPlaces) one.abandon()
+    // a box that began to live there meanwhile has sealed under them
+    if (Place.isFree(wish.data_dir)) for (const one of keyPlaces) one.abandon()
     signal?.throwIfAborted()
     throw diskFault(error, `${wish.data_dir} could not be restored`)
   }
