@@ -24,6 +24,9 @@ export interface Owner {
 /** What lies in a place that is being built, and tells it from anything else; a line for each name that is moved out of it. */
 const mark = 'unfinished'
 
+/** Names that only a place under construction has: they are put nowhere. */
+export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
+
 /** By which a box holds its data directory. */
 const locks = ['lock', 'lock-journal', 'lock.pid']
 
