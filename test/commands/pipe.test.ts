@@ -2,8 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
+import { appliance } from '../support/appliance.ts'
 import { ambient } from '../support/ambient.ts'
 import { folder } from '../support/folder.ts'
+import { boxProcess } from '../support/process.ts'
 
 const program = new URL('../../src/main.ts', import.meta.url).pathname
 
@@ -29,3 +31,13 @@ test('a set-up whose key nobody reads is undone', async () => {
   expect([status, JSON.parse(errors)]).toEqual([1, { error: { code: 'init_failed', message: expect.stringContaining('EPIPE') } }])
   expect(readdirSync(directory)).toEqual([])
 }, 60_000)
+
+test('a box whose log finds no room goes on, and stops in order', async () => {
+  const { app, env, directory } = await appliance()
+  await app.stop()
+  const data = env['PILLARBOX_DATA_DIR']!
+  const box = boxProcess(env, ['-c', `exec '${process.execPath}' '${program}' serve > /dev/full`], directory, '/bin/sh')
+  const ready = boxProcess({}, ['ready', '--data', data, '--wait', '15'])
+  expect([await ready.ended, ready.errors()]).toEqual([0, ''])
+  expect([await box.end('SIGTERM'), box.errors()]).toEqual([0, ''])
+})
