@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Lock } from '../store/lock.ts'
+import { draftsOf, mark } from '../store/restoring.ts'
 import { syncPath } from '../store/sync.ts'
 import { refused } from './faults.ts'
 
@@ -20,9 +21,6 @@ export interface Owner {
   uid: number
   gid: number
 }
-
-/** What lies in a place that is being built, and tells it from anything else; a line for each name that is moved out of it. */
-const mark = 'unfinished'
 
 /** Names that only a place under construction has: they are put nowhere. */
 export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
@@ -39,7 +37,7 @@ const ignored = new Set(['lost+found', '.restoring', ...locks])
  */
 export class Place {
   readonly directory: string
-  /** Where it is built. */
+  /** Where it is built, with a file that lists what is moved out of it, a line for each name. */
   readonly draft: string
   /** The one file without which nobody takes the directory for a whole one: it is moved last. */
   readonly #last: string
@@ -56,7 +54,8 @@ export class Place {
     this.directory = resolve(directory)
     this.#last = last
     this.#inside = existsSync(this.directory)
-    this.draft = this.#inside ? join(this.directory, '.restoring') : `${this.directory}.part`
+    const [inside, beside] = draftsOf(this.directory)
+    this.draft = this.#inside ? inside : beside
     const above = dirname(this.directory)
     if (!existsSync(above)) throw refused(`There is no directory ${above}. Make it first.`, 'no_directory')
     if (this.#inside) this.#mustBeDirectory()
@@ -64,6 +63,7 @@ export class Place {
     this.#lock = this.#inside && last === 'state.json' ? new Lock(this.directory) : undefined
     try {
       this.#removeUnfinished()
+      if (this.#inside && existsSync(join(beside, mark))) rmSync(beside, { recursive: true })
       if (this.#inside) this.#mustBeEmpty()
       mkdirSync(this.draft, { mode: 0o700 })
       writeFileSync(join(this.draft, mark), '', { mode: 0o600 })

@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
-import { InUse } from '../store/lock.ts'
+import { InUse } from '../core/in-use.ts'
 import { Failure } from './failure.ts'
 
 /** For how long a command may keep a box from its files before its start is given up, and between two tries; in milliseconds. */

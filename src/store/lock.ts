@@ -1,11 +1,9 @@
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { InUse } from '../core/in-use.ts'
 
 const busy = 5
-
-/** Another process has the data directory. */
-export class InUse extends Error {}
 
 /**
  * One process a data directory. The lock is the operating system's own (through an empty SQLite file), so a killed process leaves none behind.

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { Place } from '../../src/backup/place.ts'
 import { Lock } from '../../src/store/lock.ts'
 import { folder } from '../support/folder.ts'
+import { started } from './command.ts'
 
 const owner = { uid: process.getuid!(), gid: process.getgid!() }
 
@@ -43,4 +44,16 @@ test('no box begins to live in a directory while another is restored into it, an
   built(data).adopt(owner)
   new Lock(data).release()
   expect(readFileSync(join(data, 'state.json'), 'utf8')).toBe('restored')
+})
+
+test.each([false, true])('no empty box begins where a restore was cut short (a directory was there: %s)', async (there) => {
+  const data = join(folder(), 'data')
+  const draft = there ? join(data, '.restoring') : `${data}.part`
+  mkdirSync(draft, { recursive: true })
+  writeFileSync(join(draft, 'unfinished'), '')
+  await expect(started(data)).rejects.toThrow(`${draft} is of a restore that is under way or was cut short`)
+  expect(existsSync(join(data, 'state.json'))).toBe(false)
+  // the next one is not in its way
+  built(data).adopt(owner)
+  expect([existsSync(draft), existsSync(join(data, 'state.json'))]).toEqual([false, true])
 })
