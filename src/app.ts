@@ -59,6 +59,7 @@ export class App {
   readonly #begun: Config
   #config: Config
   #started = false
+  #partsStopped = false
   #stopping: Promise<void> | undefined
 
   /**
@@ -209,6 +210,7 @@ export class App {
   /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */
   async rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
     const rotated = await this.#directory.keyring.rotate(this.sealed, told)
+    await this.#stopParts()
     await this.#directory.database.close()
     forgetFormer(join(this.#begun.data_dir, 'pillarbox.db'))
     return rotated
@@ -243,7 +245,17 @@ export class App {
     await this.#schedule.stop()
     await this.#http.stop()
     await this.#queue.stop()
-    for (const part of this.#parts.toReversed()) {
+    await this.#stopParts()
+    this.#directory.space.stop()
+    await this.#directory.close()
+    this.#log.info('stopped')
+  }
+
+  /** Each once. */
+  async #stopParts(): Promise<void> {
+    const parts = this.#partsStopped ? [] : this.#parts.toReversed()
+    this.#partsStopped = true
+    for (const part of parts) {
       try {
         await part.stop?.()
       } catch (error) {
@@ -251,9 +263,6 @@ export class App {
         this.#log.error({ part: part.name, err: error }, 'a part did not stop as it should')
       }
     }
-    this.#directory.space.stop()
-    await this.#directory.close()
-    this.#log.info('stopped')
   }
 
   async #firstKey(): Promise<string | null> {

@@ -10,6 +10,7 @@ import { commitFigures, spaceFigures } from './store/figures.ts'
 import { Keyring } from './store/keyring.ts'
 import { Lock } from './store/lock.ts'
 import { prepare } from './store/migrate.ts'
+import { mustBeNoRestore } from './store/restoring.ts'
 import { Space } from './store/space.ts'
 import { SqliteDatabase } from './store/sqlite.ts'
 import { StateFile } from './store/state.ts'
@@ -28,6 +29,7 @@ export interface DataDirectory {
  * there is never written over.
  */
 export async function openDirectory(config: Config, log: Log, clock: Clock, metrics: Metrics): Promise<DataDirectory> {
+  mustBeNoRestore(config.data_dir)
   mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
   const lock = new Lock(config.data_dir)
   let database: SqliteDatabase | undefined

@@ -17,6 +17,7 @@ import { exits, refuse } from './commands/refuse.ts'
 import { addReputationCommand } from './commands/reputation.ts'
 import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
+import { unread } from './commands/unread.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 import { addIdentityCommand } from './commands/identity.ts'
 import { addQueueCommand } from './commands/queue.ts'
@@ -49,4 +50,5 @@ addIdentityCommand(program)
 addSendCommand(program)
 addQueueCommand(program)
 addStatusCommand(program)
+unread(process.stdout)
 await program.parseAsync().catch(refuse)

@@ -1,5 +1,18 @@
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { Lock } from '../store/lock.ts'
+import { draftsOf, mark } from '../store/restoring.ts'
 import { syncPath } from '../store/sync.ts'
 import { refused } from './faults.ts'
 
@@ -9,11 +22,14 @@ export interface Owner {
   gid: number
 }
 
-/** What lies in a place that is being built, and tells it from anything else; a line for each name that is moved out of it. */
-const mark = 'unfinished'
+/** Names that only a place under construction has: they are put nowhere. */
+export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
+
+/** By which a box holds its data directory. */
+const locks = ['lock', 'lock-journal', 'lock.pid']
 
 /** What a new file system has before anybody has put something there, and our own. */
-const ignored = new Set(['lost+found', '.restoring'])
+const ignored = new Set(['lost+found', '.restoring', ...locks])
 
 /**
  * A directory that comes to be all at once: built beside its name and moved there, or, where an empty one is there already (a mount, a
@@ -21,25 +37,40 @@ const ignored = new Set(['lost+found', '.restoring'])
  */
 export class Place {
   readonly directory: string
-  /** Where it is built. */
+  /** Where it is built, with a file that lists what is moved out of it, a line for each name. */
   readonly draft: string
   /** The one file without which nobody takes the directory for a whole one: it is moved last. */
   readonly #last: string
   readonly #inside: boolean
-  #adopted = false
+  /** While it is held no box begins to live there. */
+  readonly #lock: Lock | undefined
+  /** Whether there was none before. */
+  readonly #ownLock: boolean
+  /** What has its name by now. */
+  readonly #moved: string[] = []
 
-  /** Throws Fault when the directory holds anything. */
-  constructor(directory: string, last: string) {
+  /** Throws Fault when the directory holds anything, and a sentence when a box does. */
+  constructor(directory: string, last: 'state.json' | 'master.key') {
     this.directory = resolve(directory)
     this.#last = last
     this.#inside = existsSync(this.directory)
-    this.draft = this.#inside ? join(this.directory, '.restoring') : `${this.directory}.part`
+    const [inside, beside] = draftsOf(this.directory)
+    this.draft = this.#inside ? inside : beside
     const above = dirname(this.directory)
     if (!existsSync(above)) throw refused(`There is no directory ${above}. Make it first.`, 'no_directory')
-    this.#removeUnfinished()
-    if (this.#inside) this.#mustBeEmpty()
-    mkdirSync(this.draft, { mode: 0o700 })
-    writeFileSync(join(this.draft, mark), '', { mode: 0o600 })
+    if (this.#inside) this.#mustBeDirectory()
+    this.#ownLock = !existsSync(join(this.directory, locks[0]!))
+    this.#lock = this.#inside && last === 'state.json' ? new Lock(this.directory) : undefined
+    try {
+      this.#removeUnfinished()
+      if (this.#inside && existsSync(join(beside, mark))) rmSync(beside, { recursive: true })
+      if (this.#inside) this.#mustBeEmpty()
+      mkdirSync(this.draft, { mode: 0o700 })
+      writeFileSync(join(this.draft, mark), '', { mode: 0o600 })
+    } catch (error) {
+      this.#release()
+      throw error
+    }
   }
 
   /** Whether nothing is in a directory, or it is not there. */
@@ -47,35 +78,47 @@ export class Place {
     return !existsSync(directory) || contentOf(directory).length === 0
   }
 
-  /** What was built gets its name. */
+  /** What was built gets its name. Throws Fault when somebody else has put something there meanwhile, and leaves that as it is. */
   adopt(owner: Owner): void {
     const names = readdirSync(this.draft).filter((name) => name !== mark)
     this.#give(owner)
     for (const name of names) syncPath(join(this.draft, name))
-    this.#adopted = true
+    if (existsSync(this.directory)) this.#mustBeEmpty()
     if (this.#inside) {
       writeFileSync(join(this.draft, mark), names.map((name) => `${name}\n`).join(''), { flush: true })
       syncPath(this.draft)
-      for (const name of names.filter((one) => one !== this.#last)) renameSync(join(this.draft, name), join(this.directory, name))
+      for (const name of names.filter((one) => one !== this.#last)) this.#move(name)
       syncPath(this.directory)
-      renameSync(join(this.draft, this.#last), join(this.directory, this.#last))
+      this.#move(this.#last)
       rmSync(this.draft, { recursive: true })
       syncPath(this.directory)
     } else {
       rmSync(join(this.draft, mark))
       syncPath(this.draft)
       renameSync(this.draft, this.directory)
+      this.#moved.push(...names)
       syncPath(dirname(this.directory))
     }
+    this.#lock?.release()
   }
 
   /** Nothing is left of what was begun, also when it had its name already. */
   abandon(): void {
-    if (this.#adopted) {
-      const made = this.#inside ? contentOf(this.directory).map((name) => join(this.directory, name)) : [this.directory]
-      for (const path of made) rmSync(path, { recursive: true, force: true })
-    }
+    for (const name of this.#moved) rmSync(join(this.directory, name), { recursive: true, force: true })
+    if (!this.#inside && this.#moved.length > 0) rmdirSync(this.directory)
     rmSync(this.draft, { recursive: true, force: true })
+    this.#release()
+  }
+
+  #move(name: string): void {
+    renameSync(join(this.draft, name), join(this.directory, name))
+    this.#moved.push(name)
+  }
+
+  #release(): void {
+    if (!this.#lock) return
+    if (this.#ownLock) for (const name of locks) rmSync(join(this.directory, name), { force: true })
+    this.#lock.release()
   }
 
   #removeUnfinished(): void {
@@ -90,8 +133,11 @@ export class Place {
     rmSync(this.draft, { recursive: true })
   }
 
-  #mustBeEmpty(): void {
+  #mustBeDirectory(): void {
     if (!statSync(this.directory).isDirectory()) throw refused(`${this.directory} is not a directory.`, 'not_empty')
+  }
+
+  #mustBeEmpty(): void {
     const there = contentOf(this.directory)
     if (there.length === 0) return
     throw refused(
@@ -105,7 +151,9 @@ export class Place {
   #give({ uid, gid }: Owner): void {
     if (process.getuid?.() !== 0) return
     const all = readdirSync(this.draft, { recursive: true, encoding: 'utf8' }).map((name) => join(this.draft, name))
-    for (const path of [...all, this.draft]) chownSync(path, uid, gid)
+    const held =
+      this.#lock && this.#ownLock ? locks.map((name) => join(this.directory, name)).filter((path) => existsSync(path)) : []
+    for (const path of [...all, this.draft, ...held]) chownSync(path, uid, gid)
   }
 }
 

@@ -12,7 +12,7 @@ import { masterKeyOf } from './key-files.ts'
 import type { KeyPlace } from './key-files.ts'
 import { entryNames } from './manifest.ts'
 import type { Manifest } from './manifest.ts'
-import { Place } from './place.ts'
+import { Place, reserved } from './place.ts'
 import type { Owner } from './place.ts'
 import { keysContext, openKeys } from './sealed-keys.ts'
 import type { KeyFiles } from './sealed-keys.ts'
@@ -76,7 +76,8 @@ export async function restoreBackup(wish: RestoreWish, signal?: AbortSignal): Pr
     return { data_dir, keys_dir, manifest: archive.manifest, database_version: knownVersion(), keys: keys.from, lost, waiting }
   } catch (error) {
     place.abandon()
-    for (const one of keyPlaces) one.abandon()
+    // a box that began to live there meanwhile has sealed under them
+    if (Place.isFree(wish.data_dir)) for (const one of keyPlaces) one.abandon()
     signal?.throwIfAborted()
     throw diskFault(error, `${wish.data_dir} could not be restored`)
   }
@@ -140,7 +141,7 @@ function placedKeys(directory: string, files: KeyFiles | 'new'): Place {
   try {
     if (files === 'new') makeKey(join(place.draft, 'master.key'))
     else {
-      for (const { name, content } of files) {
+      for (const { name, content } of files.filter((file) => !reserved.test(file.name))) {
         const path = join(place.draft, name)
         mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
         writeFileSync(path, content, { mode: 0o600, flag: 'wx', flush: true })

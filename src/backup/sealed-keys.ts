@@ -23,8 +23,11 @@ const Sealed = z.strictObject({
 const Plain = z.strictObject({
   files: z.array(
     z.strictObject({
-      // no way out of the directory they are unpacked into
-      name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}(?:\/[A-Za-z0-9_][A-Za-z0-9._-]{0,99}){0,5}$/),
+      // no way out of the directory they are unpacked into; what else people put there must not make the keys worthless
+      name: z
+        .string()
+        .max(4096)
+        .refine((name) => name.split('/').every((part) => !['', '.', '..'].includes(part) && !part.includes('\0'))),
       content: Base64,
     }),
   ),

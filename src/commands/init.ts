@@ -62,7 +62,10 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   }
   const places = placesOf(wish, { root, cwd: process.cwd() })
   const journal = new Journal(places.log, removeUser)
-  if (journal.unfinished) narrate(options, `An earlier set-up was cut short. What it left was removed (${journal.undo()}).`)
+  if (journal.unfinished) {
+    if (journal.used(places.data)) throw new Failure(usedSince(places, journal), 'box_used')
+    narrate(options, `An earlier set-up was cut short. What it left was removed (${journal.undo()}).`)
+  }
   const units = nameable(places) ? unitFiles(places) : []
   const no = refusal(
     places,
@@ -144,6 +147,13 @@ async function begun(places: Places): Promise<FirstRun<{ dns_records: DnsRecord[
     const own = data.find(({ default: usual }) => usual)!
     return { dns_records: own.dns_records, zone: (await box.read(`/v1/domains/${own.id}/zone`)).toString() }
   })
+}
+
+function usedSince({ data }: Places, { file }: Journal): string {
+  return (
+    `${file} tells of a set-up that was cut short, but the box in ${data} was used since. Nothing was changed; to keep the box, remove ${file}, ` +
+    'and give --data for another one.'
+  )
 }
 
 /** Notes what was looked at and now made; a directory that cannot be written to is told as a sentence. */

@@ -4,7 +4,7 @@ import type { Box, BoxOptions } from './box.ts'
 import { Failure } from './failure.ts'
 import { everyOne, identityNamed } from './found.ts'
 import { say, table, withJson } from './say.ts'
-import { opened, settingsFile } from './stopped-box.ts'
+import { ofStoppedBox, opened } from './stopped-box.ts'
 
 type Signing = BoxOptions & { json?: boolean; now?: boolean }
 
@@ -39,11 +39,10 @@ export function addKeyCommand(program: Command): void {
     .option('--grace <seconds>', 'how long the old secret still works', '0')
     .action(rotate)
   add('revoke', 'let an API key open nothing any more').argument('<key>', which).action(revoke)
-  key
+  const master = key
     .command('rotate-master')
     .description('make a new master key, which secrets are sealed under, and seal everything anew; the box must be stopped')
-    .option('-c, --config <file>', settingsFile)
-    .action(rotateMaster)
+  ofStoppedBox(master).action(rotateMaster)
   const signing = key
     .command('rotate-signing')
     .description('let the next key sign identity tokens and credentials; the box may run')
@@ -113,12 +112,12 @@ async function named(box: Box, who: string): Promise<ApiKey> {
     : new Failure(`${found.length} keys are labelled ${who}; name one by its id: pillarbox key list`, 'ambiguous', 'key')
 }
 
-async function rotateMaster({ config: file }: { config?: string }): Promise<void> {
-  const { values, former } = await opened(file, (app) => app.rotateMasterKey())
-  process.stdout.write(`The master key was changed, and what it seals (${values} values) was sealed anew.
-The key before is kept in ${former}: backups from before open with it only.
-Remove it once there are none.
-`)
+async function rotateMaster(options: Options): Promise<void> {
+  const rotated = await opened(options, (app) => app.rotateMasterKey())
+  const words = `The master key was changed, and what it seals (${rotated.values} values) was sealed anew.
+The key before is kept in ${rotated.former}: backups from before open with it only.
+Remove it once there are none.`
+  say(options, rotated, words)
 }
 
 async function rotateSigning({ now = false, ...options }: Signing): Promise<void> {

@@ -25,12 +25,26 @@ export function addReadyCommand(program: Command): void {
       const until = performance.now() + seconds(options.wait) * 1000
       let lacking = await lacks(socket)
       while (lacking !== undefined && performance.now() < until) {
+        const ended = endOf(process.env['MAINPID'])
+        if (ended !== undefined) throw new Failure(ended, 'ended')
         await pause(rhythm)
         lacking = await lacks(socket)
       }
       if (lacking !== undefined) throw new Failure(lacking, 'not_ready')
       say(options, { ready: true }, 'The box is ready.')
     })
+}
+
+/** systemd names the process of the service (systemd.exec(5)); what has ended will not become ready, and the start need not wait for it. */
+function endOf(processId: string | undefined): string | undefined {
+  if (processId === undefined || !/^[1-9]\d*$/.test(processId)) return undefined
+  try {
+    process.kill(Number(processId), 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') return undefined
+    return `The box has ended (process ${processId}); its log says why: journalctl -u pillarbox`
+  }
+  return undefined
 }
 
 /** The settings are read only where nothing else says where the data is: systemd shows the secrets among them to the box alone. */

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
 import type { App } from '../app.ts'
-import { loadConfig } from '../config.ts'
+import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
 import { foreignOwner } from './owner.ts'
 import { refuse } from './refuse.ts'
+import { inTurn } from './turn.ts'
 import { welcome } from './welcome.ts'
 
 export function addServeCommand(program: Command): void {
@@ -30,7 +31,8 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   }
   const log = createLog(config.log.level)
   const { App } = await import('../app.ts')
-  const app = await App.open(config, log).catch(refuse)
+  const told = (): void => log.warn('another process has the files of the box: it is waited for')
+  const app = await inTurn(controlSocket(config), () => App.open(config, log), told).catch(refuse)
   onSignals(app, log, load)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   if (firstKey === null) return

@@ -1,19 +1,32 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Command } from 'commander'
 import type { App } from '../app.ts'
-import { loadConfig } from '../config.ts'
 import { createLog } from '../core/log.ts'
+import { settingsOf } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { actAsOwner } from './owner.ts'
+import { withJson } from './say.ts'
 
-export const settingsFile = 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)'
+/** Gives a command the options with which it finds its box, of all accounts. */
+export function ofStoppedBox(command: Command): Command {
+  return withJson(
+    command
+      .option('-c, --config <file>', 'settings file (default: $PILLARBOX_CONFIG, else ./pillarbox.yaml if there is one)')
+      .option('--data <directory>', 'data directory (default: $PILLARBOX_DATA_DIR, else as the settings say)'),
+  )
+}
 
-/** Opens the box of these settings without starting it, for as long as the work takes. Throws a sentence when there is none or it runs. */
-export async function opened<T>(file: string | undefined, work: (app: App) => Promise<T>): Promise<T> {
+/** Opens the box of these options without starting it, for as long as the work takes. Throws a sentence when there is none or it runs. */
+export async function opened<T>(options: BoxOptions, work: (app: App) => Promise<T>): Promise<T> {
   process.umask(0o077)
-  const config = await loadConfig({ file, env: process.env, cwd: process.cwd() })
+  const config = await settingsOf(options)
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Error(`There is no box in ${config.data_dir}.`)
+  actAsOwner(config.data_dir)
   const { App } = await import('../app.ts')
-  const app = await App.open(config, createLog('warn'))
+  // what the command answers is alone on standard output
+  const app = await App.open(config, createLog('warn', process.stderr))
   try {
     return await work(app)
   } finally {

@@ -6,8 +6,8 @@ export type Log = Logger
 
 const redact = ['authorization', 'cookie', 'secret', 'password', 'key', 'token', 'body', 'raw', 'encrypted_data']
 
-/** Octets of log that wait to be written together, and how long they wait at most, in milliseconds. */
-const buffer = { minLength: 4096, pause: 200 }
+/** Octets of log that wait to be written together, how long they wait at most, in milliseconds, and how many wait while nothing can be written. */
+const buffer = { minLength: 4096, pause: 200, maxLength: 4 * 1024 * 1024 }
 
 /**
  * A logger for the whole box; parts take `log.child({ part: 'smtp' })`. Lines go to standard output a few at a time, as one write a
@@ -25,8 +25,13 @@ export function createLog(level: string, sink: DestinationStream = standardOutpu
 }
 
 function standardOutput(): DestinationStream {
-  const output = destination({ dest: 1, sync: false, minLength: buffer.minLength })
-  setInterval(() => output.flush(), buffer.pause).unref()
-  process.on('exit', () => output.flushSync())
+  const { minLength, maxLength, pause } = buffer
+  const output = destination({ dest: 1, sync: false, minLength, maxLength })
+  let failing = false
+  // a log that finds no room must not end the box: it is written once there is some
+  output.on('error', () => (failing = true)).on('write', () => (failing = false))
+  setInterval(() => output.flush(), pause).unref()
+  // before pino's own look at the end, which would try for ever
+  process.prependListener('exit', () => (failing ? output.destroy() : output.flushSync()))
   return output
 }

@@ -56,6 +56,7 @@ export function outerChecks(settings: DoctorSettings, needs: Needs): Check[] {
       present,
       nameOf: ({ speech }) => (speech === 'https' ? new URL(publicUrl()).hostname : hostname),
       strict: settings.strict,
+      acme: settings.acme,
       now,
     }),
     helo(outlook, publicUrl),

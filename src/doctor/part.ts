@@ -139,7 +139,7 @@ export class DoctorPart implements Part {
 
 /** What the doctor takes of the settings. */
 export function doctorSettings(config: Config): DoctorSettings {
-  const { hostname, http, smtp, submission, outbound, mail, doctor } = config
+  const { hostname, http, smtp, submission, outbound, mail, acme, doctor } = config
   return {
     hostname,
     domain: mail.domain,
@@ -160,6 +160,7 @@ export function doctorSettings(config: Config): DoctorSettings {
     port: outbound.port,
     ipv6: outbound.ipv6,
     strict: mail.mta_sts === 'enforce',
+    acme: acme !== undefined,
     bootstrap: config.bootstrap_key !== undefined,
     ...doctor,
     time_url: doctor.time_url,

@@ -16,6 +16,7 @@ export interface DoctorSettings {
   port: number
   ipv6: boolean
   strict: boolean
+  acme: boolean
   bootstrap: boolean
   addresses: string[]
   blocklists: string[]

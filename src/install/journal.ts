@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  statSync,
 } from 'node:fs'
 import { rmdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -39,6 +40,7 @@ export class Journal {
   readonly #removeUser: (name: string) => void
   /** Since when lines are kept until the file can be made. */
   #waiting: string[] | undefined = []
+  readonly #folders = new Set<string>()
 
   constructor(file: string, removeUser: (name: string) => void) {
     this.file = file
@@ -53,17 +55,29 @@ export class Journal {
     if (lstatSync(this.file).uid !== process.getuid?.()) {
       throw new Error(`${this.file} tells of a set-up by another user that was not finished: remove what it names, and it.`)
     }
-    const holder = Number(/ begun by process (\d+)$/m.exec(text)?.[1] ?? 0)
+    const holder = this.#holder(text)
     if (holder > 0 && holder !== process.pid && runs(holder)) {
       throw new Error(`Process ${holder} sets a box up here right now. If it does something else by now, remove ${this.file}.`)
     }
     return true
   }
 
+  /** Whether somebody else than the set-up that was cut short has opened the box that it made, in this data directory. */
+  used(data: string): boolean {
+    const opened = join(data, 'lock.pid')
+    if (!existsSync(opened)) return false
+    const another = Number(readFileSync(opened, 'utf8')) !== this.#holder(readFileSync(this.file, 'utf8'))
+    // in a container the first process of each is number 1
+    return another || statSync(opened).mtimeMs > statSync(this.file).mtimeMs + 60_000
+  }
+
   /** Begins the file; until then lines are kept in memory. Directories on the way to it are made. */
   begin(): void {
     const missing = foldersTo(this.file)
-    for (const folder of missing) open(folder, 0o755)
+    for (const folder of missing) {
+      open(folder, 0o755)
+      this.#folders.add(folder)
+    }
     writeFileSync(this.file, '', { flag: 'wx', mode: 0o600 })
     const lines = [`begun by process ${process.pid}`, ...(this.#waiting ?? [])]
     this.#waiting = undefined
@@ -89,13 +103,15 @@ export class Journal {
     symlinkSync(target, path)
   }
 
-  /** Makes a directory if it is not there, with those on the way to it. */
+  /** Makes a directory if it is not there, with those on the way to it. One of somebody else's keeps its mode. */
   folder(path: string, mode: number): void {
     for (const one of [...foldersTo(path), path]) {
       if (existsSync(one)) continue
       this.#made('folder', one)
-      open(one, one === path ? mode : 0o755)
+      open(one, 0o755)
+      this.#folders.add(one)
     }
+    if (this.#folders.has(path)) chmodSync(path, mode)
   }
 
   /** The same for one that others fill from now on: all that comes to lie in it is ours. */
@@ -126,6 +142,10 @@ export class Journal {
     rmSync(this.file, { force: true })
     for (const { kind, name } of folders.toReversed()) unmake[kind](name, this.#removeUser)
     return copy
+  }
+
+  #holder(text: string): number {
+    return Number(/ begun by process (\d+)$/m.exec(text)?.[1] ?? 0)
   }
 
   #made(kind: Kind, name: string): void {

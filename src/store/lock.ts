@@ -1,13 +1,14 @@
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { InUse } from '../core/in-use.ts'
 
 const busy = 5
 
 /**
  * One process a data directory. The lock is the operating system's own (through an empty SQLite file), so a killed process leaves none behind.
  * Nothing else in this process may open the file `lock`: closing it would drop the lock (POSIX).
- * Throws a sentence when another process holds it.
+ * Throws InUse, a sentence, when another process holds it.
  */
 export class Lock {
   readonly #database: DatabaseSync
@@ -42,7 +43,7 @@ function create(file: string): void {
 
 function refusal(directory: string, file: string, cause: Error & { errcode?: number }): Error {
   if (((cause.errcode ?? 0) & 0xff) === busy)
-    return new Error(`The data directory ${directory} is in use by another Pillarbox process${holder(file)}. Stop it first.`, {
+    return new InUse(`The data directory ${directory} is in use by another Pillarbox process${holder(file)}. Stop it first.`, {
       cause,
     })
   return new Error(`${file} cannot be locked: ${cause.message}. Remove it when no Pillarbox is running.`, { cause })

@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } 
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { copyBefore, keepCopy, pruneCopies } from './copies.ts'
+import { copyBefore, forgetUpgrade, keepCopy, pruneCopies } from './copies.ts'
 import { checkFiles } from './files.ts'
 import { dropDraft } from './rewrite.ts'
 import { syncPath } from './sync.ts'
@@ -47,6 +47,7 @@ function bring(file: string, expected: boolean, folder: string, copied: boolean)
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     if (copied && version > 0 && version < migrations.length) keepCopy(file, version, database)
     migrate(file, database, version, migrations)
+    forgetUpgrade(file)
   } finally {
     database.close()
   }

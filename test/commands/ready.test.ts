@@ -41,6 +41,15 @@ test('it waits for a box that is still starting', async () => {
   expect([status, JSON.parse(output)]).toEqual([0, { ready: true }])
 })
 
+test('it does not wait for a box of which the service manager says that its process has ended', async () => {
+  const box = boxProcess({ PILLARBOX_DATA_DIR: folder(), PILLARBOX_HTTP__LISTEN: 'nowhere' })
+  expect(await box.ended).toBe(78)
+  expect(await ready({ MAINPID: String(box.child.pid) }, '--data', folder(), '--wait', '3')).toMatchObject({
+    status: 1,
+    errors: `The box has ended (process ${box.child.pid}); its log says why: journalctl -u pillarbox\n`,
+  })
+})
+
 test('a time that is none is a wrong command line', async () => {
   expect(await ready({}, '--data', folder(), '--wait', 'soon')).toMatchObject({
     status: 2,

@@ -130,8 +130,9 @@ describe('names the fault', () => {
   test('of a certificate that ran out, soon will, or does not hold yet', async () => {
     const cases = [
       [{ from: -90 * day, to: -day }, 'fail', /^It ran out on \d{4}-/],
-      [{ to: 5 * day }, 'fail', /^It runs out in 4 days/],
-      [{ to: 15 * day }, 'warn', /^It runs out in 14 days/],
+      [{ from: -85 * day, to: 5 * day }, 'fail', /^It runs out in 4 days/],
+      [{ from: -75 * day, to: 15 * day }, 'warn', /^It runs out in 14 days/],
+      [{ from: -5 * day, to: day }, 'warn', /^It runs out in 23 hours/],
       [{ from: 2 * day }, 'fail', /^It holds only from/],
     ] as const
     for (const [life, status, message] of cases) {
@@ -142,6 +143,26 @@ describe('names the fault', () => {
       for (const line of lines)
         expect(line).toMatchObject({ status, message: expect.stringMatching(message), fix: expect.any(String) })
     }
+  })
+
+  test('and nothing of a certificate of few days or weeks, which is renewed in time', async () => {
+    for (const life of [
+      { from: -3 * day, to: 3 * day },
+      { from: -29 * day, to: 16 * day },
+    ]) {
+      const { box } = await patient(smtpTls(await pair(hostname, life)))
+      expect((await linesOf(box, 'tls'))[0]).toMatchObject({ subject: expect.stringMatching(/^smtp\.tls /), status: 'pass' })
+    }
+  })
+
+  test('of a certificate that is to come by ACME, and how to hasten it', async () => {
+    const { box } = await patient({
+      PILLARBOX_ACME__AGREE_TERMS: 'true',
+      PILLARBOX_ACME__DIRECTORY: 'https://127.0.0.1:9/directory',
+    })
+    expect(await linesOf(box, 'tls')).toMatchObject([
+      { status: 'warn', fix: 'pillarbox certificate list says what is in its way; then: pillarbox certificate renew' },
+    ])
   })
 
   test('of a certificate for another name, and of a key that is not its', async () => {

@@ -72,7 +72,7 @@ test('init makes a box that starts, takes a message and gives it out under the k
 
 test('the settings say what was chosen and why, are good, and neither they nor the keys are read by others', async () => {
   const directory = folder()
-  const { config, keys, log, first_key } = JSON.parse(
+  const { data, config, keys, log, first_key } = JSON.parse(
     (await unattended(directory, '--behind-proxy', '--email', 'ada@example.net')).output,
   )
   const text = readFileSync(config, 'utf8')
@@ -83,7 +83,7 @@ test('the settings say what was chosen and why, are good, and neither they nor t
   expect(text).toContain('trusted_proxies: ["127.0.0.1/32", "::1/128"]')
   expect(text).toContain('postmaster: ada@example.net')
   expect(await pillarbox(directory, 'config', 'check', '--config', config)).toMatchObject({ status: 0 })
-  for (const file of [config, join(keys, 'master.key'), log]) expect(statSync(file).mode & 0o077).toBe(0)
+  for (const file of [data, keys, config, join(keys, 'master.key'), log]) expect(statSync(file).mode & 0o077).toBe(0)
   expect(readFileSync(log, 'utf8')).toMatch(/ Finished\.\n$/)
   expect(readFileSync(log, 'utf8')).not.toContain(first_key)
 })
@@ -177,6 +177,19 @@ test('killed it leaves a part of a box, which the next try removes', async () =>
   const before = readFileSync(join(directory, 'data-keys', 'master.key'), 'utf8')
   expect(await unattended(directory)).toMatchObject({ status: 0, errors: '' })
   expect(readFileSync(join(directory, 'data-keys', 'master.key'), 'utf8')).not.toBe(before)
+})
+
+test('a set-up that was cut short at its very end is not undone once somebody uses the box', async () => {
+  const directory = folder()
+  expect(await unattended(directory)).toMatchObject({ status: 0 })
+  const data = join(directory, 'data')
+  const log = join(data, 'init.log')
+  writeFileSync(log, readFileSync(log, 'utf8').replace(/.*Finished\.\n$/, ''))
+  expect(await pillarbox(directory, 'identity', 'create', 'Ada', '--data', data)).toMatchObject({ status: 0 })
+  const again = await unattended(directory)
+  expect([again.status, JSON.parse(again.errors)]).toMatchObject([1, { error: { code: 'box_used' } }])
+  expect(again.errors).toContain(log)
+  expect((await pillarbox(directory, 'identity', 'list', '--data', data)).output).toContain('Ada')
 })
 
 test('a wrong command line is told, with status 2, and nothing is done', async () => {

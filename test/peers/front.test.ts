@@ -100,6 +100,17 @@ describe.each(fronts)('a box behind $name, by the example we ship', ({ name, pro
     })
   })
 
+  test('takes files of old mail that are larger than any call', { timeout: 120_000 }, async () => {
+    const { box, front, bearer } = await scene()
+    const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+    const letter = 'From: sam@sender.test\r\nSubject: Old\r\n\r\n'
+    const headers = { ...bearer, 'Content-Type': 'application/octet-stream' }
+    const body = Buffer.alloc(43 * 2 ** 20, `${'x'.repeat(76)}\r\n`)
+    body.write(letter)
+    const begun = await through(front, `/v1/identities/${ada.id}/import`, { method: 'POST', headers, body })
+    expect(begun).toMatchObject({ status: 201, body: { kind: 'import' } })
+  })
+
   test('lets a call wait for a message', async () => {
     const { box, front, bearer } = await scene()
     const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })

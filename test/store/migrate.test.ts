@@ -101,6 +101,18 @@ describe('migrations', () => {
     expect(look(file)).toEqual({ version: 1, notes: 1, extra: false, sound: 'ok' })
   })
 
+  it('that were cut off between two steps keep the copy from before the first', () => {
+    const file = join(folder(), 'box.db')
+    prepare(file, false, migrations(first))
+    expect(() => prepare(file, true, migrations(first, 'DELETE FROM notes', 'broken'))).toThrow(/stays at version 2/)
+    prepare(file, true, migrations(first, 'DELETE FROM notes', 'CREATE TABLE extra (x)'))
+    expect(look(file)).toMatchObject({ version: 3, notes: 0 })
+    expect(look(`${file}.before-1`)).toMatchObject({ version: 1, notes: 1 })
+    prepare(file, true, migrations(first, 'DELETE FROM notes', 'CREATE TABLE extra (x)', 'DROP TABLE extra'))
+    expect(look(`${file}.before-3`)).toMatchObject({ version: 3, extra: true })
+    expect(existsSync(`${file}.before-1`)).toBe(false)
+  })
+
   it('do not begin when the copy cannot be written', () => {
     const file = join(folder(), 'box.db')
     prepare(file, false, migrations(first))

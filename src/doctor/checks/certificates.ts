@@ -26,13 +26,22 @@ interface Needs {
   nameOf: (listener: Listener) => string
   /** Whether other servers are told to refuse mail to us unless they can trust the certificate (MTA-STS in force). */
   strict: boolean
+  /** Whether the box obtains by itself what the settings name no files for. */
+  acme: boolean
   now: () => number
 }
 
 const day = 86_400_000
 
+/** What is left when it is to be looked at, and when it is late: in milliseconds, and as a part of the life of one that has few days. */
+const early = { milliseconds: 21 * day, part: 21 / 90 }
+const late = { milliseconds: 7 * day, part: 7 / 90 }
+
+const byFiles = 'Renew it, put the files in place, and: systemctl reload pillarbox'
+const byAcme = 'pillarbox certificate list says what is in its way; then: pillarbox certificate renew'
+
 /** The certificates that the box shows, and those in the files: how long they last, whose they are, whether key and certificate fit. */
-export function certificates({ pairs, present, nameOf, strict, now }: Needs): Check {
+export function certificates({ pairs, present, nameOf, strict, acme, now }: Needs): Check {
   const inFile = async (pair: Pair): Promise<Line> => {
     const line = about('tls', `${pair.setting} ${pair.cert}`)
     try {
@@ -43,7 +52,7 @@ export function certificates({ pairs, present, nameOf, strict, now }: Needs): Ch
           `Set ${pair.setting}.key to the key that the certificate was made with.`,
         )
       }
-      return judge(line, { certificate, distrust: null }, pair.name, now())
+      return judge(line, { certificate, distrust: null }, { name: pair.name, now: now(), renew: byFiles })
     } catch (error) {
       return line.fail(
         `It cannot be read: ${reasonOf(error)}.`,
@@ -58,8 +67,10 @@ export function certificates({ pairs, present, nameOf, strict, now }: Needs): Ch
     const line = about('tls', `${listener.speech} ${spelled(listener)}`)
     try {
       const shown = await showing
-      const judged = judge(line, shown, name, now())
-      return [judged.status === 'pass' && shown.distrust !== null ? untrusted(listener, shown.distrust, strict) : judged]
+      const own = acme && !pairs.some(({ setting }) => setting === settingOf(listener))
+      const judged = judge(line, shown, { name, now: now(), renew: own ? byAcme : byFiles })
+      if (judged.status !== 'pass' || shown.distrust === null) return [judged]
+      return [untrusted(listener, shown.distrust, { strict, renew: own ? byAcme : undefined })]
     } catch (error) {
       return [
         line.fail(
@@ -82,10 +93,15 @@ export function certificates({ pairs, present, nameOf, strict, now }: Needs): Ch
   }
 }
 
-function judge(line: ReturnType<typeof about>, { certificate }: Shown, name: string, now: number): Line {
+function judge(
+  line: ReturnType<typeof about>,
+  { certificate }: Shown,
+  { name, now, renew }: { name: string; now: number; renew: string },
+): Line {
   const ends = certificate.validToDate.getTime()
   const left = ends - now
-  const renew = 'Renew it, put the files in place, and: systemctl reload pillarbox'
+  const life = ends - certificate.validFromDate.getTime()
+  const short = ({ milliseconds, part }: typeof early): boolean => left < Math.min(milliseconds, part * life)
   const until = certificate.validToDate.toISOString().slice(0, 10)
   if (left <= 0) return line.fail(`It ran out on ${until}.`, renew)
   if (certificate.validFromDate.getTime() > now) {
@@ -95,19 +111,23 @@ function judge(line: ReturnType<typeof about>, { certificate }: Shown, name: str
     const names = (certificate.subjectAltName ?? certificate.subject).replaceAll('\n', ', ').slice(0, 200)
     return line.fail(`It is for ${names}, not for ${name}.`, `Get a certificate that names ${name}.`)
   }
-  if (left < 21 * day) return line.of(left < 7 * day ? 'fail' : 'warn', `It runs out in ${spell(left)}, on ${until}.`, renew)
+  if (short(early)) return line.of(short(late) ? 'fail' : 'warn', `It runs out in ${spell(left)}, on ${until}.`, renew)
   return line.pass(`It is for ${name}, and holds until ${until}.`)
 }
 
-function untrusted(listener: Listener, why: string, strict: boolean): Line {
+function settingOf({ speech }: Listener): string {
+  return speech === 'https' ? 'http.tls' : 'smtp.tls'
+}
+
+function untrusted(listener: Listener, why: string, { strict, renew }: { strict: boolean; renew: string | undefined }): Line {
   const line = about('tls', `${listener.speech} ${spelled(listener)}`)
-  const setting = listener.speech === 'https' ? 'http.tls' : 'smtp.tls'
+  const setting = settingOf(listener)
   const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
   const message = chain
     ? `Programs that check do not trust it (${why}): the certificates that lead to its root may be missing.`
     : `Programs that check do not trust it (${why}): nobody they know has signed it.`
   const fix = chain
     ? `Put the whole chain into ${setting}.cert: the certificate first, then those that signed it.`
-    : `Set ${setting}.cert and ${setting}.key to a certificate of a public authority.`
+    : (renew ?? `Set acme.agree_terms, or ${setting}.cert and ${setting}.key to a certificate of a public authority.`)
   return line.of(listener.speech === 'smtp' && strict ? 'fail' : 'warn', message, fix)
 }

@@ -1,0 +1,2 @@
+/** Another process has the data directory. */
+export class InUse extends Error {}
