@@ -109,6 +109,7 @@ export class App {
       challenge: certificates.challenge,
       routes: this.routes,
       upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
+      site: this.#parts.find((part) => part.site)?.site,
       origin: () => this.publicUrl,
       authenticate: (key) => people.keys.authenticate(key),
       session: (token) => people.sessions.authenticate(token),

@@ -1,0 +1,122 @@
+import { signal } from '@preact/signals'
+
+/** What the API said was wrong, or that it could not be asked: then `status` is 0 and `code` is `unreachable`. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  /** The field or parameter it is about. */
+  readonly param: string | undefined
+
+  constructor(message: string, about: { status: number; code: string; param?: string | undefined }) {
+    super(message)
+    this.status = about.status
+    this.code = about.code
+    this.param = about.param
+  }
+}
+
+/** A list as the API answers it. */
+export interface Page<Row> {
+  data: Row[]
+  has_more: boolean
+  next_cursor: string | null
+}
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+interface Options {
+  /** Makes a repetition of a POST safe; each call has its own unless said. */
+  key?: string
+  /** A 401 is the caller's to deal with: nobody is asked to sign in. */
+  quiet?: boolean
+}
+
+/** Whether the session has ended, and calls wait until somebody signs in again. */
+export const expired = signal(false)
+
+let waiting: (() => void)[] = []
+
+/** Somebody signed in: the calls that wait are made again. */
+export function resume(): void {
+  const calls = waiting
+  waiting = []
+  expired.value = false
+  for (const goOn of calls) goOn()
+}
+
+/** One call of the public API, by the browser's own session. Throws ApiError; a call that finds the session ended waits for the next one. */
+export async function call<Answer>(method: Method, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
+  const key = method === 'POST' ? (options.key ?? crypto.randomUUID()) : undefined
+  for (;;) {
+    const response = await sent(method, path, body, key)
+    const text = await response.text().catch(() => '')
+    if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Answer
+    const error = errorOf(response.status, text)
+    if (response.status !== 401 || options.quiet) throw error
+    await signedInAgain()
+  }
+}
+
+export function get<Answer>(path: string, options?: Options): Promise<Answer> {
+  return call('GET', path, undefined, options)
+}
+
+export function post<Answer>(path: string, body: unknown = {}, options?: Options): Promise<Answer> {
+  return call('POST', path, body, options)
+}
+
+export function patch<Answer>(path: string, body: unknown): Promise<Answer> {
+  return call('PATCH', path, body)
+}
+
+export function remove<Answer>(path: string, body?: unknown): Promise<Answer> {
+  return call('DELETE', path, body)
+}
+
+/** An answer that is no JSON, as it is. Throws as `call` does. */
+export async function getText(path: string): Promise<string> {
+  for (;;) {
+    const response = await sent('GET', path)
+    const text = await response.text()
+    if (response.ok) return text
+    if (response.status !== 401) throw errorOf(response.status, text)
+    await signedInAgain()
+  }
+}
+
+async function sent(method: Method, path: string, body?: unknown, key?: string): Promise<Response> {
+  const headers: Record<string, string> = {}
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  if (key !== undefined) headers['Idempotency-Key'] = key
+  try {
+    return await fetch(path, {
+      method,
+      headers,
+      credentials: 'same-origin',
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  } catch {
+    throw new ApiError('The box cannot be reached now. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
+  }
+}
+
+function errorOf(status: number, text: string): ApiError {
+  try {
+    const { message, code, param } = JSON.parse(text).error
+    return new ApiError(message, { status, code, param })
+  } catch {
+    return new ApiError(`The box, or something before it, answered ${status} and did not say why.`, { status, code: 'unknown' })
+  }
+}
+
+function signedInAgain(): Promise<void> {
+  expired.value = true
+  return new Promise((resolve) => waiting.push(resolve))
+}
+
+/** A path with its query; what is undefined or empty is left out. */
+export function withQuery(path: string, query: Record<string, string | number | boolean | undefined>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return search === '' ? path : `${path}?${search}`
+}

@@ -1,0 +1,70 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { connection } from './live.ts'
+import { Link, place } from './router.tsx'
+import { rooms } from './rooms.ts'
+import { session, signOut } from './session.ts'
+import { theme, themes } from './theme.ts'
+import type { Theme } from './theme.ts'
+
+/** What is around every room. */
+export function Layout({ children }: { children: ComponentChildren }): JSX.Element {
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <header class="top">
+        <Link href="/" class="brand">
+          Pillarbox
+        </Link>
+        <nav aria-label="Main">
+          <ul>
+            {rooms.map(
+              ({ path, navigation }) =>
+                navigation !== undefined && (
+                  <li key={path}>
+                    <Link href={path} aria-current={isAt(path) ? 'page' : undefined}>
+                      {navigation}
+                    </Link>
+                  </li>
+                ),
+            )}
+          </ul>
+        </nav>
+        <div class="top-end">
+          <ThemeSwitch />
+          <button type="button" class="plain" onClick={() => void signOut()} title={session.value?.account.email}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <div role="status" class="connection">
+        {connection.value === 'lost' && <p>The connection to the box is lost. Trying again; nothing will be missed.</p>}
+      </div>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </>
+  )
+}
+
+/** Identities are the root, and whatever is below `/identities`. */
+function isAt(path: string): boolean {
+  const { path: now } = place.value
+  return path === '/' ? now === '/' || now.startsWith('/identities') : now === path || now.startsWith(`${path}/`)
+}
+
+function ThemeSwitch(): JSX.Element {
+  return (
+    <label class="theme">
+      <span>Colours</span>
+      <select value={theme.value} onChange={({ currentTarget }) => void (theme.value = currentTarget.value as Theme)}>
+        {themes.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

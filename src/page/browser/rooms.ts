@@ -1,0 +1,29 @@
+import type { ComponentType } from 'preact'
+
+/** What a room is given: the parameters of its path. */
+export interface RoomProps {
+  params: Record<string, string>
+}
+
+/** One view of the page. Whatever its module exports as `Room` is fetched when somebody first goes there. */
+export interface Room {
+  /** As the router reads it, `/domains/:id`; its first word must be one of `places` in ../paths.ts. */
+  path: string
+  /** The title of the browser's tab. */
+  title: string
+  /** Its name in the navigation at the top; left out: it is not there. */
+  navigation?: string
+  /** Its name among the tabs of an identity, for paths below `/identities/:id`. */
+  tab?: string
+  load: () => Promise<{ Room: ComponentType<RoomProps> }>
+}
+
+const identities = (): ReturnType<Room['load']> => import('./rooms/identities.tsx')
+
+/** Every room, in the order of the navigation. */
+export const rooms: Room[] = [
+  { path: '/', title: 'Identities', navigation: 'Identities', load: identities },
+  { path: '/identities', title: 'Identities', load: identities },
+  { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
+  { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./rooms/account.tsx') },
+]
