@@ -48,7 +48,7 @@ export function resume(): void {
 export async function call<Answer>(method: Method, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
   const key = method === 'POST' ? (options.key ?? crypto.randomUUID()) : undefined
   for (;;) {
-    const response = await sent(method, path, body, key)
+    const response = await sent(method, path, body, key === undefined ? {} : { 'Idempotency-Key': key })
     const text = await response.text().catch(() => '')
     if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Answer
     const error = errorOf(response.status, text)
@@ -74,9 +74,9 @@ export function remove<Answer>(path: string, body?: unknown): Promise<Answer> {
 }
 
 /** An answer that is no JSON, as it is. Throws as `call` does. */
-export async function getText(path: string): Promise<string> {
+export async function getText(path: string, further: Record<string, string> = {}): Promise<string> {
   for (;;) {
-    const response = await sent('GET', path)
+    const response = await sent('GET', path, undefined, further)
     const text = await response.text()
     if (response.ok) return text
     if (response.status !== 401) throw errorOf(response.status, text)
@@ -84,10 +84,9 @@ export async function getText(path: string): Promise<string> {
   }
 }
 
-async function sent(method: Method, path: string, body?: unknown, key?: string): Promise<Response> {
-  const headers: Record<string, string> = {}
+async function sent(method: Method, path: string, body: unknown, further: Record<string, string>): Promise<Response> {
+  const headers = { ...further }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
-  if (key !== undefined) headers['Idempotency-Key'] = key
   try {
     return await fetch(path, {
       method,

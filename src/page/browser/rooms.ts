@@ -20,10 +20,15 @@ export interface Room {
 
 const identities = (): ReturnType<Room['load']> => import('./rooms/identities.tsx')
 
+const inbox = (): ReturnType<Room['load']> => import('./rooms/inbox.tsx')
+
 /** Every room, in the order of the navigation. */
 export const rooms: Room[] = [
   { path: '/', title: 'Identities', navigation: 'Identities', load: identities },
   { path: '/identities', title: 'Identities', load: identities },
+  { path: '/identities/:id', title: 'Inbox', load: inbox },
+  { path: '/identities/:id/inbox', title: 'Inbox', tab: 'Inbox', load: inbox },
+  { path: '/identities/:id/inbox/:thread_id', title: 'Inbox', load: inbox },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./rooms/account.tsx') },
 ]

@@ -6,11 +6,12 @@ interface DialogProps {
   title: string
   /** It was closed, by Escape too. Left out: it stays until what it asks is done. */
   onClose?: (() => void) | undefined
+  wide?: boolean
   children: ComponentChildren
 }
 
 /** A question over the page; the browser keeps the focus in it and gives it back. */
-export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
+export function Dialog({ title, onClose, wide = false, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
   useEffect(() => {
@@ -27,7 +28,7 @@ export function Dialog({ title, onClose, children }: DialogProps): JSX.Element {
     onClose?.()
   }
   return (
-    <dialog ref={dialog} aria-labelledby={heading} onCancel={cancel}>
+    <dialog ref={dialog} class={wide ? 'wide' : ''} aria-labelledby={heading} onCancel={cancel}>
       <div class="dialog-head">
         <h2 id={heading}>{title}</h2>
         {onClose && (

@@ -14,8 +14,8 @@ import { ApiError } from '../api.ts'
 export type Typed = Record<string, string | true>
 
 interface FormProps {
-  /** Sends it; what it throws is shown at the field it is about. */
-  send: (typed: Typed) => Promise<unknown>
+  /** Sends it, files by the second; what it throws is shown at the field it is about. */
+  send: (typed: Typed, files: FormData) => Promise<unknown>
   /** What the button says. */
   submit: string
   /** Further buttons. */
@@ -40,7 +40,7 @@ export function Form({ send, submit, also, clears, danger, label, children }: Fo
     setBusy(true)
     setRefusal(undefined)
     try {
-      await send(typedIn(form.current!))
+      await send(typedIn(form.current!), new FormData(form.current!))
       if (clears) form.current?.reset()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

@@ -1,0 +1,90 @@
+import type { JSX } from 'preact'
+import type { EmailRow } from '../../../mail/model.ts'
+import { post, remove } from '../api.ts'
+import { useList } from '../loaded.ts'
+import { Link } from '../router.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { Listing } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/mark.tsx'
+import { Time } from '../widgets/time.tsx'
+import { shelves } from './shelves.ts'
+import type { Shelf } from './shelves.ts'
+import { StatusMark } from './status-mark.tsx'
+
+interface Props {
+  id: string
+  shelf: Shelf
+  query: string
+  current: string | undefined
+}
+
+/** Single e-mails: what a search finds, or what is on a shelf. */
+export function EmailList({ id, shelf, query, current }: Props): JSX.Element {
+  const path = `/v1/identities/${id}/emails${query === '' ? '' : '/search'}`
+  const list = useList<EmailRow>(
+    path,
+    query === '' ? shelves[shelf].query : { query },
+    (event) => event.identity_id === id && event.type.startsWith('email.'),
+    true,
+  )
+  const restore = async (email: EmailRow): Promise<void> => {
+    await post(`/v1/identities/${id}/emails/${email.id}/restore`)
+    await list.reload()
+    announce('Restored.')
+  }
+  const purge = async (email: EmailRow): Promise<void> => {
+    await remove(`/v1/identities/${id}/emails/${email.id}?purge=true`)
+    await list.reload()
+    announce('Deleted for good.')
+  }
+  return (
+    <Listing list={list} empty={query === '' ? 'Nothing here.' : 'Nothing is found.'}>
+      {(rows) => (
+        <ul class="rows mails">
+          {rows.map((email) => (
+            <li key={email.id} class={email.read ? '' : 'unread'}>
+              {email.deleted_at === undefined ? (
+                <Link
+                  href={`/identities/${id}/inbox/${email.thread_id}`}
+                  class="mail-link"
+                  aria-current={email.thread_id === current ? 'true' : undefined}
+                >
+                  <EmailLine email={email} />
+                </Link>
+              ) : (
+                <div class="mail-link">
+                  <EmailLine email={email} />
+                  <span class="actions">
+                    <button type="button" onClick={() => void restore(email)}>
+                      Restore
+                    </button>
+                    <button type="button" onClick={() => void purge(email)}>
+                      Delete for good
+                    </button>
+                  </span>
+                </div>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Listing>
+  )
+}
+
+function EmailLine({ email }: { email: EmailRow }): JSX.Element {
+  const { direction, from, from_name, to, subject, snippet, status, spam, received_at } = email
+  return (
+    <>
+      <span class="mail-head">
+        <span class="mail-who">{direction === 'outbound' ? `To ${to}` : from_name || from}</span>
+        <Time at={received_at} />
+      </span>
+      <span class="mail-subject">
+        {subject || 'Without a subject'} {direction === 'outbound' && <StatusMark status={status} />}{' '}
+        {spam && <Mark tone="warn">spam</Mark>}
+      </span>
+      <span class="mail-snippet">{snippet}</span>
+    </>
+  )
+}
