@@ -24,6 +24,7 @@ import { DomainsPart } from './domains/part.ts'
 import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { EventLog } from './events/log.ts'
+import { FiguresPart } from './figures/part.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
@@ -181,6 +182,8 @@ export function assemble(basis: Basis): {
     routes: () => parts.flatMap((part) => part.routes ?? []),
   })
   const parts: Part[] = [
+    // started first and stopped last: what the others still do then is counted
+    new FiguresPart({ ...common, received: () => mail.received, log: logOf('figures') }),
     people,
     identitiesPart(identities),
     ours,

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
+import { Config } from '../config.ts'
+import { settingsReference } from '../config/reference.ts'
 import { reference } from '../http/reference.ts'
 import { declared } from './declared.ts'
 import { commandReference } from './reference.ts'
@@ -7,11 +9,13 @@ import { commandReference } from './reference.ts'
 export function addDocsCommand(program: Command): void {
   program
     .command('docs')
-    .description('write the API reference, made from the routes and event types, or that of the commands')
-    .argument('[file]', 'where to (default: docs/api.md, or docs/commands.md)')
+    .description('write the API reference, made from the routes and event types, or that of the commands or the settings')
+    .argument('[file]', 'where to (default: docs/api.md, docs/commands.md, docs/settings.md)')
     .option('--commands', 'the reference of the commands, made from their help', false)
-    .action(async (file: string | undefined, { commands }: { commands: boolean }) => {
-      if (commands) writeFileSync(file ?? 'docs/commands.md', commandReference(program))
+    .option('--settings', 'the reference of the settings, made from their declarations', false)
+    .action(async (file: string | undefined, { commands, settings }: { commands: boolean; settings: boolean }) => {
+      if (settings) writeFileSync(file ?? 'docs/settings.md', settingsReference(Config))
+      else if (commands) writeFileSync(file ?? 'docs/commands.md', commandReference(program))
       else writeFileSync(file ?? 'docs/api.md', await apiReference())
     })
 }

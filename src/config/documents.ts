@@ -82,7 +82,8 @@ function line(setting: Setting): string {
   return `${setting.path.at(-1)}: ${inline(setting.example ?? setting.fallback)}`
 }
 
-function inline(value: unknown): string {
+/** A value as one would write it in the file. */
+export function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((entry) => JSON.stringify(entry)).join(', ')}]`
   return `${typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value)}`
 }

@@ -8,6 +8,8 @@ export interface Setting {
   /** `PILLARBOX_HTTP__LISTEN` */
   variable: string
   kind: 'text' | 'number' | 'switch' | 'list'
+  /** What it can be, in a few words. */
+  type: string
   /** The default as one would write it; undefined when there is none. */
   fallback: unknown
   /** What holds when there is no default, in words. */
@@ -101,6 +103,7 @@ function describe(path: string[], { core, meta, fallback, optional }: Unwrapped)
     name: path.join('.'),
     variable: variable(path),
     kind: kindOf(core),
+    type: typeOf(core, meta),
     fallback,
     otherwise: text(meta.otherwise),
     required: fallback === undefined && !optional,
@@ -123,4 +126,14 @@ function kindOf(core: z.ZodType): Setting['kind'] {
   const lists =
     core instanceof z.ZodArray || (core instanceof z.ZodUnion && core.options.some((option) => option instanceof z.ZodArray))
   return lists ? 'list' : 'text'
+}
+
+function typeOf(core: z.ZodType, meta: Record<string, unknown>): string {
+  if (core instanceof z.ZodEnum) return `one of ${core.options.join(', ')}`
+  if (core instanceof z.ZodNumber) return `whole number, ${core.minValue} to ${core.maxValue}`
+  if (kindOf(core) === 'switch') return 'true or false'
+  if (kindOf(core) === 'list') return 'list'
+  // a quantity: a number, or a text with its unit
+  if (core instanceof z.ZodUnion) return text(meta.unit)?.startsWith('bytes') ? 'size' : 'time'
+  return meta.file === true ? 'path of a file' : meta.directory === true ? 'path of a directory' : 'text'
 }

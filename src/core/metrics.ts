@@ -46,6 +46,14 @@ export class Metrics {
     })
   }
 
+  /** The sum of what a counter or gauge says now under the labels that are asked for. Throws when there is none of this name. */
+  async total(name: string, asked: (labels: Partial<Record<string, string | number>>) => boolean): Promise<number> {
+    const metric = this.#registry.getSingleMetric(name)
+    if (!metric) throw new Error(`There is no metric ${name}.`)
+    const { values } = await metric.get()
+    return values.filter(({ labels }) => asked(labels)).reduce((sum, { value }) => sum + value, 0)
+  }
+
   text(): Promise<string> {
     return this.#registry.metrics()
   }

@@ -25,6 +25,7 @@ import { port25 } from './checks/port25.ts'
 import type { Probe } from './checks/port25.ts'
 import type { Listener } from './checks/ports.ts'
 import { queue } from './checks/queue.ts'
+import { secondFactors } from './checks/second-factors.ts'
 import { sms } from './checks/sms.ts'
 import type { Carrier } from './checks/sms.ts'
 import { storeWhole, storeWrites } from './checks/store.ts'
@@ -47,6 +48,8 @@ interface Needs {
   metrics: Metrics
   /** The account of the operator. */
   account: string
+  /** The accounts that there are. */
+  state: { readonly data: { accounts: readonly { id: string }[] } }
   version: string
   publicUrl: () => string
   /** Where the box listens. */
@@ -128,6 +131,7 @@ export class DoctorPart implements Part {
       queue({ database, now, running }),
       webhooks({ database, now }),
       sms(needs.carrier),
+      secondFactors({ database, accounts: () => needs.state.data.accounts.map(({ id }) => id) }),
       bootstrapKey({ bootstrap: settings.bootstrap, opens: () => needs.keyOf(config.bootstrap_key ?? '') }),
     ]
   }

@@ -46,7 +46,8 @@ a 429 the same key may be tried again. If a restart cut the first call off, \`id
 /** The API as a page of Markdown: every call with what it takes and answers, every event, every object. */
 export function reference(routes: readonly AnyRoute[], events: readonly DescribedEvent[]): string {
   const document = openapi(routes, { version: '1', publicUrl: '' })
-  const named = Object.entries((document.components?.schemas ?? {}) as Record<string, Schema>)
+  const answered = (document.components?.schemas ?? {}) as Record<string, Schema>
+  const named = Object.entries({ ...carried(events), ...answered })
   const calls = routes.map((route) => spellings([route]).find(({ alias }) => !alias)!)
   const tags = [...new Set(routes.map(({ tag }) => tag))]
   return [
@@ -64,6 +65,12 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
       .map(([name, schema]) => [`### ${name}`, schema.description ?? '', object(schema)].filter(Boolean).join('\n\n')),
     '',
   ].join('\n\n')
+}
+
+/** What events carry, by name: some of it is in no answer of a call. */
+function carried(events: readonly DescribedEvent[]): Record<string, Schema> {
+  const schemas = events.map(({ data }) => z.toJSONSchema(data, { io: 'output' }) as { $defs?: Record<string, Schema> })
+  return Object.assign({}, ...schemas.map(({ $defs }) => $defs ?? {})) as Record<string, Schema>
 }
 
 function object(schema: Schema): string {

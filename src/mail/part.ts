@@ -118,6 +118,11 @@ export class MailPart implements Part {
     return this.#receiver?.addresses ?? []
   }
 
+  /** What the receiver has counted since the start; undefined unless started. */
+  get received(): Receiver['stats'] | undefined {
+    return this.#receiver?.stats
+  }
+
   /** Where mail of our own is handed in: with STARTTLS, and with TLS from the first octet. */
   get submissionAddresses(): Doors['addresses'] {
     return this.#doors?.addresses ?? { starttls: [], tls: [] }

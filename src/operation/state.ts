@@ -1,9 +1,8 @@
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
-import { join as joined, sql } from '../store/database.ts'
+import { join, sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
+import { databaseSize } from '../store/size.ts'
 import type { Space } from '../store/space.ts'
 import type { Backlog } from './backlog.ts'
 import type { Status } from './model.ts'
@@ -59,7 +58,7 @@ export class BoxState {
   }
 
   async status(): Promise<Status> {
-    const { database, clock, space, backlog, version, failing } = this.#parts
+    const { database, clock, space, backlog, version, directory, failing } = this.#parts
     const now = clock.now()
     const identities = await database.get<{ n: number }>(sql`SELECT count(*) AS n FROM identities WHERE status <> 'deleted'`)
     return {
@@ -70,7 +69,7 @@ export class BoxState {
       identities: identities!.n,
       queue: (await backlog.summary()).kinds,
       last_24_hours: await this.#counts(iso(now - day)),
-      disk: { free: await space.free(), database: await this.#size(), low: space.low() },
+      disk: { free: await space.free(), database: await databaseSize(directory), low: space.low() },
     }
   }
 
@@ -78,25 +77,11 @@ export class BoxState {
     const rows = await this.#parts.database.slow<{ type: string; n: number }>(
       sql`SELECT type, count(*) AS n FROM events
         WHERE seq > coalesce((SELECT seq FROM events WHERE created_at < ${since} ORDER BY seq DESC LIMIT 1), 0)
-        AND type IN (${joined(Object.keys(counted))}) GROUP BY type`,
+        AND type IN (${join(Object.keys(counted))}) GROUP BY type`,
       deadline,
     )
     const counts = { ...nothing }
     for (const { type, n } of rows) counts[counted[type]!] += n
     return counts
-  }
-
-  /** Octets of the database with its log. */
-  async #size(): Promise<number> {
-    const file = join(this.#parts.directory, 'pillarbox.db')
-    const sizes = await Promise.all(
-      [file, `${file}-wal`].map((path) =>
-        stat(path).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      ),
-    )
-    return sizes.reduce((sum, size) => sum + size, 0)
   }
 }

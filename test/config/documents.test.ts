@@ -6,6 +6,8 @@ import { expect, test, vi } from 'vitest'
 import { addConfigCommand } from '../../src/commands/config.ts'
 import { Config, loadConfig } from '../../src/config.ts'
 import { example, jsonSchema } from '../../src/config/documents.ts'
+import { settingsReference } from '../../src/config/reference.ts'
+import { sections, settingsOf } from '../../src/config/settings.ts'
 import { certificate } from '../../src/certificates/self-signed.ts'
 
 const kept = (name: string) => readFile(join(import.meta.dirname, '../../config', name), 'utf8')
@@ -31,6 +33,17 @@ test('the example in the repository is the one the settings make', async () => {
 test('the JSON Schema in the repository is the one the settings make', async () => {
   expect(await kept('pillarbox.schema.json')).toBe(jsonSchema(Config))
   expect(await printed('config', 'schema')).toBe(jsonSchema(Config))
+})
+
+test('docs/settings.md is what the settings say of themselves (npm run docs writes it), and has every one', async () => {
+  const page = await kept('../docs/settings.md')
+  expect(page).toBe(settingsReference(Config))
+  const rows = [...page.matchAll(/^\| `([a-z0-9_.]+)` \| ([^|]+) \| /gm)]
+  const all = settingsOf(sections(Config)).map(({ name }) => name)
+  expect(rows.map(([, name]) => name!).toSorted()).toEqual(all.toSorted())
+  expect(
+    rows.filter(([, , type]) => !/^(?:text|list|size|time|path of a|true or false|one of|whole number, -?\d)/.test(type!)),
+  ).toEqual([])
 })
 
 test('editors find the schema beside the example', async () => {

@@ -74,6 +74,7 @@ describe('with the store broken under it', async () => {
     'signing_keys',
     'logins',
     'sessions',
+    'figures',
   ]) {
     world.database.exec(`ALTER TABLE ${table} RENAME TO lost_${table}`)
   }
