@@ -30,5 +30,7 @@ export const rooms: Room[] = [
   { path: '/identities/:id/inbox', title: 'Inbox', tab: 'Inbox', load: inbox },
   { path: '/identities/:id/inbox/:thread_id', title: 'Inbox', load: inbox },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
+  { path: '/webhooks', title: 'Webhooks', navigation: 'Webhooks', load: () => import('./rooms/webhooks.tsx') },
+  { path: '/webhooks/:id', title: 'Webhook', load: () => import('./rooms/webhook.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./rooms/account.tsx') },
 ]

@@ -172,14 +172,19 @@ function Below({ id, hint, refusal }: { id: string; hint: ComponentChildren; ref
   )
 }
 
+/** What the API said of the field of this name, for fields that are not made of those above. */
+export function useRefusal(name: string): ApiError | undefined {
+  const error = useContext(Refusal)
+  const about = error?.param
+  return about !== undefined && (about === name || about.split(/[.[]/, 1)[0] === name) ? error : undefined
+}
+
 function useDescribed(name: string, hint: ComponentChildren, first = false) {
   const id = useId()
   useEffect(() => {
     if (first) document.querySelector<HTMLElement>(`#${id}`)?.focus()
   }, [first, id])
-  const error = useContext(Refusal)
-  const about = error?.param
-  const refusal = about !== undefined && (about === name || about.split(/[.[]/, 1)[0] === name) ? error : undefined
+  const refusal = useRefusal(name)
   const ids = [hint === undefined ? '' : `${id}-hint`, refusal ? `${id}-refusal` : ''].filter((one) => one !== '')
   const describing = {
     // a dialog looks for it when it opens

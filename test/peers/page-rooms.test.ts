@@ -1,0 +1,133 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventChoices } from '../../src/page/browser/webhooks/event-choices.ts'
+import { openAppliance } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { builtPage } from '../support/built-page.ts'
+import { peer } from '../support/peer.ts'
+import { person, withPassword } from '../support/people.ts'
+import { WebhookSink } from '../support/webhook-sink.ts'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const executablePath = peer('chromium')
+/** Pictures for the documentation are taken only when somebody asks for them: `PAGE_PICTURES=docs/page`. */
+const pictures = process.env['PAGE_PICTURES']
+const narrow = { width: 360, height: 740 }
+const wide = { width: 1100, height: 760 }
+
+interface Axe {
+  axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
+}
+
+let box: Appliance
+let close: () => Promise<void>
+let browser: Browser
+let page: Page
+let ada: { id: string; name: string; email: string; phone_number: string }
+const refused: string[] = []
+
+beforeAll(async () => {
+  if (executablePath === undefined) return
+  await builtPage()
+  const opened = await openAppliance({
+    PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8',
+    PILLARBOX_WEBHOOKS__ALLOW_HTTP: 'true',
+  })
+  box = opened.box
+  close = opened.close
+  await withPassword(box)
+  ada = (await box.call<typeof ada>('POST', '/v1/identities', { name: 'Ada', provision_phone: true })).body
+  browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
+  const context = await browser.newContext({ viewport: wide, reducedMotion: 'reduce' })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  page.on('console', (said) => {
+    if (said.type() === 'error' && said.text().includes('Content Security Policy')) refused.push(said.text())
+  })
+  page.on('pageerror', (error) => refused.push(error.message))
+  await page.goto(`${box.url}/webhooks`)
+  await page.getByLabel('E-mail address').fill(person.email)
+  await page.getByLabel('Password').fill(person.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+}, 60_000)
+
+afterAll(async () => {
+  await browser?.close()
+  await close?.()
+})
+
+/** What is shown now, in both colour schemes and on a phone: nothing for axe to say, nothing wider than the screen. */
+async function looksWell(name: string): Promise<void> {
+  await page.evaluate(axe)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    if (pictures !== undefined) {
+      mkdirSync(pictures, { recursive: true })
+      await page.screenshot({ path: join(pictures, `${name}-${colorScheme}.png`) })
+    }
+    const found = await page.evaluate(async () => {
+      const { violations } = await (globalThis as unknown as Axe).axe.run()
+      return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    })
+    expect(found, `${name}, ${colorScheme}`).toEqual([])
+  }
+  await page.setViewportSize(narrow)
+  expect(await page.evaluate('document.documentElement.scrollWidth'), `the width of ${name}`).toBeLessThanOrEqual(narrow.width)
+  if (pictures !== undefined) await page.screenshot({ path: join(pictures, `${name}-phone.png`) })
+  await page.setViewportSize(wide)
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+}
+
+async function visit(path: string, heading: string): Promise<void> {
+  await page.goto(`${box.url}${path}`)
+  await page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
+}
+
+test.skipIf(executablePath === undefined)('a webhook is made, tried, read and rotated', async () => {
+  const sink = await WebhookSink.start()
+  await visit('/webhooks', 'Webhooks')
+  await page.getByRole('button', { name: 'New webhook' }).click()
+  await page.getByLabel('URL').fill('ftp://nowhere')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('#main .refusal, dialog .refusal').first().waitFor()
+  expect(await page.getByLabel('URL').getAttribute('aria-invalid')).toBe('true')
+  await looksWell('webhook-new')
+  await page.getByLabel('URL').fill(`${sink.url}/hook`)
+  await page.getByRole('button', { name: 'Create' }).click()
+  const secret = await page.locator('.secret strong').textContent()
+  expect(secret).toMatch(/^whsec_/)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByText('delivered', { exact: true }).waitFor()
+  expect(sink.received.map(({ body }) => body.type)).toEqual(['webhook.test'])
+  await page.getByRole('button', { name: 'webhook.test', exact: true }).click()
+  await page.getByText('Response: 200').waitFor()
+  expect(await page.getByRole('region', { name: 'Body' }).textContent()).toContain(sink.received[0]!.body.id)
+  await looksWell('webhook')
+  await page.getByRole('button', { name: /^Redeliver/ }).click()
+  await sink.until(2)
+  await page.getByRole('button', { name: 'New secret' }).click()
+  await page.getByRole('button', { name: 'Make a new secret' }).click()
+  await page.getByRole('heading', { name: 'The new secret' }).waitFor()
+  expect(await page.locator('.secret strong').textContent()).not.toBe(secret)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await visit('/webhooks', 'Webhooks')
+  await page.getByText(`${sink.url}/hook`).waitFor()
+  await looksWell('webhooks')
+})
+
+test.skipIf(executablePath === undefined)('the events to choose from are those of the box', async () => {
+  const { body } = await box.call('POST', '/v1/webhooks', { url: 'https://receiver.test/', events: ['no.such'] })
+  const names = /The events are (.*), and \*\./.exec(String(body.error['message']))![1]!.split(', ')
+  expect(Object.keys(eventChoices).toSorted()).toEqual(names.toSorted())
+})
+
+test.skipIf(executablePath === undefined)('nothing broke, and nothing was refused by the policy of the page', () => {
+  expect(refused).toEqual([])
+})
