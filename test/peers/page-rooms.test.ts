@@ -4,12 +4,14 @@ import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Domain } from '../../src/domains/model.ts'
 import { eventChoices } from '../../src/page/browser/webhooks/event-choices.ts'
 import { openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { builtPage } from '../support/built-page.ts'
 import { peer } from '../support/peer.ts'
 import { person, withPassword } from '../support/people.ts'
+import { publish } from '../support/verified-domain.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -126,6 +128,75 @@ test.skipIf(executablePath === undefined)('the events to choose from are those o
   const { body } = await box.call('POST', '/v1/webhooks', { url: 'https://receiver.test/', events: ['no.such'] })
   const names = /The events are (.*), and \*\./.exec(String(body.error['message']))![1]!.split(', ')
   expect(Object.keys(eventChoices).toSorted()).toEqual(names.toSorted())
+})
+
+test.skipIf(executablePath === undefined)(
+  'a domain shows what its DNS is to say, looks it up, and is downloaded as a zone',
+  async () => {
+    await visit('/domains', 'Domains')
+    await looksWell('domains')
+    await page.getByRole('button', { name: 'Add a domain' }).click()
+    await page.getByLabel('Name').fill('no domain')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.locator('dialog .field .refusal').waitFor()
+    await page.getByLabel('Name').fill('agents.example')
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('heading', { name: 'agents.example' }).waitFor()
+    const { body } = await box.call<{ data: Domain[] }>('GET', '/v1/domains')
+    const domain = body.data.find(({ name }) => name === 'agents.example')!
+    const [first, ...rest] = domain.dns_records
+    publish(box.dns, { dns_records: [first!] })
+    await page.getByRole('button', { name: 'Check now' }).click()
+    await page.getByText(/agents.example is pending; \d+ of \d+ records are not/).waitFor()
+    expect(await page.locator('.record').first().getByText('valid', { exact: true }).count()).toBe(1)
+    await page.locator('.record').nth(1).getByText('missing').waitFor()
+    await page
+      .locator('.record')
+      .first()
+      .getByRole('button', { name: /^Copy the value/ })
+      .click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(first!.value)
+    await looksWell('domain')
+    publish(box.dns, { dns_records: rest })
+    await page.getByRole('button', { name: 'Check now' }).click()
+    await page.getByText('verified', { exact: true }).waitFor()
+    const [zone] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Zone file' }).click()])
+    expect(zone.suggestedFilename()).toBe('agents.example.zone')
+    expect(readFileSync(await zone.path(), 'utf8')).toContain('agents.example.')
+    await page.getByRole('button', { name: 'Rotate the DKIM keys' }).click()
+    await page.getByRole('button', { name: 'Rotate', exact: true }).click()
+    await page.getByText('The spare keys sign from now on.', { exact: true }).waitFor()
+  },
+)
+
+test.skipIf(executablePath === undefined)('a key is made with its scopes, shown once, rotated and revoked', async () => {
+  await visit('/keys', 'API keys')
+  await page.getByRole('button', { name: 'New key' }).click()
+  await page.getByLabel('Name').fill('mail reader')
+  await page.getByLabel('identities:read').uncheck()
+  await page.getByLabel('messages:read').uncheck()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('.choices .refusal').waitFor()
+  await page.getByLabel('emails:read').check()
+  await looksWell('key-new')
+  await page.getByRole('button', { name: 'Create' }).click()
+  const key = (await page.locator('.secret strong').textContent())!
+  const read = await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key })
+  expect(read.status).toBe(200)
+  expect((await box.call('GET', '/v1/api-keys', undefined, { key })).status).toBe(403)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('emails:read').waitFor()
+  await looksWell('keys')
+  await page.getByRole('button', { name: 'Rotate mail reader' }).click()
+  await page.getByRole('button', { name: 'Rotate', exact: true }).click()
+  const next = (await page.locator('.secret strong').textContent())!
+  await page.getByRole('button', { name: 'Done' }).click()
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key })).status).toBe(401)
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key: next })).status).toBe(200)
+  await page.getByRole('button', { name: 'Revoke mail reader' }).click()
+  await page.locator('dialog').getByRole('button', { name: 'Revoke mail reader' }).click()
+  await page.getByText('mail reader was revoked.').waitFor()
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key: next })).status).toBe(401)
 })
 
 test.skipIf(executablePath === undefined)('nothing broke, and nothing was refused by the policy of the page', () => {

@@ -30,7 +30,10 @@ export const rooms: Room[] = [
   { path: '/identities/:id/inbox', title: 'Inbox', tab: 'Inbox', load: inbox },
   { path: '/identities/:id/inbox/:thread_id', title: 'Inbox', load: inbox },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
+  { path: '/domains', title: 'Domains', navigation: 'Domains', load: () => import('./rooms/domains.tsx') },
+  { path: '/domains/:id', title: 'Domain', load: () => import('./rooms/domain.tsx') },
   { path: '/webhooks', title: 'Webhooks', navigation: 'Webhooks', load: () => import('./rooms/webhooks.tsx') },
   { path: '/webhooks/:id', title: 'Webhook', load: () => import('./rooms/webhook.tsx') },
+  { path: '/keys', title: 'API keys', navigation: 'Keys', load: () => import('./rooms/keys.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./rooms/account.tsx') },
 ]

@@ -13,6 +13,7 @@ import { ActionButton } from '../widgets/action-button.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.ts'
+import { IdentityName } from '../widgets/identity-name.tsx'
 import { Awaited } from '../widgets/listing.tsx'
 import { SecretDialog } from '../widgets/secret-dialog.tsx'
 
@@ -67,9 +68,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
         <dt>Hears</dt>
         <dd>{events.includes('*') ? 'every event' : events.join(', ')}</dd>
         <dt>Of</dt>
-        <dd>
-          {identity_id === null ? 'every identity' : <Link href={`/identities/${identity_id}/settings`}>{identity_id}</Link>}
-        </dd>
+        <dd>{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</dd>
         {description !== null && (
           <>
             <dt>Description</dt>
