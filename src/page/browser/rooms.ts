@@ -35,5 +35,6 @@ export const rooms: Room[] = [
   { path: '/webhooks', title: 'Webhooks', navigation: 'Webhooks', load: () => import('./rooms/webhooks.tsx') },
   { path: '/webhooks/:id', title: 'Webhook', load: () => import('./rooms/webhook.tsx') },
   { path: '/keys', title: 'API keys', navigation: 'Keys', load: () => import('./rooms/keys.tsx') },
+  { path: '/health', title: 'Health', navigation: 'Health', load: () => import('./rooms/health.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./rooms/account.tsx') },
 ]

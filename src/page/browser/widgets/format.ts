@@ -31,3 +31,11 @@ export function ago(at: string, now = Date.now()): string {
 export function moment(at: string): string {
   return new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' })
 }
+
+/** How long something takes or took: `45 s`, `12 min`, `3 h`, `5 days`. */
+export function span(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`
+  return `${Math.round(seconds / 86_400)} days`
+}
