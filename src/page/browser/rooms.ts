@@ -32,3 +32,6 @@ export const rooms: Room[] = [
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./rooms/account.tsx') },
 ]
+
+/** For who has no password yet; it stands alone. */
+export const setup: Room = { path: '/setup', title: 'Welcome', load: () => import('./rooms/setup.tsx') }
