@@ -18,6 +18,7 @@ export function setupRoutes(setup: Setup): AnyRoute[] {
         'signing in does. A link that was used or replaced, or is older than a day, is forbidden, code setup_link_invalid.',
       body: SetupWish,
       reply: Account,
+      example: { body: { token: 'what-follows-the-link', email: 'ada@example.com', password: 'a long and quiet evening' } },
       handle: ({ caller, body }) => setup.finish(body, caller),
     }),
     route({

@@ -51,7 +51,9 @@ function steps({ domain, config, units, zone, data, setup_link }: Outcome, place
   return [
     `1. Start it:\n\n     ${start(places, units, `${command} serve${own}`)}`,
     `2. Publish the records below (also in ${zone}), then see whether they are right:\n\n     ${command} domain check ${domain}${own}`,
-    ...(setup_link === null ? [] : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
+    ...(setup_link === null
+      ? []
+      : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
     `${setup_link === null ? 3 : 4}. How to go on: ${program}/docs/install.md; what lies in ${data} should be in your backups.`,
   ]
 }

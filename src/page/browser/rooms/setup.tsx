@@ -21,7 +21,8 @@ export function Room(): JSX.Element {
       <h1>Welcome to Pillarbox</h1>
       {token === '' ? (
         <p>
-          This address is only good with what follows it in the link. The operator makes one with <code>pillarbox account setup-link</code>.
+          This address is only good with what follows it in the link. The operator makes one with{' '}
+          <code>pillarbox account setup-link</code>.
         </p>
       ) : (
         <>
