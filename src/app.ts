@@ -161,6 +161,12 @@ export class App {
     return url.endsWith(':0') && port !== undefined ? url.replace(/:0$/, `:${port}`) : url
   }
 
+  /** A link by which the operator sets their first password, in place of any before it; null once there is one. */
+  async setupLink(): Promise<string | null> {
+    const { password_set } = await this.accounts.of(this.#account)
+    return password_set ? null : (await this.#people.setup.invite(this.#account)).url
+  }
+
   get smtpAddresses(): { host: string; port: number }[] {
     return this.#mail.addresses
   }

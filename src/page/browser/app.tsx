@@ -4,7 +4,7 @@ import { ApiError, expired } from './api.ts'
 import { Layout } from './layout.tsx'
 import { follow } from './live.ts'
 import { match, place } from './router.tsx'
-import { rooms } from './rooms.ts'
+import { rooms, setup } from './rooms.ts'
 import type { Room, RoomProps } from './rooms.ts'
 import { findSession, session } from './session.ts'
 import { SignInAgain, SignInPage } from './sign-in.tsx'
@@ -37,11 +37,16 @@ export function App(): JSX.Element {
   if (session.value === undefined) return <main class="door" aria-busy="true" />
   return (
     <>
-      {session.value === null ? <SignInPage /> : <CurrentRoom />}
+      <Inside />
       {session.value !== null && expired.value && <SignInAgain />}
       <Announcer />
     </>
   )
+}
+
+function Inside(): JSX.Element {
+  if (place.value.path === setup.path) return <Fetched room={setup} params={{}} />
+  return session.value === null ? <SignInPage /> : <CurrentRoom />
 }
 
 interface Found {

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { connection } from './live.ts'
 import { Link, place } from './router.tsx'
 import { rooms } from './rooms.ts'
@@ -8,6 +9,14 @@ import type { Theme } from './theme.ts'
 
 /** What is around every room. */
 export function Layout({ children }: { children: ComponentChildren }): JSX.Element {
+  const main = useRef<HTMLElement>(null)
+  const { path } = place.value
+  const before = useRef(path)
+  useEffect(() => {
+    // what was followed may be gone from the page: whoever uses the keyboard goes on where the new begins
+    if (before.current !== path && document.activeElement === document.body) main.current?.focus()
+    before.current = path
+  }, [path])
   return (
     <>
       <a class="skip" href="#main">
@@ -41,7 +50,7 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
       <div role="status" class="connection">
         {connection.value === 'lost' && <p>The connection to the box is lost. Trying again; nothing will be missed.</p>}
       </div>
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} ref={main}>
         {children}
       </main>
     </>

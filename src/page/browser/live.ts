@@ -29,6 +29,11 @@ export function listen(listener: Listener): () => void {
   return () => void listeners.delete(listener)
 }
 
+/** Has all that is shown read again: something was changed here of which no event tells. */
+export function reread(): void {
+  tell(undefined)
+}
+
 /** Begins to follow the events of the account, for as long as the page is open. */
 export function follow(): void {
   addEventListener('online', () => again(0))

@@ -38,3 +38,6 @@ export const rooms: Room[] = [
   { path: '/health', title: 'Health', navigation: 'Health', load: () => import('./rooms/health.tsx') },
   { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./rooms/account.tsx') },
 ]
+
+/** For who has no password yet; it stands alone. */
+export const setup: Room = { path: '/setup', title: 'Welcome', load: () => import('./rooms/setup.tsx') }

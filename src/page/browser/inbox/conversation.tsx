@@ -2,10 +2,13 @@ import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Email, ThreadWithMessages } from '../../../mail/model.ts'
 import { ApiError, patch } from '../api.ts'
+import { reread } from '../live.ts'
 import { useThing } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Awaited } from '../widgets/listing.tsx'
 import { Message } from './message.tsx'
+
+const none: Email[] = []
 
 /** One conversation, oldest message first; the last is open, and so is what was not read. */
 export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
@@ -18,7 +21,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
   const heading = useRef<HTMLHeadingElement>(null)
   const there = thread.value !== undefined
   useEffect(() => heading.current?.focus(), [there])
-  useReadMarks(id, thread.value?.messages ?? [], thread.reload)
+  useReadMarks(id, thread.value?.messages ?? none)
   return (
     <>
       <p class="inbox-back">
@@ -31,7 +34,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
               {subject || 'Without a subject'}
             </h2>
             {messages.map((email, index) => (
-              <Message key={email.id} email={email} last={index === messages.length - 1} reload={thread.reload} />
+              <Message key={email.id} email={email} last={index === messages.length - 1} />
             ))}
           </>
         )}
@@ -41,7 +44,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
 }
 
 /** Whoever looks at a message has read it; one that is marked unread by hand stays so while it is looked at. */
-function useReadMarks(id: string, messages: Email[], reload: () => Promise<void>): void {
+function useReadMarks(id: string, messages: Email[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
     const fresh = messages.filter((email) => !email.read && email.direction === 'inbound' && !seen.current.has(email.id))
@@ -50,12 +53,12 @@ function useReadMarks(id: string, messages: Email[], reload: () => Promise<void>
     const mark = async (): Promise<void> => {
       try {
         await Promise.all(fresh.map((email) => patch(`/v1/identities/${id}/emails/${email.id}`, { read: true })))
-        await reload()
+        reread()
       } catch (error) {
         // it is read all the same, and marked when somebody looks again
         if (!(error instanceof ApiError)) throw error
       }
     }
     void mark()
-  }, [id, messages, reload])
+  }, [id, messages])
 }

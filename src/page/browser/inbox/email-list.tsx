@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import type { EmailRow } from '../../../mail/model.ts'
 import { post, remove } from '../api.ts'
+import { reread } from '../live.ts'
 import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
@@ -29,12 +30,12 @@ export function EmailList({ id, shelf, query, current }: Props): JSX.Element {
   )
   const restore = async (email: EmailRow): Promise<void> => {
     await post(`/v1/identities/${id}/emails/${email.id}/restore`)
-    await list.reload()
+    reread()
     announce('Restored.')
   }
   const purge = async (email: EmailRow): Promise<void> => {
     await remove(`/v1/identities/${id}/emails/${email.id}?purge=true`)
-    await list.reload()
+    reread()
     announce('Deleted for good.')
   }
   return (

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
 import { patch, post, remove } from '../api.ts'
+import { reread } from '../live.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Mark } from '../widgets/mark.tsx'
@@ -20,11 +21,10 @@ interface Props {
   email: Email
   /** Whether it is the newest of its conversation. */
   last: boolean
-  reload: () => Promise<void>
 }
 
 /** One message; those that were read before are folded up. */
-export function Message({ email, last, reload }: Props): JSX.Element {
+export function Message({ email, last }: Props): JSX.Element {
   const [open, setOpen] = useState(last || !email.read)
   const { direction, from, from_name, status, received_at } = email
   const outbound = direction === 'outbound'
@@ -42,19 +42,19 @@ export function Message({ email, last, reload }: Props): JSX.Element {
           <Time at={received_at} />
         </span>
       </header>
-      {open && <Opened email={email} reload={reload} />}
+      {open && <Opened email={email} />}
     </article>
   )
 }
 
-function Opened({ email, reload }: Pick<Props, 'email' | 'reload'>): JSX.Element {
+function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
   const { id, identity_id, direction, from, from_name, recipients, status, deliveries, send_at } = email
   const [doing, setDoing] = useState<'reply' | 'forward' | 'delete' | 'source'>()
   const path = `/v1/identities/${identity_id}/emails/${id}`
   const close = (): void => setDoing(undefined)
   const change = async (work: Promise<unknown>, said: string): Promise<void> => {
     await work
-    await reload()
+    reread()
     announce(said)
   }
   return (
@@ -111,8 +111,8 @@ function Opened({ email, reload }: Pick<Props, 'email' | 'reload'>): JSX.Element
           Delete
         </button>
       </div>
-      {doing === 'reply' && <ReplyDialog email={email} onClose={close} onSent={() => void reload()} />}
-      {doing === 'forward' && <ForwardDialog email={email} onClose={close} onSent={() => void reload()} />}
+      {doing === 'reply' && <ReplyDialog email={email} onClose={close} onSent={reread} />}
+      {doing === 'forward' && <ForwardDialog email={email} onClose={close} onSent={reread} />}
       {doing === 'source' && <Source path={path} onClose={close} />}
       {doing === 'delete' && (
         <Confirm

@@ -7,7 +7,7 @@ import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
 /** The conversations of an identity, the newest first, as they come in. */
-export function ThreadList({ id, current }: { id: string; current: string | undefined }): JSX.Element {
+export function ThreadList({ id, own, current }: { id: string; own: string; current: string | undefined }): JSX.Element {
   const list = useList<Thread>(
     `/v1/identities/${id}/threads`,
     {},
@@ -19,7 +19,7 @@ export function ThreadList({ id, current }: { id: string; current: string | unde
       {(rows) => (
         <ul class="rows mails">
           {rows.map((thread) => (
-            <ThreadLine key={thread.id} thread={thread} current={thread.id === current} />
+            <ThreadLine key={thread.id} thread={thread} own={own} current={thread.id === current} />
           ))}
         </ul>
       )}
@@ -27,13 +27,13 @@ export function ThreadList({ id, current }: { id: string; current: string | unde
   )
 }
 
-function ThreadLine({ thread, current }: { thread: Thread; current: boolean }): JSX.Element {
+function ThreadLine({ thread, own, current }: { thread: Thread; own: string; current: boolean }): JSX.Element {
   const { id, identity_id, subject, participants, message_count, unread_count, last_message_at, snippet } = thread
   return (
     <li class={unread_count > 0 ? 'unread' : ''}>
       <Link href={`/identities/${identity_id}/inbox/${id}`} class="mail-link" aria-current={current ? 'true' : undefined}>
         <span class="mail-head">
-          <span class="mail-who">{participants.join(', ') || 'nobody else'}</span>
+          <span class="mail-who">{participants.filter((one) => one !== own).join(', ') || own}</span>
           <Time at={last_message_at} />
         </span>
         <span class="mail-subject">

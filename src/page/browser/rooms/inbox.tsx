@@ -15,10 +15,10 @@ import { announce } from '../widgets/announcer.tsx'
 
 /** The mail of one identity: its conversations beside the one that is read. */
 export function Room({ params: { id = '', thread_id } }: RoomProps): JSX.Element {
-  return <IdentityFrame id={id}>{() => <Inbox key={id} id={id} threadId={thread_id} />}</IdentityFrame>
+  return <IdentityFrame id={id}>{({ email }) => <Inbox key={id} id={id} own={email} threadId={thread_id} />}</IdentityFrame>
 }
 
-function Inbox({ id, threadId }: { id: string; threadId: string | undefined }): JSX.Element {
+function Inbox({ id, own, threadId }: { id: string; own: string; threadId: string | undefined }): JSX.Element {
   const [shelf, setShelf] = useState<Shelf>('conversations')
   const [typed, setTyped] = useState('')
   const [query, setQuery] = useState('')
@@ -67,7 +67,7 @@ function Inbox({ id, threadId }: { id: string; threadId: string | undefined }): 
           </select>
         </div>
         {threads ? (
-          <ThreadList id={id} current={threadId} />
+          <ThreadList id={id} own={own} current={threadId} />
         ) : (
           <EmailList id={id} shelf={shelf} query={query} current={threadId} />
         )}
