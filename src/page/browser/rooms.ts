@@ -22,6 +22,8 @@ const identities = (): ReturnType<Room['load']> => import('./rooms/identities.ts
 
 const inbox = (): ReturnType<Room['load']> => import('./rooms/inbox.tsx')
 
+const sms = (): ReturnType<Room['load']> => import('./rooms/sms.tsx')
+
 /** Every room, in the order of the navigation. */
 export const rooms: Room[] = [
   { path: '/', title: 'Identities', navigation: 'Identities', load: identities },
@@ -29,6 +31,15 @@ export const rooms: Room[] = [
   { path: '/identities/:id', title: 'Inbox', load: inbox },
   { path: '/identities/:id/inbox', title: 'Inbox', tab: 'Inbox', load: inbox },
   { path: '/identities/:id/inbox/:thread_id', title: 'Inbox', load: inbox },
+  { path: '/identities/:id/sms', title: 'Text messages', tab: 'SMS', load: sms },
+  { path: '/identities/:id/sms/:peer', title: 'Text messages', load: sms },
+  { path: '/identities/:id/cards', title: 'Cards', tab: 'Cards', load: () => import('./rooms/cards.tsx') },
+  {
+    path: '/identities/:id/totp',
+    title: 'One-time passwords',
+    tab: 'One-time passwords',
+    load: () => import('./rooms/totp.tsx'),
+  },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
   { path: '/domains', title: 'Domains', navigation: 'Domains', load: () => import('./rooms/domains.tsx') },
   { path: '/domains/:id', title: 'Domain', load: () => import('./rooms/domain.tsx') },
