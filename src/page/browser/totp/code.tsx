@@ -28,18 +28,19 @@ export function Code({ entry: { id, identity_id, service_name } }: { entry: Totp
     setNow(at)
     setShown({ code, until: at + code.remaining_seconds * 1000 })
   }
-  if (!shown) {
-    return (
+  const { code = '', period = 30 } = shown?.code ?? {}
+  return (
+    <span class="code">
+      <span role="status">{shown && <strong class="mono">{code}</strong>}</span>
+      {shown && (
+        <>
+          <CopyButton text={code} what={`the code of ${service_name}`} />
+          <Ring left={left} of={period} label="Holds for" />
+        </>
+      )}
       <ActionButton run={read} label={`Show the code of ${service_name}`}>
         Show the code
       </ActionButton>
-    )
-  }
-  const { code, period } = shown.code
-  return (
-    <span class="code" role="status">
-      <strong class="mono">{code}</strong> <CopyButton text={code} what={`the code of ${service_name}`} />
-      <Ring left={left} of={period} label="Holds for" />
     </span>
   )
 }
