@@ -55,9 +55,9 @@ export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
           defaultValue={typedAmount(budget_cents, currency)}
         />
         <Field name="currency" label="Currency" autoComplete="off" maxLength={3} defaultValue={currency} />
-        <Select name="period" label="For" defaultValue={period}>
+        <Select name="period" label="For">
           {Object.entries(periodWords).map(([value, label]) => (
-            <option key={value} value={value}>
+            <option key={value} value={value} selected={value === period}>
               {label}
             </option>
           ))}

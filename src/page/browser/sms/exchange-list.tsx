@@ -29,7 +29,7 @@ export function ExchangeList({ id, current }: { id: string; current: string | un
                 <span class="mail-head">
                   <span class="mail-who">
                     {peer}
-                    {unread > 0 && <span class="unseen">, {counted(unread, 'unread message')}</span>}
+                    {unread > 0 && <span class="unseen"> {counted(unread, 'unread message')}</span>}
                   </span>
                   <Time at={last.created_at} />
                 </span>

@@ -53,13 +53,12 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
         name={name}
         label={label}
         {...(hint === undefined ? {} : { hint })}
-        value={shown}
         onChange={({ currentTarget }) => setValue(currentTarget.value)}
       >
         {none !== undefined && <option value="">{none}</option>}
         {chosen !== null && !rows.some(({ id }) => id === chosen) && <option value={chosen}>{chosen}</option>}
         {rows.map(({ id, name: called, email }) => (
-          <option key={id} value={id}>
+          <option key={id} value={id} selected={id === shown}>
             {called} · {email}
           </option>
         ))}
