@@ -299,3 +299,42 @@ test('one-time passwords: set up, a code on demand that holds as long as its rin
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText('None yet.').waitFor()
 })
+
+test('an agent is made of an identity, with its DID, links and reputation; changed and deleted', async () => {
+  const page = await room('/agents', 'Agents')
+  if (!page) return
+  await page.getByRole('button', { name: 'New agent' }).click()
+  await page.getByLabel('Identity').selectOption({ label: `Ada · ${ada.email}` })
+  await page.getByLabel('Handle').fill('ada-the-first')
+  await page.getByLabel('What it is for').fill('Books tables.')
+  await page.getByLabel('What it can do').fill('reservations\ntaxis')
+  await page.getByLabel('Links').fill('My own page http://ada.example')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('dialog .field .refusal').waitFor()
+  expect(await page.getByLabel('Links').getAttribute('aria-invalid')).toBe('true')
+  await page.getByLabel('Links').fill('My own page https://ada.example')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('heading', { name: 'Reputation' }).waitFor()
+  const { body } = await box.call('GET', '/v1/agents?handle=ada-the-first')
+  const [agent] = body.data
+  expect(agent).toMatchObject({
+    capabilities: ['reservations', 'taxis'],
+    links: [{ name: 'My own page', url: 'https://ada.example' }],
+  })
+  await page.getByText(agent.did).waitFor()
+  await page.getByText('bronze').waitFor()
+  const { body: reputation } = await box.call('GET', `/v1/agents/${agent.id}/reputation`)
+  expect(await page.locator('.components li').count()).toBe((reputation['components'] as unknown[]).length)
+  await looksWell(page, 'agent')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Ada the First')
+  await page.locator('dialog').getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('heading', { name: 'Ada the First', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'All agents' }).click()
+  await page.getByRole('link', { name: 'Ada the First' }).waitFor()
+  await looksWell(page, 'agents')
+  await page.getByRole('link', { name: 'Ada the First' }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.locator('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No agent yet.').waitFor()
+})

@@ -50,5 +50,8 @@ export async function looksWell(page: Page, name: string): Promise<void> {
 async function picture(page: Page, name: string): Promise<void> {
   if (pictures === undefined) return
   mkdirSync(pictures, { recursive: true })
+  // what is said for a few seconds is not what the picture is about
+  await page.evaluate("document.querySelector('.announcer').hidden = true")
   await page.screenshot({ path: join(pictures, `${name}.png`) })
+  await page.evaluate("document.querySelector('.announcer').hidden = false")
 }

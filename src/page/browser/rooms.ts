@@ -41,6 +41,8 @@ export const rooms: Room[] = [
     load: () => import('./rooms/totp.tsx'),
   },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
+  { path: '/agents', title: 'Agents', navigation: 'Agents', load: () => import('./rooms/agents.tsx') },
+  { path: '/agents/:id', title: 'Agent', load: () => import('./rooms/agent.tsx') },
   { path: '/domains', title: 'Domains', navigation: 'Domains', load: () => import('./rooms/domains.tsx') },
   { path: '/domains/:id', title: 'Domain', load: () => import('./rooms/domain.tsx') },
   { path: '/webhooks', title: 'Webhooks', navigation: 'Webhooks', load: () => import('./rooms/webhooks.tsx') },

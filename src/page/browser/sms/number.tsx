@@ -37,7 +37,7 @@ export function PhoneNumberLine({ identity: { id, name, phone_number } }: { iden
     )
   }
   return (
-    <p class="actions">
+    <p class="actions middle">
       <span class="mono">{phone_number}</span> <CopyButton text={phone_number} what="the number" />
       <button type="button" class="plain" onClick={() => setAsking(true)}>
         Give it back
