@@ -37,14 +37,14 @@ export function App(): JSX.Element {
   if (session.value === undefined) return <main class="door" aria-busy="true" />
   return (
     <>
-      <Inside />
+      <Shown />
       {session.value !== null && expired.value && <SignInAgain />}
       <Announcer />
     </>
   )
 }
 
-function Inside(): JSX.Element {
+function Shown(): JSX.Element {
   if (place.value.path === setup.path) return <Fetched room={setup} params={{}} />
   return session.value === null ? <SignInPage /> : <CurrentRoom />
 }
