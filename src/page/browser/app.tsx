@@ -22,7 +22,13 @@ export function App(): JSX.Element {
         setError(thrown)
       },
     )
-  useEffect(() => void find(), [])
+  useEffect(() => {
+    // the room comes while it is asked who is there
+    found(place.value.path)
+      ?.room.load()
+      .catch(() => {})
+    void find()
+  }, [])
   const signedIn = session.value !== null && session.value !== undefined
   useEffect(() => {
     if (signedIn) follow()
