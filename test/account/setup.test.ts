@@ -1,9 +1,16 @@
 import { spawnSync } from 'node:child_process'
-import { expect, test } from 'vitest'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test, vi } from 'vitest'
 import { appliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { attempt, person } from '../support/people.ts'
+import { boxProcess, testBox } from '../support/process.ts'
+import { run } from '../support/program.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
 const day = 24 * 3_600_000
 
@@ -65,6 +72,33 @@ test('tokens are tried as slowly as passwords, from our pages only, and nothing 
   expect(box.logged.join('\n')).not.toContain(token)
   // the whole directory, as whoever steals the disk would look
   expect(spawnSync('grep', ['-rqF', token, `${box.directory}/data`]).status).toBe(1)
+})
+
+test('the first start prints a link that is good, and the command makes one in its place', { timeout: 60_000 }, async () => {
+  const directory = folder()
+  const env = { ...testBox, PILLARBOX_DATA_DIR: join(directory, 'data') }
+  const box = boxProcess(env)
+  const { api } = await box.said('started')
+  await vi.waitFor(() => expect(box.output()).toMatch(/\n# 3\. read it\n/), { timeout: 10_000 })
+  const printed = new RegExp(`^${api}/setup#token=(\\S{43})$`, 'm').exec(box.output())!
+  const pillarbox = (...parameters: string[]) =>
+    run(process.execPath, [main, 'account', 'setup-link', ...parameters], { cwd: directory, env })
+  const other = await pillarbox('--json')
+  expect([other.code, other.errors]).toEqual([0, ''])
+  const { url } = JSON.parse(other.output.toString())
+  const answers = await Promise.all(
+    [printed[1], url.split('=')[1]].map((token) =>
+      fetch(`${api}/v1/setup`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Origin: api },
+        body: JSON.stringify({ ...person, token }),
+      }),
+    ),
+  )
+  expect(answers.map(({ status }) => status)).toEqual([403, 200])
+  const late = await pillarbox()
+  expect([late.code, late.errors]).toEqual([1, expect.stringContaining('has a password already')])
+  expect(await box.end('SIGTERM')).toBe(0)
 })
 
 test('a new link is made on the machine of the box alone', async () => {

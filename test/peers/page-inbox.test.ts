@@ -109,7 +109,10 @@ test('a lost connection is told, and what came meanwhile is there once it is bac
   const cut: (() => Promise<void>)[] = []
   const frames: string[] = []
   await context.routeWebSocket(/\/v1\/realtime/, (socket) => {
-    if (down) return void socket.close({ code: 1013 })
+    if (down) {
+      void socket.close({ code: 1013 })
+      return
+    }
     const server = socket.connectToServer()
     socket.onMessage((frame) => {
       frames.push(String(frame))

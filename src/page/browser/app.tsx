@@ -22,7 +22,13 @@ export function App(): JSX.Element {
         setError(thrown)
       },
     )
-  useEffect(() => void find(), [])
+  useEffect(() => {
+    // the room comes while it is asked who is there
+    found(place.value.path)
+      ?.room.load()
+      .catch(() => {})
+    void find()
+  }, [])
   const signedIn = session.value !== null && session.value !== undefined
   useEffect(() => {
     if (signedIn) follow()
@@ -37,14 +43,14 @@ export function App(): JSX.Element {
   if (session.value === undefined) return <main class="door" aria-busy="true" />
   return (
     <>
-      <Inside />
+      <Shown />
       {session.value !== null && expired.value && <SignInAgain />}
       <Announcer />
     </>
   )
 }
 
-function Inside(): JSX.Element {
+function Shown(): JSX.Element {
   if (place.value.path === setup.path) return <Fetched room={setup} params={{}} />
   return session.value === null ? <SignInPage /> : <CurrentRoom />
 }

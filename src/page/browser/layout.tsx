@@ -6,17 +6,18 @@ import { rooms } from './rooms.ts'
 import { session, signOut } from './session.ts'
 import { theme, themes } from './theme.ts'
 import type { Theme } from './theme.ts'
+import { Action } from './widgets/action.tsx'
 
 /** What is around every room. */
 export function Layout({ children }: { children: ComponentChildren }): JSX.Element {
   const main = useRef<HTMLElement>(null)
-  const { path } = place.value
-  const before = useRef(path)
+  const here = place.value.path
+  const before = useRef(here)
   useEffect(() => {
     // what was followed may be gone from the page: whoever uses the keyboard goes on where the new begins
-    if (before.current !== path && document.activeElement === document.body) main.current?.focus()
-    before.current = path
-  }, [path])
+    if (before.current !== here && document.activeElement === document.body) main.current?.focus()
+    before.current = here
+  }, [here])
   return (
     <>
       <a class="skip" href="#main">
@@ -42,9 +43,9 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
         </nav>
         <div class="top-end">
           <ThemeSwitch />
-          <button type="button" class="plain" onClick={() => void signOut()} title={session.value?.account.email}>
+          <Action kind="plain" run={signOut} title={session.value?.account.email}>
             Sign out
-          </button>
+          </Action>
         </div>
       </header>
       <div role="status" class="connection">

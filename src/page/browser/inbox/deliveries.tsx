@@ -41,7 +41,7 @@ function wordsOf({ status, response, mx, tls, attempts, next_attempt_at, deliver
 }
 
 function Attempts({ path }: { path: string }): JSX.Element {
-  const email = useThing<Email>(path, (event) => event.data['id'] !== undefined && path.endsWith(String(event.data['id'])))
+  const email = useThing<Email>(path, ({ data: { id } }) => typeof id === 'string' && path.endsWith(`/${id}`))
   return (
     <Awaited of={email}>
       {({ deliveries }) => (

@@ -4,7 +4,7 @@ import { post, remove } from '../api.ts'
 import { reread } from '../live.ts'
 import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
-import { announce } from '../widgets/announcer.tsx'
+import { Action } from '../widgets/action.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
@@ -28,16 +28,7 @@ export function EmailList({ id, shelf, query, current }: Props): JSX.Element {
     (event) => event.identity_id === id && event.type.startsWith('email.'),
     true,
   )
-  const restore = async (email: EmailRow): Promise<void> => {
-    await post(`/v1/identities/${id}/emails/${email.id}/restore`)
-    reread()
-    announce('Restored.')
-  }
-  const purge = async (email: EmailRow): Promise<void> => {
-    await remove(`/v1/identities/${id}/emails/${email.id}?purge=true`)
-    reread()
-    announce('Deleted for good.')
-  }
+  const pathOf = (email: EmailRow): string => `/v1/identities/${id}/emails/${email.id}`
   return (
     <Listing list={list} empty={query === '' ? 'Nothing here.' : 'Nothing is found.'}>
       {(rows) => (
@@ -56,12 +47,12 @@ export function EmailList({ id, shelf, query, current }: Props): JSX.Element {
                 <div class="mail-link">
                   <EmailLine email={email} />
                   <span class="actions">
-                    <button type="button" onClick={() => void restore(email)}>
+                    <Action run={() => post(`${pathOf(email)}/restore`).then(reread)} done="Restored.">
                       Restore
-                    </button>
-                    <button type="button" onClick={() => void purge(email)}>
+                    </Action>
+                    <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Deleted for good.">
                       Delete for good
-                    </button>
+                    </Action>
                   </span>
                 </div>
               )}

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
 import { patch, post, remove } from '../api.ts'
 import { reread } from '../live.ts'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Mark } from '../widgets/mark.tsx'
@@ -52,10 +53,10 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
   const [doing, setDoing] = useState<'reply' | 'forward' | 'delete' | 'source'>()
   const path = `/v1/identities/${identity_id}/emails/${id}`
   const close = (): void => setDoing(undefined)
-  const change = async (work: Promise<unknown>, said: string): Promise<void> => {
-    await work
+  const throwAway = async (): Promise<void> => {
+    await remove(path)
     reread()
-    announce(said)
+    announce('Deleted. It can be restored from the trash.')
   }
   return (
     <>
@@ -92,17 +93,17 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
           Forward
         </button>
         {direction === 'inbound' && (
-          <button
-            type="button"
-            onClick={() => void change(patch(path, { read: !email.read }), email.read ? 'Marked as unread.' : 'Marked as read.')}
+          <Action
+            run={() => patch(path, { read: !email.read }).then(reread)}
+            done={email.read ? 'Marked as unread.' : 'Marked as read.'}
           >
             {email.read ? 'Mark as unread' : 'Mark as read'}
-          </button>
+          </Action>
         )}
         {(status === 'scheduled' || status === 'queued') && (
-          <button type="button" onClick={() => void change(post(`${path}/cancel`), 'Cancelled.')}>
+          <Action run={() => post(`${path}/cancel`).then(reread)} done="Cancelled.">
             Cancel sending
-          </button>
+          </Action>
         )}
         <button type="button" onClick={() => setDoing('source')}>
           Source
@@ -115,12 +116,7 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
       {doing === 'forward' && <ForwardDialog email={email} onClose={close} onSent={reread} />}
       {doing === 'source' && <Source path={path} onClose={close} />}
       {doing === 'delete' && (
-        <Confirm
-          title="Delete this e-mail?"
-          action="Delete"
-          run={() => change(remove(path), 'Deleted. It can be restored from the trash.')}
-          onClose={close}
-        >
+        <Confirm title="Delete this e-mail?" action="Delete" run={throwAway} onClose={close}>
           <p>It goes to the trash, from where it can be restored for a time.</p>
         </Confirm>
       )}

@@ -1,7 +1,7 @@
-import type { Scope } from '../../../core/scopes.ts'
+import type { ApiKey } from '../../../account/model.ts'
 
 /** What each scope lets a key do. */
-export const scopeWords: Record<Scope, string> = {
+export const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'identities:read': 'see identities, their events and one-time codes',
   'identities:write': 'make, change and delete identities',
   'messages:read': 'read e-mail and text messages',

@@ -5,6 +5,7 @@ import { patch, post } from '../api.ts'
 import { DeleteIdentity } from '../identities/delete-identity.tsx'
 import { IdentityFrame, useIdentity } from '../identity-frame.tsx'
 import type { RoomProps } from '../rooms.ts'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
@@ -57,9 +58,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
         <h2 id="end">{suspended ? 'Resume or delete' : 'Suspend or delete'}</h2>
         <div class="actions">
           {suspended ? (
-            <button type="button" onClick={() => void change({ status: 'active' }, `${name} receives again.`)}>
-              Resume
-            </button>
+            <Action run={() => change({ status: 'active' }, `${name} receives again.`)}>Resume</Action>
           ) : (
             <button type="button" onClick={() => setAsking('suspend')}>
               Suspend

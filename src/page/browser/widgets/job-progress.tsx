@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Job } from '../../../jobs/model.ts'
 import { ApiError, get, post } from '../api.ts'
+import { Action } from './action.tsx'
 import { Bar } from './bar.tsx'
 import { octets } from './format.ts'
 import { Trouble } from './trouble.tsx'
@@ -40,11 +41,7 @@ export function JobProgress({ id, label, onEnd }: { id: string; label: string; o
     <div class="job">
       <Bar label={label} value={job.progress.done} max={job.progress.total ?? 0} text={wordsOf(job)} />
       {job.error && <p class="refusal">{job.error.message}</p>}
-      {job.status === 'running' && (
-        <button type="button" onClick={() => void post(`/v1/jobs/${id}/cancel`)}>
-          Cancel
-        </button>
-      )}
+      {job.status === 'running' && <Action run={() => post(`/v1/jobs/${id}/cancel`)}>Cancel</Action>}
     </div>
   )
 }
