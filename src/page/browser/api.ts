@@ -84,6 +84,24 @@ export async function getText(path: string, further: Record<string, string> = {}
   }
 }
 
+/** Sends a file as it is. Throws as `call` does; after a session that ended it is sent again. */
+export async function upload<Answer>(path: string, file: Blob): Promise<Answer> {
+  for (;;) {
+    const response = await fetch(path, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/octet-stream' },
+      credentials: 'same-origin',
+      body: file,
+    }).catch(() => {
+      throw unreachable()
+    })
+    const text = await response.text()
+    if (response.ok) return JSON.parse(text) as Answer
+    if (response.status !== 401) throw errorOf(response.status, text)
+    await signedInAgain()
+  }
+}
+
 async function sent(method: Method, path: string, body: unknown, further: Record<string, string>): Promise<Response> {
   const headers = { ...further }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
@@ -95,8 +113,12 @@ async function sent(method: Method, path: string, body: unknown, further: Record
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   } catch {
-    throw new ApiError('The box cannot be reached now. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
+    throw unreachable()
   }
+}
+
+function unreachable(): ApiError {
+  return new ApiError('The box cannot be reached now. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
 }
 
 function errorOf(status: number, text: string): ApiError {

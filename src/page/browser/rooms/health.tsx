@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import { BackupList } from '../health/backup-list.tsx'
 import { DoctorLines } from '../health/doctor-lines.tsx'
 import { FigureCharts } from '../health/figures.tsx'
 import { QueueList } from '../health/queue-list.tsx'
@@ -15,6 +16,7 @@ export function Room(): JSX.Element {
       <FigureCharts />
       <DoctorLines />
       <QueueList />
+      <BackupList />
     </>
   )
 }

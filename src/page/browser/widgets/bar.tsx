@@ -7,12 +7,14 @@ interface BarProps {
   label: string
   /** The measure in words, such as `12 of 50 USD`. */
   text: string
+  /** It is how far something has come: being full is what it is for. */
+  progress?: boolean
 }
 
 /** How much of something is used; it changes its colour when little is left. */
-export function Bar({ value, max, label, text }: BarProps): JSX.Element {
+export function Bar({ value, max, label, text, progress = false }: BarProps): JSX.Element {
   const part = max > 0 ? Math.min(1, Math.max(0, value / max)) : 0
-  const state = part >= 1 ? 'full' : part >= 0.8 ? 'high' : 'good'
+  const state = progress ? 'good' : part >= 1 ? 'full' : part >= 0.8 ? 'high' : 'good'
   return (
     <div class="bar">
       <div class="bar-words">
@@ -20,7 +22,7 @@ export function Bar({ value, max, label, text }: BarProps): JSX.Element {
       </div>
       <div
         class="bar-track"
-        role="meter"
+        role={progress ? 'progressbar' : 'meter'}
         aria-label={label}
         aria-valuemin={0}
         aria-valuemax={max}

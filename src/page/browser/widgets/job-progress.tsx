@@ -39,11 +39,16 @@ export function JobProgress({ id, label, onEnd }: { id: string; label: string; o
   if (!job) return error ? <Trouble error={error} /> : <p class="waiting">Beginning…</p>
   return (
     <div class="job">
-      <Bar label={label} value={job.progress.done} max={job.progress.total ?? 0} text={wordsOf(job)} />
+      <Bar label={label} {...partOf(job)} text={wordsOf(job)} progress />
       {job.error && <p class="refusal">{job.error.message}</p>}
       {job.status === 'running' && <Action run={() => post(`/v1/jobs/${id}/cancel`)}>Cancel</Action>}
     </div>
   )
+}
+
+/** What is done is whole, also of what nobody counted beforehand. */
+function partOf({ status, progress: { done, total } }: Job): { value: number; max: number } {
+  return status === 'done' ? { value: 1, max: 1 } : { value: done, max: total ?? 0 }
 }
 
 function wordsOf({ status, progress: { done, total, unit } }: Job): string {
