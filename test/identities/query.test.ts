@@ -5,7 +5,7 @@ test('a part of a name, address or number finds identities, whatever its case; w
   const box = await appliance()
   for (const name of ['Ada Lovelace', 'Grace', 'Zoë 100%', 'Ada_B'])
     expect((await box.call('POST', '/v1/identities', { name })).status).toBe(201)
-  await box.call('POST', '/v1/identities', { name: 'Caller', provision_phone: true })
+  const { body: caller } = await box.call('POST', '/v1/identities', { name: 'Caller', provision_phone: true })
   const found = async (query: string, more = ''): Promise<string[]> => {
     const { body } = await box.call('GET', `/v1/identities?query=${encodeURIComponent(query)}${more}`)
     return body.data.map(({ name }) => name as string)
@@ -16,7 +16,7 @@ test('a part of a name, address or number finds identities, whatever its case; w
   expect(await found('%')).toEqual(['Zoë 100%'])
   expect(await found('_')).toEqual(['Ada_B'])
   expect(await found('grace@pillarbox')).toEqual(['Grace'])
-  expect(await found('+1555')).toEqual(['Caller'])
+  expect(await found(String(caller['phone_number']).slice(0, 6))).toEqual(['Caller'])
   expect(await found('nobody')).toEqual([])
   // pages of one search are of that search
   const first = await box.call('GET', '/v1/identities?query=ada&limit=1')
