@@ -6,14 +6,15 @@ const picture = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 
 const html = '<p>Logo: <img src="cid:logo@x"><img src="cid:script@x"><img src="cid:none@x"></p>'
 
+const parts = [
+  `Content-Type: text/html\n\n${html}`,
+  `Content-Type: image/png\nContent-ID: <logo@x>\nContent-Transfer-Encoding: base64\n\n${picture}`,
+  'Content-Type: image/svg+xml\nContent-ID: <script@x>\n\n<svg onload="alert(1)"/>',
+]
+
 const letter = message(
   { Subject: 'With a logo', 'Content-Type': 'multipart/related; boundary=b' },
-  [
-    ...['--b', 'Content-Type: text/html', '', html],
-    ...['--b', 'Content-Type: image/png', 'Content-ID: <logo@x>', 'Content-Transfer-Encoding: base64', '', picture],
-    ...['--b', 'Content-Type: image/svg+xml', 'Content-ID: <script@x>', '', '<svg onload="alert(1)"/>'],
-    '--b--\n',
-  ].join('\n'),
+  `${parts.map((part) => `--b\n${part}\n`).join('')}--b--\n`,
 )
 
 test('images of the message are in its page, drawings that could run are not; nor any more once its octets went', async () => {
