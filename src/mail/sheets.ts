@@ -77,7 +77,7 @@ export class Sheets {
       if (octets > mostOctets || wanted.length === most) break
       wanted.push({ ...one, content_id })
     }
-    if (wanted.length === 0 || row.raw_id === null) return new Map()
+    if (wanted.length === 0 || row.raw_expired_at !== null) return new Map()
     const raw = await this.#emails.octets(row)
     const found = new Map<string, string>()
     for (const { content_id, content_type, index } of wanted) {

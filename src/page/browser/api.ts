@@ -25,10 +25,10 @@ export interface Page<Row> {
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 interface Options {
-  /** Makes a repetition of a POST safe; each call has its own unless said. */
-  key?: string
   /** A 401 is the caller's to deal with: nobody is asked to sign in. */
   quiet?: boolean
+  /** To do it twice does no harm: the box need not remember it. */
+  harmless?: boolean
 }
 
 /** Whether the session has ended, and calls wait until somebody signs in again. */
@@ -44,15 +44,48 @@ export function resume(): void {
   for (const goOn of calls) goOn()
 }
 
+/** Keys of POSTs of which it is not known whether they arrived: whoever asks the same once more must not have it done twice. */
+const doubtful = new Map<string, string>()
+
+/** Bodies may be large: those asked long ago are forgotten. */
+const mostDoubtful = 5
+
 /** One call of the public API, by the browser's own session. Throws ApiError; a call that finds the session ended waits for the next one. */
 export async function call<Answer>(method: Method, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
-  const key = method === 'POST' ? (options.key ?? crypto.randomUUID()) : undefined
+  const json = body === undefined ? undefined : JSON.stringify(body)
+  const headers: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' }
+  if (method !== 'POST' || options.harmless) return asked(method, path, json, headers, options)
+  const same = `${path} ${json}`
+  const key = doubtful.get(same) ?? crypto.randomUUID()
+  try {
+    const answer = await asked<Answer>(method, path, json, { ...headers, 'Idempotency-Key': key }, options)
+    doubtful.delete(same)
+    return answer
+  } catch (error) {
+    doubtful.delete(same)
+    if (error instanceof ApiError && (error.status === 0 || error.status >= 500)) doubtful.set(same, key)
+    if (doubtful.size > mostDoubtful) doubtful.delete(doubtful.keys().next().value!)
+    throw error
+  }
+}
+
+/** A file as the body of a POST, octet by octet. Throws as `call` does. */
+export function upload<Answer>(path: string, file: File): Promise<Answer> {
+  return asked('POST', path, file, { 'Content-Type': 'application/octet-stream' })
+}
+
+async function asked<Answer>(
+  method: Method,
+  path: string,
+  body: BodyInit | undefined,
+  headers: Record<string, string>,
+  { quiet = false }: Options = {},
+): Promise<Answer> {
   for (;;) {
-    const response = await sent(method, path, body, key === undefined ? {} : { 'Idempotency-Key': key })
-    const text = await response.text().catch(() => '')
+    const response = await sent(method, path, body, headers)
+    const text = await whole(response)
     if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Answer
-    const error = errorOf(response.status, text)
-    if (response.status !== 401 || options.quiet) throw error
+    if (response.status !== 401 || quiet) throw errorOf(response.status, text)
     await signedInAgain()
   }
 }
@@ -74,44 +107,32 @@ export function remove<Answer>(path: string, body?: unknown): Promise<Answer> {
 }
 
 /** An answer that is no JSON, as it is. Throws as `call` does. */
-export async function getText(path: string, further: Record<string, string> = {}): Promise<string> {
+export async function getText(path: string, headers: Record<string, string> = {}): Promise<string> {
   for (;;) {
-    const response = await sent('GET', path, undefined, further)
-    const text = await response.text()
+    const response = await sent('GET', path, undefined, headers)
+    const text = await whole(response)
     if (response.ok) return text
     if (response.status !== 401) throw errorOf(response.status, text)
     await signedInAgain()
   }
 }
 
-/** Sends a file as it is. Throws as `call` does; after a session that ended it is sent again. */
-export async function upload<Answer>(path: string, file: Blob): Promise<Answer> {
-  for (;;) {
-    const response = await fetch(path, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/octet-stream' },
-      credentials: 'same-origin',
-      body: file,
-    }).catch(() => {
-      throw unreachable()
-    })
-    const text = await response.text()
-    if (response.ok) return JSON.parse(text) as Answer
-    if (response.status !== 401) throw errorOf(response.status, text)
-    await signedInAgain()
+async function sent(
+  method: Method,
+  path: string,
+  body: BodyInit | undefined,
+  headers: Record<string, string>,
+): Promise<Response> {
+  try {
+    return await fetch(path, { method, headers, credentials: 'same-origin', ...(body === undefined ? {} : { body }) })
+  } catch {
+    throw unreachable()
   }
 }
 
-async function sent(method: Method, path: string, body: unknown, further: Record<string, string>): Promise<Response> {
-  const headers = { ...further }
-  if (body !== undefined) headers['Content-Type'] = 'application/json'
+async function whole(response: Response): Promise<string> {
   try {
-    return await fetch(path, {
-      method,
-      headers,
-      credentials: 'same-origin',
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
+    return await response.text()
   } catch {
     throw unreachable()
   }

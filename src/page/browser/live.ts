@@ -46,7 +46,7 @@ export function follow(): void {
 async function connect(): Promise<void> {
   timer = undefined
   try {
-    const { token } = await post<RealtimeToken>('/v1/realtime/token')
+    const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { harmless: true })
     attach(new WebSocket(`${location.origin.replace(/^http/, 'ws')}/v1/realtime`, ['pillarbox.v1', token]))
   } catch (error) {
     if (!(error instanceof ApiError)) throw error

@@ -5,7 +5,6 @@ import { announce } from '../widgets/announcer.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form, TextArea, Tick } from '../widgets/form.tsx'
 import type { Typed } from '../widgets/form.tsx'
-import { FileField } from './file-field.tsx'
 import { letterOf } from './letter.ts'
 
 interface Props {
@@ -100,7 +99,7 @@ function Further(): JSX.Element {
   return (
     <details>
       <summary>Attach files, or send later</summary>
-      <FileField />
+      <Field name="attachments" label="Files" type="file" multiple />
       <Field name="send_at" label="Not before" type="datetime-local" />
     </details>
   )

@@ -31,8 +31,8 @@ export function Finds({ codes, links }: Pick<Email, 'codes' | 'links'>): JSX.Ele
         <details>
           <summary>{links.length === 1 ? '1 link' : `${links.length} links`}</summary>
           <ul class="links">
-            {first.slice(0, most).map(({ url, text, kind }) => (
-              <li key={url}>
+            {first.slice(0, most).map(({ url, text, kind }, index) => (
+              <li key={index}>
                 <span class="faint">{purposes[kind]}:</span> {text !== '' && <span>{text} </span>}
                 <a class="mono" href={url} target="_blank" rel="noopener noreferrer">
                   {url}

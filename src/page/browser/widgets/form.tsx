@@ -95,7 +95,7 @@ interface Described {
 }
 
 interface InputProps extends Described, Omit<PartialInputHTMLAttributes<HTMLInputElement>, 'name' | 'label' | 'role' | 'type'> {
-  type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'url' | 'tel' | 'date' | 'datetime-local'
+  type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'url' | 'tel' | 'date' | 'datetime-local' | 'file'
 }
 
 /** One line of text with its label, and the API's error once there is one. */
