@@ -8,6 +8,7 @@ import { calls } from './goals/calls.ts'
 import { waiting } from './goals/deferred.ts'
 import { dispatch } from './goals/dispatch.ts'
 import { fanOut } from './goals/fan-out.ts'
+import { firstView } from './goals/first-view.ts'
 import { footprint } from './goals/footprint.ts'
 import { live } from './goals/live.ts'
 import { million } from './goals/million.ts'
@@ -34,6 +35,7 @@ const benches: Bench[] = [
   waiting,
   million,
   footprint,
+  firstView,
 ]
 
 const { values: options, positionals: names } = parseArgs({

@@ -113,6 +113,7 @@ export class App {
       challenge: certificates.challenge,
       routes: this.routes,
       upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
+      site: this.#parts.find((part) => part.site)?.site,
       origin: () => this.publicUrl,
       authenticate: (key) => people.keys.authenticate(key),
       session: (token) => people.sessions.authenticate(token),
@@ -162,6 +163,12 @@ export class App {
     const { plain, tls } = this.#http.addresses
     const port = (this.#config.http.tls ? tls : plain)?.port
     return url.endsWith(':0') && port !== undefined ? url.replace(/:0$/, `:${port}`) : url
+  }
+
+  /** A link by which the operator sets their first password, in place of any before it; null once there is one. */
+  async setupLink(): Promise<string | null> {
+    const { password_set } = await this.accounts.of(this.#account)
+    return password_set ? null : (await this.#people.setup.invite(this.#account)).url
   }
 
   get smtpAddresses(): { host: string; port: number }[] {

@@ -37,6 +37,7 @@ import { linksIn } from './mail/links.ts'
 import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
 import { operationPart } from './operation/part.ts'
+import { pagePart } from './page/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
 import { RetentionPart } from './retention/part.ts'
@@ -206,6 +207,7 @@ export function assemble(basis: Basis): {
     jobsPart(jobs, metrics),
     keeping,
     operationPart({ ...common, queue }),
+    pagePart(),
   ]
   return { parts, people, queue, mail, trust, certificates }
 }

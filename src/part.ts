@@ -4,6 +4,7 @@ import type { SealedColumn } from './core/seal.ts'
 import type { Courier } from './delivery/courier.ts'
 import type { EventType } from './events/model.ts'
 import type { AnyRoute } from './http/route.ts'
+import type { Site } from './http/site.ts'
 import type { Upgrade } from './http/upgrades.ts'
 
 /** A capability, as the app sees it. Started in order, stopped in the reverse order. */
@@ -12,6 +13,8 @@ export interface Part {
   routes?: AnyRoute[]
   /** Paths whose requests become WebSockets. */
   upgrades?: Upgrade[]
+  /** Pages for people; one part at most has them. */
+  site?: Site
   events?: EventType[]
   jobs?: Job[]
   /** Who carries what this part puts into the queue. */

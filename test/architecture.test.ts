@@ -15,7 +15,7 @@ interface Import {
 }
 
 const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
+  .filter((name) => name.endsWith('.ts') && !name.startsWith('page/browser/'))
   .toSorted()
 const texts = new Map(files.map((file) => [file, readFileSync(join(root, 'src', file), 'utf8')]))
 const imports = files.flatMap((file) => importsOf(file, texts.get(file)!))
@@ -180,6 +180,38 @@ test('only what runs at the command line touches the process', () => {
 test('imports name the file with its ending', () => {
   expect(imports.filter(({ own, target }) => own && !files.includes(target)).map(told)).toEqual([])
 })
+
+test('the page knows the box by its API alone: of what is outside of its folder it takes types of models', () => {
+  const { browser, links } = page()
+  expect(browser.length).toBeGreaterThan(20)
+  const foreign = links
+    .filter(({ file }) => file !== 'page/browser/vite.config.ts')
+    .filter(({ target, own, typeOnly }) =>
+      own
+        ? !target.startsWith('page/browser/') && !(typeOnly && target.endsWith('/model.ts'))
+        : !['preact', 'preact/hooks', '@preact/signals'].includes(target),
+    )
+  expect(foreign.map(told)).toEqual([])
+  expect(links.filter(({ target, own }) => own && !browser.includes(target) && !files.includes(target)).map(told)).toEqual([])
+})
+
+test('the files of the page are short, named after what they hold, and export by name', () => {
+  const { browser, text } = page()
+  expect(browser.filter((file) => text(file).split('\n').length - 1 > 300)).toEqual([])
+  expect(browser.filter((file) => !/^[a-z0-9/-]+(?:\.config)?\.tsx?$/.test(file))).toEqual([])
+  const wrong =
+    /^export default |@ts-ignore|@ts-expect-error|@ts-nocheck|\bas any\b|\bconsole\.|dangerouslySetInnerHTML|innerHTML/m
+  expect(browser.filter((file) => wrong.test(text(file)) && !file.endsWith('vite.config.ts'))).toEqual([])
+})
+
+/** What runs in browsers, and what it imports. */
+function page(): { browser: string[]; links: Import[]; text: (file: string) => string } {
+  const browser = readdirSync(join(root, 'src/page/browser'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => `page/browser/${name}`)
+  const text = (file: string): string => readFileSync(join(root, 'src', file), 'utf8')
+  return { browser, text, links: browser.flatMap((file) => importsOf(file, text(file))) }
+}
 
 /** The files whose text matches. */
 function holding(pattern: RegExp): string[] {

@@ -168,6 +168,21 @@ export const PasswordWish = z
   .meta({ id: 'PasswordWish' })
 export type PasswordWish = z.output<typeof PasswordWish>
 
+/** The first password of an account, and the proof that one may set it. */
+export const SetupWish = z
+  .strictObject({
+    token: Typed.meta({ description: 'what follows #token= in the link' }),
+    email: Email.meta({ description: 'what one signs in with' }),
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+  })
+  .meta({ id: 'SetupWish' })
+export type SetupWish = z.output<typeof SetupWish>
+
+export const SetupLink = z
+  .object({ url: z.string().meta({ description: 'shown this once; good once' }), expires_at: Timestamp })
+  .meta({ id: 'SetupLink' })
+export type SetupLink = z.output<typeof SetupLink>
+
 /** Shown this once. */
 export const SecondFactorSetup = z
   .object({

@@ -26,6 +26,8 @@ import { SecondFactor } from './second-factor.ts'
 import type { CodeAt } from './second-factor.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { Sessions } from './sessions.ts'
+import { Setup } from './setup.ts'
+import { setupRoutes } from './setup-routes.ts'
 import { SignIn } from './sign-in.ts'
 
 interface Needs {
@@ -40,6 +42,7 @@ interface Needs {
   state: StateFile
   codeAt: CodeAt
   plan: Plan
+  publicUrl: () => string
 }
 
 /** Accounts: their API keys, and the people who sign in. */
@@ -53,6 +56,7 @@ export class AccountPart implements Part {
   readonly accounts: Accounts
   /** Keys and sessions alike. */
   readonly holders: Holders
+  readonly setup: Setup
   readonly #plan: Plan
 
   constructor(needs: Needs) {
@@ -72,11 +76,13 @@ export class AccountPart implements Part {
     this.accounts = new Accounts({ ...needs, ...rows })
     const parts = { ...needs, ...rows, accounts: this.accounts, keys: this.keys, guesses: new Guesses(clock) }
     const signIn = new SignIn(parts)
+    this.setup = new Setup(parts)
     this.routes = [
       ...routes(this.keys),
       ...sessionRoutes({ accounts: this.accounts, sessions: this.sessions, signIn }),
       ...planRoutes(this.#plan),
       ...accountRoutes(this.accounts, new People(parts)),
+      ...setupRoutes(this.setup),
       ...operatorRoutes(this.accounts, cursors),
     ]
   }

@@ -15,7 +15,7 @@ interface Account {
   totp_enabled: boolean
 }
 
-/** `pillarbox account list|add|password`. */
+/** `pillarbox account list|add|password|setup-link`. */
 export function addAccountCommand(program: Command): void {
   const account = program.command('account').description('who may use the box')
   const add = (name: string, words: string): Command => withJson(ofBox(account.command(name).description(words)))
@@ -29,6 +29,9 @@ export function addAccountCommand(program: Command): void {
     .option('--email <address>', 'what its person signs in with from now on')
     .option('--remove-second-factor', 'for somebody who lost the app and the recovery codes', false)
     .action(setPassword)
+  add('setup-link', 'a link, good once and for 24 hours, by which somebody sets their first password')
+    .argument('[account]', "its id or name; the operator's own unless said")
+    .action(makeLink)
 }
 
 async function list(options: Options): Promise<void> {
@@ -63,6 +66,14 @@ async function setPassword(who: string, { email, removeSecondFactor, ...options 
     const wish = { password, remove_second_factor: removeSecondFactor, ...(email === undefined ? {} : { email }) }
     const account = await box.call<Account>('POST', `/v1/accounts/${id}/password`, wish)
     say(options, account, `The password of ${account.name} (${account.email}) was changed, and all its sessions ended.`)
+  })
+}
+
+async function makeLink(who: string | undefined, options: Options): Promise<void> {
+  await withBox(options, async (box) => {
+    const { id } = who === undefined ? (await everyOne<Account>(box, '/v1/accounts'))[0]! : await named(box, who)
+    const made = await box.call<{ url: string; expires_at: string }>('POST', `/v1/accounts/${id}/setup-link`, {})
+    say(options, made, `${made.url}\n\nIt is good once, until ${made.expires_at}.`)
   })
 }
 

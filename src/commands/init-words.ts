@@ -20,6 +20,8 @@ export interface Outcome {
   account: { id: string; name: string }
   /** The API key; shown this once. Null when the operator gave one. */
   first_key: string | null
+  /** Where the operator sets a password, once and within a day; null when there is one. */
+  setup_link: string | null
   warnings: string[]
 }
 
@@ -43,13 +45,16 @@ ${steps(outcome, places).join('\n\n')}
 ${readFileSync(zone, 'utf8')}`
 }
 
-function steps({ domain, config, units, zone, data }: Outcome, places: Places): string[] {
+function steps({ domain, config, units, zone, data, setup_link }: Outcome, places: Places): string[] {
   const command = places.system ? 'pillarbox' : join(program, 'bin', 'pillarbox')
   const own = places.system ? '' : ` --config ${config}`
   return [
     `1. Start it:\n\n     ${start(places, units, `${command} serve${own}`)}`,
     `2. Publish the records below (also in ${zone}), then see whether they are right:\n\n     ${command} domain check ${domain}${own}`,
-    `3. How to go on: ${program}/docs/install.md; what lies in ${data} should be in your backups.`,
+    ...(setup_link === null
+      ? []
+      : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
+    `${setup_link === null ? 3 : 4}. How to go on: ${program}/docs/install.md; what lies in ${data} should be in your backups.`,
   ]
 }
 

@@ -108,7 +108,7 @@ async function make(places: Places, choice: Choice, { units, findings, journal, 
   journal.put(places.config, settingsText(choice, places, new Date().toISOString().slice(0, 10)), 0o600)
   if (places.system) journal.link(join(places.data, 'pillarbox.yaml'), places.config)
   signal.throwIfAborted()
-  const { first_key, account, answer: domain } = await begun(places)
+  const { first_key, setup_link, account, answer: domain } = await begun(places)
   signal.throwIfAborted()
   const addresses = addressRecords(choice.hostname, ownAddresses())
   const zone = join(places.config, '..', `${choice.domain}.zone`)
@@ -128,6 +128,7 @@ async function make(places: Places, choice: Choice, { units, findings, journal, 
     dns_records: [...addresses, ...domain.dns_records],
     account,
     first_key,
+    setup_link,
     warnings: [
       ...findings.filter(({ good }) => !good).map(({ text }) => text),
       ...(choice.lowPorts ? [] : ['Only root may open port 25 here, so mail is received at port 2525: lead port 25 to it.']),

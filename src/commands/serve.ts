@@ -36,7 +36,7 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   onSignals(app, log, load)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   if (firstKey === null) return
-  await say(welcome(app, config, firstKey))
+  await say(welcome(app, config, firstKey, await app.setupLink()))
   await app.firstKeyShown()
 }
 

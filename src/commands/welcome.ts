@@ -2,10 +2,10 @@ import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 
 /**
- * What the first start says: the key, once, and three commands that work when pasted as they are. A key that the operator gave is a
+ * What the first start says: the key, once, a link to the page, and three commands that work when pasted as they are. A key that the operator gave is a
  * secret of theirs, and is not written where logs are kept.
  */
-export function welcome(app: App, config: Config, key: string): string {
+export function welcome(app: App, config: Config, key: string, setupLink: string | null): string {
   const { address: ip, port: apiPort } = app.httpAddresses.plain!
   // the plain port on this machine: its answers need no certificate that anybody trusts
   const url = `http://${ip === '::' || ip === '0.0.0.0' ? '127.0.0.1' : ip.includes(':') ? `[${ip}]` : ip}:${apiPort}`
@@ -23,7 +23,7 @@ ${config.bootstrap_key === undefined ? 'Your API key, shown this once. Keep it:'
 
 export KEY=${config.bootstrap_key === undefined ? `'${key}'` : '"$PILLARBOX_BOOTSTRAP_KEY"'}
 
-Then try these three:
+${setupLink === null ? '' : `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n`}Then try these three:
 
 # 1. create an identity
 ID=$(curl -sS ${url}/v1/identities -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '{"name":"Ada"}' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/'); echo "$ID"

@@ -123,6 +123,7 @@ export class Api {
     koa.use((context, next) => this.#converse(context, next))
     const find = dispatcher(this.#destinations())
     koa.use((context, next) => find(context.path)?.(context as Matched, next) ?? next())
+    koa.use((context) => this.#page(context))
     const callback = koa.callback()
     return (request, response) => void callback(request, response)
   }
@@ -160,6 +161,16 @@ export class Api {
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     send(context, answer)
+  }
+
+  async #page(context: Conversation): Promise<void> {
+    const { path, req: request, state } = context
+    const page =
+      request.method === 'GET' || request.method === 'HEAD' ? this.#parts.site?.answer(path, request.headers) : undefined
+    if (!page) return
+    state.route = 'page'
+    await this.#admit(state, { scope: 'public', rate: 'document' })
+    send(context, await page)
   }
 
   /** Whose pages may act with a session, and open sockets. */

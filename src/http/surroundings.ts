@@ -6,6 +6,7 @@ import type { SameSite } from './cookie.ts'
 import type { Seal } from './idempotency.ts'
 import type { Watched } from './inspection.ts'
 import type { AnyRoute } from './route.ts'
+import type { Site } from './site.ts'
 import type { Upgrade } from './upgrades.ts'
 
 /** What of the settings can change while the API serves. */
@@ -25,6 +26,8 @@ export interface ApiSettings extends RateLimits {
 export interface ApiParts extends Watched {
   routes: readonly AnyRoute[]
   upgrades?: readonly Upgrade[]
+  /** Pages for people; left out: none. */
+  site?: Site | undefined
   authenticate: Authenticate
   /** By what a browser keeps of its session. */
   session: Authenticate

@@ -19,6 +19,7 @@ import type { Acquired, PhoneNumbers } from './phones.ts'
 import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName, reserved } from './names.ts'
 import { reduced, shown } from './row.ts'
 import type { IdentityRow, Reduced } from './row.ts'
+import { selection } from './selection.ts'
 
 export type { IdentityRow } from './row.ts'
 
@@ -102,15 +103,12 @@ export class Identities {
     caller: Caller,
     filter: IdentityFilter,
   ): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
-    const { name, email } = filter
+    const { name, email, query } = filter
     const own = caller.identity_id === null ? sql`` : sql` AND id = ${caller.identity_id}`
-    const named = name === undefined ? sql`` : sql` AND name_key = ${nameKey(name)}`
-    const addressed =
-      email === undefined ? sql`` : sql` AND id = (SELECT identity_id FROM addresses WHERE address = ${email.toLowerCase()})`
     return page<IdentityRow, Reduced>(this.#database, this.#cursors, filter, {
-      name: `identities ${caller.account_id} ${JSON.stringify({ name, email })}`,
+      name: `identities ${caller.account_id} ${JSON.stringify({ name, email, query })}`,
       select: sql`SELECT seq, id, name, email, phone_number, status, created_at FROM identities`,
-      where: sql`account_id = ${caller.account_id} AND status <> 'deleted'${own}${named}${addressed}`,
+      where: sql`account_id = ${caller.account_id} AND status <> 'deleted'${own}${selection(filter)}`,
       order: 'seq',
       present: reduced,
     })

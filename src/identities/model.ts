@@ -97,6 +97,12 @@ export const IdentityFilter = z.strictObject({
   ...Paging.shape,
   name: z.string().min(1).max(512).optional().meta({ description: 'the one of this name, without regard to case' }),
   email: z.string().min(1).max(320).optional().meta({ description: 'the one of this address' }),
+  query: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .meta({ description: 'a part of the name, address or number, without regard to case' }),
 })
 export type IdentityFilter = z.output<typeof IdentityFilter>
 

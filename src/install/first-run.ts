@@ -7,6 +7,8 @@ import { createLog } from '../core/log.ts'
 export interface FirstRun<T> {
   /** Null when the operator gave one. */
   first_key: string | null
+  /** Where the operator sets a password; null once there is one. */
+  setup_link: string | null
   account: { id: string; name: string }
   answer: T
 }
@@ -35,7 +37,8 @@ export async function firstRun<T>(config: Config, work: () => Promise<T>): Promi
       accounts: { id: string; name: string }[]
     }
     const { id, name } = accounts[0]!
-    return { first_key: config.bootstrap_key === undefined ? firstKey : null, account: { id, name }, answer }
+    const setup_link = await app.setupLink()
+    return { first_key: config.bootstrap_key === undefined ? firstKey : null, setup_link, account: { id, name }, answer }
   } finally {
     await app.stop()
   }

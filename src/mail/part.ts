@@ -38,6 +38,7 @@ import { routes } from './routes.ts'
 import { Screening } from './screening.ts'
 import type { ScreeningSettings } from './screening.ts'
 import { Search } from './search.ts'
+import { Sheets } from './sheets.ts'
 import type { SignedUrls } from './signed-urls.ts'
 import { Threads } from './threads.ts'
 
@@ -116,6 +117,7 @@ export class MailPart implements Part {
       emails: this.emails,
       search: new Search(needs),
       threads: new Threads({ ...needs, emails: this.emails }),
+      sheets: new Sheets({ emails: this.emails, examiner: this.examiner }),
       attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls: needs.urls, cursors: needs.cursors }),
     })
     needs.certificates.follow(() => this.#renew())

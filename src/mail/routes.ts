@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Deleted, Deletion, Page, Paging } from '../core/shapes.ts'
+import { Deleted, Deletion, Flag, Page, Paging } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
@@ -8,6 +8,7 @@ import type { Emails } from './emails.ts'
 import { Attachment, AttachmentWithUrl, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
 import { EmailFilter, EmailSearch } from './queries.ts'
 import type { Search } from './search.ts'
+import type { Sheets } from './sheets.ts'
 import type { Threads } from './threads.ts'
 
 const tag = 'E-mail'
@@ -28,13 +29,14 @@ interface Nouns {
   search: Search
   threads: Threads
   attachments: Attachments
+  sheets: Sheets
 }
 
 export function routes(nouns: Nouns): AnyRoute[] {
   return [...emailRoutes(nouns), ...attachmentRoutes(nouns.attachments), ...threadRoutes(nouns.threads)]
 }
 
-function emailRoutes({ emails, search }: Nouns): AnyRoute[] {
+function emailRoutes({ emails, search, sheets }: Nouns): AnyRoute[] {
   return [
     route({
       method: 'GET',
@@ -117,6 +119,21 @@ function emailRoutes({ emails, search }: Nouns): AnyRoute[] {
         bytes: await emails.raw(caller, params.id, params.email_id),
         headers: { 'Content-Disposition': `attachment; filename="${params.email_id}.eml"` },
       }),
+    }),
+    route({
+      method: 'GET',
+      path: '/identities/:id/emails/:email_id/html',
+      scope: read,
+      tag,
+      summary: 'Look at an e-mail',
+      description:
+        'Its HTML as a page that runs nothing, asks nobody and opens links apart, by a policy of its own (sandbox). Its own images are in it. ' +
+        'Meant for a frame on a page of the box. An e-mail without HTML is not_found.',
+      query: z.strictObject({
+        remote: Flag.default(false).meta({ description: 'let images of others be fetched, who then know that it was looked at' }),
+      }),
+      download: 'text/html',
+      handle: ({ caller, params, query }) => sheets.of(caller, params.id, params.email_id, query.remote),
     }),
   ]
 }

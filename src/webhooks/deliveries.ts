@@ -5,10 +5,13 @@ import type { Paging } from '../core/shapes.ts'
 import { findDelivery, listDeliveries } from '../delivery/history.ts'
 import type { Attempt, Delivery } from '../delivery/history.ts'
 import type { Queue } from '../delivery/queue.ts'
+import type { EventTypes } from '../events/catalogue.ts'
 import type { EventLog } from '../events/log.ts'
+import type { Event } from '../events/model.ts'
 import type { Database } from '../store/database.ts'
+import { envelopeOf } from '../timeline/model.ts'
 import { readAnswer } from './courier.ts'
-import type { WebhookDelivery } from './model.ts'
+import type { WebhookDelivery, WebhookDeliveryWithRequest } from './model.ts'
 import { webhookTest } from './model.ts'
 import { kind, rowOf } from './row.ts'
 import type { Load, WebhookRow } from './row.ts'
@@ -17,6 +20,7 @@ interface Parts {
   database: Database
   cursors: Cursors
   events: EventLog
+  types: EventTypes
   queue: Queue
 }
 
@@ -37,6 +41,16 @@ export class WebhookDeliveries {
     await rowOf(database, caller, id)
     const list = await listDeliveries(database, cursors, { kind, lane: id }, paging)
     return { ...list, data: list.data.map(shown) }
+  }
+
+  /** One with its request; the body is there for who may read such an event. */
+  async get(caller: Caller, id: string, deliveryId: string): Promise<WebhookDeliveryWithRequest> {
+    const { database, events } = this.#parts
+    const { url } = await rowOf(database, caller, id)
+    const delivery = await findDelivery(database, { kind, lane: id }, deliveryId)
+    const event = await events.find((delivery.load as Load).event_id)
+    const body = event && this.#mayRead(caller, event) ? JSON.stringify(envelopeOf(event)) : null
+    return { ...shown(delivery), request: { url, body } }
   }
 
   /** The same event with the same id once more, now, and from the beginning of the schedule. */
@@ -60,6 +74,11 @@ export class WebhookDeliveries {
       const load: Load = { webhook_id: id, event_id: event.id, event: event.type }
       return shown(await findDelivery(tx, { kind, lane: id }, await queue.enqueue(tx, { kind, lane: id, load })))
     })
+  }
+
+  #mayRead(caller: Caller, { type, identity_id }: Event): boolean {
+    if (caller.identity_id !== null && caller.identity_id !== identity_id) return false
+    return this.#parts.types.visibleTo(caller).includes(type)
   }
 }
 

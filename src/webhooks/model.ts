@@ -137,6 +137,22 @@ export const WebhookDelivery = z
   .meta({ id: 'WebhookDelivery' })
 export type WebhookDelivery = z.output<typeof WebhookDelivery>
 
+export const WebhookDeliveryWithRequest = z
+  .object({
+    ...WebhookDelivery.shape,
+    request: z
+      .object({
+        url: z.string().meta({ description: 'of the webhook, as it is now' }),
+        body: z.string().nullable().meta({
+          description:
+            'what is posted; null when the event is no longer in the log, or its type takes a scope that the caller lacks',
+        }),
+      })
+      .meta({ description: 'what the next attempt would send; its headers and signature are made then' }),
+  })
+  .meta({ id: 'WebhookDeliveryWithRequest' })
+export type WebhookDeliveryWithRequest = z.output<typeof WebhookDeliveryWithRequest>
+
 export const DeliveryFilter = Paging
 
 // headers may hold a receiver's own secrets, and the log is not sealed

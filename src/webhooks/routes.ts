@@ -2,7 +2,15 @@ import { Deleted, Page, Paging } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { WebhookDeliveries } from './deliveries.ts'
-import { NewWebhook, SecretRotation, Webhook, WebhookChange, WebhookDelivery, WebhookWithSecret } from './model.ts'
+import {
+  NewWebhook,
+  SecretRotation,
+  Webhook,
+  WebhookChange,
+  WebhookDelivery,
+  WebhookDeliveryWithRequest,
+  WebhookWithSecret,
+} from './model.ts'
 import type { Webhooks } from './webhooks.ts'
 
 const tag = 'Webhooks'
@@ -77,6 +85,16 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       query: Paging,
       reply: Page(WebhookDelivery),
       handle: ({ caller, params, query }) => deliveries.list(caller, params.id, query),
+    }),
+    route({
+      method: 'GET',
+      path: '/webhooks/:id/deliveries/:delivery_id',
+      scope: 'account:read',
+      tag,
+      summary: 'Get a delivery of a webhook',
+      description: 'With what is posted, for callers who may read the event themselves.',
+      reply: WebhookDeliveryWithRequest,
+      handle: ({ caller, params }) => deliveries.get(caller, params.id, params.delivery_id),
     }),
     route({
       method: 'POST',

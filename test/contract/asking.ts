@@ -158,6 +158,8 @@ export class Asking {
       const name = newId('acct')
       return { ...(body as object), name, email: `${name}@example.com` }
     }
+    if (path === '/v1/setup')
+      return { ...(body as object), email: `${newId('acct')}@example.com`, token: await this.#inhabited.plantLink() }
     if (path === '/v1/account/password') return { current_password: person.password, password: person.password }
     if (!path.startsWith('/v1/account/totp') && path !== '/v1/session') return body
     const { box } = this.#inhabited

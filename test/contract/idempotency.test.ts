@@ -18,7 +18,7 @@ describe('a call with an Idempotency-Key', async () => {
     expect(honoured.length).toBeGreaterThanOrEqual(3)
     const others = asking.spellings.filter(({ method, route }) => method === 'POST' && !isIdempotent(route))
     // a session is begun anew each time, of a password not even a fingerprint is kept, and an upload is never read twice
-    const repeated = ['/v1/session', '/v1/accounts', '/v1/account/password', '/v1/identities/:id/import']
+    const repeated = ['/v1/session', '/v1/setup', '/v1/accounts', '/v1/account/password', '/v1/identities/:id/import']
     expect(others.map(({ path }) => path)).toEqual(repeated)
   })
 

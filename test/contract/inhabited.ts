@@ -31,6 +31,8 @@ export interface Inhabited {
   plantKey: (wish: PlantedKey) => Promise<string>
   /** A session written straight into the store; answers the cookie that a browser would send. */
   plantSession: (account: string) => Promise<string>
+  /** A link to set the first password of an account that has none; answers its token. */
+  plantLink: () => Promise<string>
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
   database: DatabaseSync
@@ -95,6 +97,11 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     foreign,
     plantKey,
     plantSession,
+    plantLink: async () => {
+      const name = newId('acct')
+      const { id } = await box.app.accounts.add({ ...person, name, email: `${name}@example.com` })
+      return plantedLink(database, id)
+    },
     settle: (name) => settle(box, database, box.key, account_id, name),
     database,
     close: async () => {
@@ -270,5 +277,14 @@ function plantedSession(database: DatabaseSync, account: string): string {
       `INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at) VALUES (?, ?, ?, '', '', ?, ?)`,
     )
     .run(newId('sess'), account, hash, now, now)
+  return token
+}
+
+/** The password that the account was made with is forgotten for it. */
+function plantedLink(database: DatabaseSync, account: string): string {
+  const token = randomBytes(32).toString('base64url')
+  const hash = createHash('sha256').update(token).digest('base64url')
+  database.prepare('DELETE FROM logins WHERE account_id = ?').run(account)
+  database.prepare('INSERT INTO setup_links VALUES (?, ?, ?)').run(account, hash, iso(Date.now() + 3_600_000))
   return token
 }

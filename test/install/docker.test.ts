@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { folder } from '../support/folder.ts'
+import { succeed } from '../support/program.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -40,6 +42,19 @@ test('what is copied is there, and is not ignored', () => {
   const ignore = read('docker/Dockerfile.dockerignore').split('\n')
   expect(ignore[0]).toBe('*')
   for (const name of copied) expect(ignore).toContain(`!${name}`)
+})
+
+test('what the image builds the page of is enough to build it', async () => {
+  const stage = read('docker/Dockerfile')
+    .split(/^FROM /m)
+    .find((text) => text.startsWith('packages AS page'))!
+  const place = folder()
+  const copied = [...stage.matchAll(/^COPY (\S+) /gm)].map(([, name]) => name!)
+  for (const name of [...copied, 'package.json']) cpSync(join(root, name), join(place, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
+  await succeed('npm', ['run', 'prepare'], { cwd: place, env: { HOME: place } })
+  expect(existsSync(join(place, 'dist', 'page', 'index.html'))).toBe(true)
+  expect(all('COPY')).toContain('--from=page /opt/pillarbox/dist dist')
 })
 
 test('compose.yaml builds it, keeps data and keys apart, and shows the API to this machine only', () => {

@@ -34,6 +34,7 @@ test('a packed release has what it needs, and what it does not need stays out', 
     expect.arrayContaining(['bin', 'config', 'docker', 'docs', 'npm-shrinkwrap.json', 'src', 'systemd', 'LICENSE', 'README.md']),
   )
   for (const name of ['test', 'bench', '.ci', 'package-lock.json']) expect(top).not.toContain(name)
+  expect(existsSync(join(place, 'dist', 'page', 'index.html'))).toBe(true)
 })
 
 test('installed as a package, below node_modules, it sets up a box, runs it and makes a backup of it', async () => {
@@ -52,6 +53,7 @@ test('installed as a package, below node_modules, it sets up a box, runs it and 
   const { first_key } = JSON.parse(said.toString())
   const box = boxProcess({ ...testBox, ...env }, ['serve'], directory, program)
   const { api, smtp } = (await box.said('started')) as unknown as { api: string; smtp: { host: string; port: number }[] }
+  expect(await (await fetch(`${api}/`)).text()).toContain('<script type="module"')
   const headers = { Authorization: `Bearer ${first_key}`, 'Content-Type': 'application/json' }
   const made = await fetch(`${api}/v1/identities`, { method: 'POST', headers, body: '{"name":"Ada"}' })
   const { email } = (await made.json()) as { email: string }

@@ -279,3 +279,23 @@ test(
     }
   },
 )
+
+test('a delivery is read with what is posted, by who may read the event', async () => {
+  const box = await appliance(near)
+  const sink = await WebhookSink.start()
+  const webhook = await make(box, `${sink.url}/mail`, { events: ['email.received'] })
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada['email'], raw: message({ Subject: 'Hush' }, 'a secret\n') })
+  const [received] = await sink.until(1)
+  const [delivery] = await deliveries(box, webhook.id)
+  const path = `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`
+  const { body: whole } = await box.call('GET', path)
+  expect(whole['request']).toEqual({ url: `${sink.url}/mail`, body: received!.raw })
+  const { body: key } = await box.call('POST', '/v1/api-keys', { scopes: ['account:read', 'identities:read'] })
+  const { body: less } = await box.call('GET', path, undefined, { key: key['key'] })
+  expect(less).toMatchObject({ id: delivery.id, request: { url: `${sink.url}/mail`, body: null } })
+  const { body: emails } = await box.call('GET', `/v1/identities/${ada['id']}/emails`)
+  await box.call('DELETE', `/v1/identities/${ada['id']}/emails/${emails.data[0].id}?purge=true`)
+  const { body: after } = await box.call('GET', path)
+  expect(JSON.stringify(after)).not.toContain('a secret')
+})

@@ -1,0 +1,63 @@
+import type { JSX } from 'preact'
+import type { DnsRecord } from '../../../domains/model.ts'
+import { CopyButton } from '../widgets/copy-button.tsx'
+import { Mark } from '../widgets/mark.tsx'
+
+const purposes: Record<DnsRecord['purpose'], string> = {
+  mx: 'where mail for it goes',
+  spf: 'who may send for it',
+  dkim: 'a key that its mail is signed with',
+  dmarc: 'what to do with mail that is not its own',
+  mta_sts: 'that senders are to insist on TLS',
+  tls_rpt: 'where failures of TLS are reported',
+}
+
+const states = {
+  valid: { tone: 'good', word: 'valid' },
+  invalid: { tone: 'bad', word: 'not right' },
+  missing: { tone: 'warn', word: 'missing' },
+} as const
+
+/** One record to put into the DNS, what was found of it, and what would be right. */
+export function RecordLine({ record }: { record: DnsRecord }): JSX.Element {
+  const { purpose, required, type, name, value, priority, ttl, status, found, reason } = record
+  const { tone, word } = states[status]
+  return (
+    <li class="record">
+      <div class="record-head">
+        <h3>
+          <span class="mono">{type}</span> <span class="faint">{purposes[purpose]}</span>
+        </h3>
+        <span>
+          {!required && <span class="faint">optional </span>}
+          <Mark tone={tone}>{word}</Mark>
+        </span>
+      </div>
+      <dl class="facts">
+        <dt>Name</dt>
+        <dd>
+          <span class="mono">{name}</span> <CopyButton text={name} what={`the name of ${type} ${name}`} />
+        </dd>
+        <dt>Value</dt>
+        <dd>
+          <span class="mono">{value}</span> <CopyButton text={value} what={`the value of ${type} ${name}`} />
+        </dd>
+        {priority !== undefined && (
+          <>
+            <dt>Priority</dt>
+            <dd>{priority}</dd>
+          </>
+        )}
+        <dt>TTL</dt>
+        <dd>{ttl} s</dd>
+        {status === 'invalid' && found.length > 0 && (
+          <>
+            <dt>Found</dt>
+            <dd class="mono">{found.join('\n')}</dd>
+          </>
+        )}
+      </dl>
+      {reason !== null && <p class={status === 'valid' ? 'hint' : 'refusal'}>{reason}</p>}
+    </li>
+  )
+}

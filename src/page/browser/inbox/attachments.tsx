@@ -1,0 +1,38 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { AttachmentWithUrl, Email } from '../../../mail/model.ts'
+import { ApiError, get } from '../api.ts'
+import { octets } from '../widgets/format.ts'
+import { Trouble } from '../widgets/trouble.tsx'
+
+/** The files of a message; each is fetched by an address that is made for it when it is asked for. */
+export function AttachmentList({ email: { id, identity_id, attachments } }: { email: Email }): JSX.Element | null {
+  const [error, setError] = useState<ApiError>()
+  if (attachments.length === 0) return null
+  const download = async (index: number): Promise<void> => {
+    try {
+      const { url } = await get<AttachmentWithUrl>(`/v1/identities/${identity_id}/emails/${id}/attachments/${index}`)
+      setError(undefined)
+      // the box may be reached here by another name than its own
+      const { pathname, search } = new URL(url)
+      location.assign(pathname + search)
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown
+      setError(thrown)
+    }
+  }
+  return (
+    <>
+      {error && <Trouble error={error} />}
+      <ul class="attachments" aria-label="Attachments">
+        {attachments.map(({ index, filename, size, content_type }) => (
+          <li key={index}>
+            <button type="button" onClick={() => void download(index)} title={content_type}>
+              {filename} <span class="faint">{octets(size)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,45 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Email } from '../../../mail/model.ts'
+
+/** What is somewhere else, and would be fetched when shown. */
+const remoteContent = /(?:src|background|srcset)\s*=\s*["']?\s*https?:|url\s*\(\s*["']?\s*https?:/i
+
+/** The message itself: as text, or its HTML in a frame that can do nothing. What is elsewhere is fetched when asked for. */
+export function Body({ email }: { email: Email }): JSX.Element {
+  const { id, identity_id, body_html, body_text, body_truncated } = email
+  const [form, setForm] = useState<'html' | 'text'>(body_html === null ? 'text' : 'html')
+  const [remote, setRemote] = useState(false)
+  const elsewhere = body_html !== null && remoteContent.test(body_html)
+  return (
+    <div class="body">
+      <div class="body-tools">
+        {body_html !== null && (
+          <button type="button" class="plain" onClick={() => setForm(form === 'html' ? 'text' : 'html')}>
+            {form === 'html' ? 'Show as text' : 'Show as sent'}
+          </button>
+        )}
+        {form === 'html' && elsewhere && !remote && (
+          <span>
+            Images from elsewhere are not shown: their owner would know that you looked.{' '}
+            <button type="button" onClick={() => setRemote(true)}>
+              Show images
+            </button>
+          </span>
+        )}
+      </div>
+      {form === 'html' ? (
+        <iframe
+          class="mail-frame"
+          title="The message"
+          sandbox="allow-popups allow-popups-to-escape-sandbox"
+          referrerpolicy="no-referrer"
+          src={`/v1/identities/${identity_id}/emails/${id}/html${remote ? '?remote=true' : ''}`}
+        />
+      ) : (
+        <div class="mail-text">{body_text ?? email.text ?? ''}</div>
+      )}
+      {body_truncated && <p class="hint">It is longer than what is shown. The source has all of it.</p>}
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+import type { JSX } from 'preact'
+import type { Email, Link } from '../../../mail/model.ts'
+import { CopyButton } from '../widgets/copy-button.tsx'
+
+const purposes: Record<Link['kind'], string> = {
+  verify: 'Confirm',
+  reset: 'Reset a password',
+  signin: 'Sign in',
+  unsubscribe: 'Unsubscribe',
+  other: 'Link',
+}
+
+const most = 20
+
+/** What agents look for in a message, lifted out of it: codes, and links with what they seem to be for. */
+export function Finds({ codes, links }: Pick<Email, 'codes' | 'links'>): JSX.Element | null {
+  const first = links.toSorted((one, other) => Number(one.kind === 'other') - Number(other.kind === 'other'))
+  if (codes.length === 0 && links.length === 0) return null
+  return (
+    <div class="finds">
+      {codes.length > 0 && (
+        <ul class="codes" aria-label="Codes">
+          {codes.map((code) => (
+            <li key={code}>
+              <strong class="mono">{code}</strong> <CopyButton text={code} what={`the code ${code}`} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {links.length > 0 && (
+        <details>
+          <summary>{links.length === 1 ? '1 link' : `${links.length} links`}</summary>
+          <ul class="links">
+            {first.slice(0, most).map(({ url, text, kind }, index) => (
+              <li key={index}>
+                <span class="faint">{purposes[kind]}:</span> {text !== '' && <span>{text} </span>}
+                <a class="mono" href={url} target="_blank" rel="noopener noreferrer">
+                  {url}
+                </a>{' '}
+                <CopyButton text={url} what="the link" />
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,42 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError, getText } from '../api.ts'
+import { CopyButton } from '../widgets/copy-button.tsx'
+import { Dialog } from '../widgets/dialog.tsx'
+import { Trouble } from '../widgets/trouble.tsx'
+
+/** Characters of a source that are shown; the file has all. */
+const most = 200_000
+
+/** The octets of a message as they came, our trace before them. */
+export function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
+  const [text, setText] = useState<string>()
+  const [error, setError] = useState<ApiError>()
+  useEffect(() => {
+    getText(`${path}/raw`).then(setText, (thrown: unknown) => {
+      if (!(thrown instanceof ApiError)) throw thrown
+      setError(thrown)
+    })
+  }, [path])
+  return (
+    <Dialog title="Source" wide onClose={onClose}>
+      {error && <Trouble error={error} />}
+      {text === undefined ? (
+        !error && <p class="waiting">Reading…</p>
+      ) : (
+        <>
+          <p class="actions">
+            <CopyButton text={text} what="the source" />
+            <a href={`${path}/raw`} download="">
+              Download
+            </a>
+          </p>
+          <pre class="source" tabIndex={0} aria-label="Source">
+            {text.slice(0, most)}
+          </pre>
+          {text.length > most && <p class="hint">There is more: the file has all of it.</p>}
+        </>
+      )}
+    </Dialog>
+  )
+}

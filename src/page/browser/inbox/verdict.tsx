@@ -1,0 +1,59 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Email } from '../../../mail/model.ts'
+import { ApiError, getText } from '../api.ts'
+import { Mark } from '../widgets/mark.tsx'
+import { dkimWords, dmarcWords, spfWords, tlsWords } from './verdict-words.ts'
+
+/** Whether the sender is who it says, in a word. */
+export function VerdictMark({ email: { verified_domain, authentication } }: { email: Email }): JSX.Element | null {
+  if (verified_domain !== null) return <Mark tone="good">really {verified_domain}</Mark>
+  if (authentication === null) return null
+  return authentication.dmarc.result === 'fail' ? (
+    <Mark tone="bad">forged, perhaps</Mark>
+  ) : (
+    <Mark tone="warn">sender not proved</Mark>
+  )
+}
+
+/** What was found out about a message on its arrival, a sentence each. */
+export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
+  const { authentication, identity_id, id } = email
+  const [open, setOpen] = useState(false)
+  if (authentication === null) return <p class="hint">It was not judged: it came from within the box.</p>
+  const { spf, dkim, dmarc } = authentication
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>Where it is from</summary>
+      <dl class="facts">
+        <dt>SPF</dt>
+        <dd>{spfWords(spf)}</dd>
+        <dt>DKIM</dt>
+        <dd>
+          {dkim.length === 0
+            ? 'It is not signed.'
+            : dkim.map((signature, index) => <div key={index}>{dkimWords(signature)}</div>)}
+        </dd>
+        <dt>DMARC</dt>
+        <dd>{dmarcWords(dmarc)}</dd>
+        <dt>TLS</dt>
+        <dd>{open && <Transport path={`/v1/identities/${identity_id}/emails/${id}`} />}</dd>
+      </dl>
+    </details>
+  )
+}
+
+/** How it came is in the first lines of the source, which the box wrote itself. */
+function Transport({ path }: { path: string }): JSX.Element {
+  const [words, setWords] = useState('…')
+  useEffect(() => {
+    getText(`${path}/raw`, { Range: 'bytes=0-4095' }).then(
+      (text) => setWords(tlsWords(text)),
+      (error: unknown) => {
+        if (!(error instanceof ApiError)) throw error
+        setWords(error.message)
+      },
+    )
+  }, [path])
+  return <>{words}</>
+}

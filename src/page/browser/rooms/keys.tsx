@@ -1,0 +1,102 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { ApiKey } from '../../../account/model.ts'
+import { post, remove } from '../api.ts'
+import { NewKeyDialog } from '../keys/key-form.tsx'
+import { KeyLine } from '../keys/key-line.tsx'
+import { useList } from '../loaded.ts'
+import { announce } from '../widgets/announcer.tsx'
+import { Cancel, Confirm, Dialog } from '../widgets/dialog.tsx'
+import { Form, Select } from '../widgets/form.tsx'
+import { Listing } from '../widgets/listing.tsx'
+import { SecretDialog } from '../widgets/secret-dialog.tsx'
+
+type Made = ApiKey & { key: string }
+
+/** The keys that programs call the API with. */
+export function Room(): JSX.Element {
+  const list = useList<ApiKey>('/v1/api-keys', {}, () => false, true)
+  const [making, setMaking] = useState(false)
+  const [rotating, setRotating] = useState<ApiKey>()
+  const [revoking, setRevoking] = useState<ApiKey>()
+  const [made, setMade] = useState<Made>()
+  const show = async (key: Made): Promise<void> => {
+    setMaking(false)
+    setRotating(undefined)
+    setMade(key)
+    await list.reload()
+  }
+  return (
+    <>
+      <div class="head">
+        <h1>API keys</h1>
+        <button type="button" class="primary" onClick={() => setMaking(true)}>
+          New key
+        </button>
+      </div>
+      <Listing list={list} empty="No key. Programs need one to call the API.">
+        {(rows) => (
+          <ul class="rows">
+            {rows.map((key) => (
+              <KeyLine key={key.id} apiKey={key} onRotate={() => setRotating(key)} onRevoke={() => setRevoking(key)} />
+            ))}
+          </ul>
+        )}
+      </Listing>
+      {making && (
+        <NewKeyDialog send={async (wish) => show(await post<Made>('/v1/api-keys', wish))} onClose={() => setMaking(false)} />
+      )}
+      {rotating && (
+        <RotateDialog
+          apiKey={rotating}
+          send={async (wish) => show(await post<Made>(`/v1/api-keys/${rotating.id}/rotate`, wish))}
+          onClose={() => setRotating(undefined)}
+        />
+      )}
+      {revoking && (
+        <Confirm
+          title={`Revoke ${revoking.label}?`}
+          action={`Revoke ${revoking.label}`}
+          run={async () => {
+            await remove(`/v1/api-keys/${revoking.id}`)
+            await list.reload()
+            announce(`${revoking.label} was revoked.`)
+          }}
+          onClose={() => setRevoking(undefined)}
+        >
+          <p>The next call with it ({revoking.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
+        </Confirm>
+      )}
+      {made && (
+        <SecretDialog title={`The key ${made.label}`} secret={made.key} what="the key" onClose={() => setMade(undefined)} />
+      )}
+    </>
+  )
+}
+
+interface RotateProps {
+  apiKey: ApiKey
+  send: (wish: { grace_seconds: number }) => Promise<unknown>
+  onClose: () => void
+}
+
+function RotateDialog({ apiKey, send, onClose }: RotateProps): JSX.Element {
+  return (
+    <Dialog title={`Rotate ${apiKey.label}?`} onClose={onClose}>
+      <Form
+        submit="Rotate"
+        label="Rotate"
+        also={<Cancel onClose={onClose} />}
+        send={({ grace_seconds }) => send({ grace_seconds: Number(grace_seconds) })}
+      >
+        <p>It gets a new secret, and stays the same key: with the same scopes and limits.</p>
+        <Select name="grace_seconds" label="The old secret ends">
+          <option value="0">at once</option>
+          <option value="3600">in an hour</option>
+          <option value="86400">in a day</option>
+          <option value="604800">in a week</option>
+        </Select>
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,38 @@
+import type { JSX } from 'preact'
+import { post } from '../api.ts'
+import { go } from '../router.tsx'
+import { signIn } from '../session.ts'
+import { announce } from '../widgets/announcer.tsx'
+import { Field, Form } from '../widgets/form.tsx'
+import type { Typed } from '../widgets/form.tsx'
+
+/** Where a one-time link leads: the first password of an account. */
+export function Room(): JSX.Element {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
+  const send = async (typed: Typed): Promise<void> => {
+    await post('/v1/setup', { ...typed, token }, { quiet: true })
+    // the link is used up: nobody needs it in the list of pages visited
+    go('/', true)
+    await signIn({ email: String(typed['email']), password: String(typed['password']) })
+    announce('Your password is set, and you are signed in.')
+  }
+  return (
+    <main class="door" id="main">
+      <h1>Welcome to Pillarbox</h1>
+      {token === '' ? (
+        <p>
+          This address is only good with what follows it in the link. The operator makes one with{' '}
+          <code>pillarbox account setup-link</code>.
+        </p>
+      ) : (
+        <>
+          <p>Choose what you sign in with. Nothing is sent to the address.</p>
+          <Form send={send} submit="Set the password" label="Set the password">
+            <Field name="email" label="E-mail address" type="email" autoComplete="username" first />
+            <Field name="password" label="Password" hint="8 to 256 characters." type="password" autoComplete="new-password" />
+          </Form>
+        </>
+      )}
+    </main>
+  )
+}

@@ -1,0 +1,31 @@
+import { signal } from '@preact/signals'
+import type { Session } from '../../account/model.ts'
+import { ApiError, get, post, remove, resume } from './api.ts'
+
+/** Who is signed in: null for nobody, undefined while that is not known. */
+export const session = signal<Session | null | undefined>(undefined)
+
+/** Asks the box who is signed in. Throws ApiError when it cannot be asked. */
+export async function findSession(): Promise<void> {
+  try {
+    session.value = await get<Session>('/v1/session', { quiet: true })
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error
+    session.value = null
+  }
+}
+
+/** Throws ApiError: `totp_required` and `invalid_totp` ask for a code. Whoever was signed in before goes on where they were. */
+export async function signIn(wish: Record<string, string>): Promise<void> {
+  const before = session.value
+  const now = await post<Session>('/v1/session', wish, { quiet: true })
+  // what is on the page belongs to somebody else
+  if (before && before.account.id !== now.account.id) location.assign('/')
+  session.value = now
+  resume()
+}
+
+export async function signOut(): Promise<void> {
+  await remove('/v1/session')
+  location.assign('/')
+}

@@ -1,0 +1,63 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { ApiError } from './api.ts'
+import { session, signIn } from './session.ts'
+import { Dialog } from './widgets/dialog.tsx'
+import { Field, Form } from './widgets/form.tsx'
+import type { Typed } from './widgets/form.tsx'
+
+/** E-mail address, password and, once the box asks for it, a code. */
+function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
+  const [coded, setCoded] = useState(false)
+  const send = async ({ totp, ...typed }: Typed): Promise<void> => {
+    const wish = { ...(typed as Record<string, string>), ...(totp ? { totp: String(totp) } : {}) }
+    try {
+      await signIn(wish)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'totp_required') throw error
+      // only asked for now: nothing was wrong so far
+      if (coded) throw error
+      setCoded(true)
+    }
+  }
+  return (
+    <Form send={send} submit="Sign in" label="Sign in">
+      <Field name="email" label="E-mail address" type="email" autoComplete="username" required first defaultValue={email} />
+      <Field name="password" label="Password" type="password" autoComplete="current-password" required />
+      {coded && (
+        <Field
+          name="totp"
+          label="Code"
+          hint="Of your authenticator app. A recovery code does as well."
+          autoComplete="one-time-code"
+          inputMode="text"
+          required
+          first
+        />
+      )}
+    </Form>
+  )
+}
+
+/** The page for who is not signed in. */
+export function SignInPage(): JSX.Element {
+  return (
+    <main class="door" id="main">
+      <h1>Pillarbox</h1>
+      <SignInForm />
+      <p class="hint">
+        No password yet? The operator makes a link with <code>pillarbox account setup-link</code>.
+      </p>
+    </main>
+  )
+}
+
+/** Over the page once a session has ended: what was typed below stays, and goes on from there. */
+export function SignInAgain(): JSX.Element {
+  return (
+    <Dialog title="Sign in again">
+      <p>Your session has ended. What you typed is kept.</p>
+      <SignInForm email={session.value?.account.email} />
+    </Dialog>
+  )
+}

@@ -1,0 +1,61 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Identity } from '../../../identities/model.ts'
+import { post, remove } from '../api.ts'
+import { useIdentity } from '../identity-frame.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { CopyButton } from '../widgets/copy-button.tsx'
+import { Confirm } from '../widgets/dialog.tsx'
+import { Field, Form } from '../widgets/form.tsx'
+
+/** The number of an identity, or the way to one. */
+export function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: Identity }): JSX.Element {
+  const { reload } = useIdentity()
+  const [asking, setAsking] = useState(false)
+  if (phone_number === undefined) {
+    return (
+      <section class="sheet" aria-labelledby="number">
+        <h2 id="number">{name} has no phone number</h2>
+        <Form
+          submit="Get a number"
+          label="Get a number"
+          send={async ({ country }) => {
+            await post(`/v1/identities/${id}/phone`, country ? { country } : {})
+            await reload()
+            announce(`${name} has a phone number.`)
+          }}
+        >
+          <Field
+            name="country"
+            label="Country"
+            autoComplete="off"
+            maxLength={2}
+            hint="Two letters, such as US. Empty: as the settings say."
+          />
+        </Form>
+      </section>
+    )
+  }
+  return (
+    <p class="actions middle">
+      <span class="mono">{phone_number}</span> <CopyButton text={phone_number} what="the number" />
+      <button type="button" class="plain" onClick={() => setAsking(true)}>
+        Give it back
+      </button>
+      {asking && (
+        <Confirm
+          title={`Give ${phone_number} back?`}
+          action="Give it back"
+          run={async () => {
+            await remove(`/v1/identities/${id}/phone`)
+            await reload()
+            announce('The number is given back.')
+          }}
+          onClose={() => setAsking(false)}
+        >
+          <p>It goes back to the provider, and may be somebody else’s tomorrow. What was written stays.</p>
+        </Confirm>
+      )}
+    </p>
+  )
+}

@@ -1,0 +1,90 @@
+import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Sms } from '../../../sms/model.ts'
+import { ApiError, patch, post } from '../api.ts'
+import type { LiveEvent } from '../live.ts'
+import { useList } from '../loaded.ts'
+import { Link } from '../router.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { Form, TextArea } from '../widgets/form.tsx'
+import { Awaited } from '../widgets/listing.tsx'
+import { Text } from './text.tsx'
+import { woven } from './texts.ts'
+
+/** What was exchanged with one number, oldest first, and what is to be answered. */
+export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element {
+  const path = `/v1/identities/${id}/sms`
+  const concerns = ({ type, identity_id }: LiveEvent): boolean => identity_id === id && type.startsWith('sms.')
+  const came = useList<Sms>(path, { direction: 'inbound', from: peer }, concerns, true)
+  const went = useList<Sms>(path, { direction: 'outbound', to: peer }, concerns, true)
+  // the filter finds parts of numbers as well
+  const theirs = (came.value ?? []).filter(({ from }) => from === peer)
+  const ours = (went.value ?? []).filter(({ to }) => to === peer)
+  const messages = woven({ rows: theirs, hasMore: came.hasMore }, { rows: ours, hasMore: went.hasMore })
+  useReadMarks(id, theirs)
+  const more = async (): Promise<void> => {
+    await Promise.all([came, went].filter(({ hasMore }) => hasMore).map((list) => list.more()))
+  }
+  return (
+    <>
+      <p class="inbox-back">
+        <Link href={`/identities/${id}/sms`}>All numbers</Link>
+      </p>
+      <h2 class="subject">{peer}</h2>
+      {(came.hasMore || went.hasMore) && (
+        <p class="more">
+          <button type="button" onClick={() => void more()}>
+            Earlier
+          </button>
+        </p>
+      )}
+      <Awaited of={came}>
+        {() => (
+          <Awaited of={went}>
+            {() => (
+              <ol class="texts" aria-label={`With ${peer}`}>
+                {messages.map((message) => (
+                  <Text key={message.id} message={message} />
+                ))}
+              </ol>
+            )}
+          </Awaited>
+        )}
+      </Awaited>
+      {/^\+\d+$/.test(peer) ? (
+        <Form
+          submit="Send"
+          label={`Write to ${peer}`}
+          clears
+          send={async ({ body }) => {
+            await post(path, { to: peer, body })
+            await went.reload()
+            announce('The text message is on its way.')
+          }}
+        >
+          <TextArea name="body" label="Text message" rows={2} />
+        </Form>
+      ) : (
+        <p class="hint">A sender with a name cannot be answered.</p>
+      )}
+    </>
+  )
+}
+
+/** Whoever looks at a message has read it. */
+function useReadMarks(id: string, messages: readonly Sms[]): void {
+  const seen = useRef(new Set<string>())
+  useEffect(() => {
+    const fresh = messages.filter((message) => !message.read && !seen.current.has(message.id))
+    for (const message of fresh) seen.current.add(message.id)
+    const mark = async (message: Sms): Promise<void> => {
+      try {
+        await patch(`/v1/identities/${id}/sms/${message.id}`, { read: true })
+      } catch (error) {
+        // it is read all the same, and marked when somebody looks again
+        if (!(error instanceof ApiError)) throw error
+      }
+    }
+    for (const message of fresh) void mark(message)
+  }, [id, messages])
+}

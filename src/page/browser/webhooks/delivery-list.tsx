@@ -1,0 +1,52 @@
+import type { JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { WebhookDelivery } from '../../../webhooks/model.ts'
+import { post } from '../api.ts'
+import { useList } from '../loaded.ts'
+import { ActionButton } from '../widgets/action-button.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { Listing } from '../widgets/listing.tsx'
+import { DeliveryLine } from './delivery-line.tsx'
+
+/** What is under way is looked at again after so many milliseconds. */
+const pace = 1500
+
+/** What was sent to a webhook, newest first. */
+export function DeliveryList({ path }: { path: string }): JSX.Element {
+  // no event tells of a delivery: what was just sent is asked for until it is over
+  const list = useList<WebhookDelivery>(`${path}/deliveries`, {}, () => true, true)
+  const underWay = (list.value ?? []).some(isUnderWay)
+  useEffect(() => {
+    const timer = underWay ? setInterval(() => void list.reload(), pace) : undefined
+    return () => clearInterval(timer)
+  }, [underWay, path])
+  const test = async (): Promise<void> => {
+    await post(`${path}/test`)
+    await list.reload()
+    announce('A test event is on its way.')
+  }
+  return (
+    <section aria-labelledby="deliveries">
+      <div class="head spaced">
+        <h2 id="deliveries">Deliveries</h2>
+        <span class="actions">
+          <ActionButton run={test}>Send a test</ActionButton>
+        </span>
+      </div>
+      <Listing list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">
+        {(rows) => (
+          <ul class="rows">
+            {rows.map((delivery) => (
+              <DeliveryLine key={delivery.id} path={path} delivery={delivery} onChange={list.reload} />
+            ))}
+          </ul>
+        )}
+      </Listing>
+    </section>
+  )
+}
+
+/** Whether it ends, or fails, within seconds: one that failed may wait for hours. */
+function isUnderWay({ status, attempts }: WebhookDelivery): boolean {
+  return status === 'pending' && attempts.every((attempt) => attempt.status === 'pending')
+}

@@ -1,0 +1,36 @@
+import type { JSX } from 'preact'
+
+interface BarProps {
+  value: number
+  max: number
+  /** What is measured. */
+  label: string
+  /** The measure in words, such as `12 of 50 USD`. */
+  text: string
+  /** It is how far something has come: being full is what it is for. */
+  progress?: boolean
+}
+
+/** How much of something is used; it changes its colour when little is left. */
+export function Bar({ value, max, label, text, progress = false }: BarProps): JSX.Element {
+  const part = max > 0 ? Math.min(1, Math.max(0, value / max)) : 0
+  const state = progress ? 'good' : part >= 1 ? 'full' : part >= 0.8 ? 'high' : 'good'
+  return (
+    <div class="bar">
+      <div class="bar-words">
+        <span>{label}</span> <span>{text}</span>
+      </div>
+      <div
+        class="bar-track"
+        role={progress ? 'progressbar' : 'meter'}
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={max}
+        aria-valuenow={Math.min(value, max)}
+        aria-valuetext={text}
+      >
+        <div class={`bar-fill ${state}`} style={{ width: `${part * 100}%` }} />
+      </div>
+    </div>
+  )
+}

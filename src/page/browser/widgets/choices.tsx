@@ -1,0 +1,60 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useId } from 'preact/hooks'
+import { useRefusal } from './form.tsx'
+
+/** One thing that can be ticked. */
+export interface Choice {
+  value: string
+  label: ComponentChildren
+  /** What it means. */
+  hint?: string
+}
+
+interface Props {
+  /** Its name among what is typed; FormData.getAll() answers what was ticked. */
+  name: string
+  /** What is to be chosen. */
+  legend: string
+  hint?: string
+  choices: readonly Choice[]
+  /** What is ticked at first. */
+  chosen?: readonly string[]
+}
+
+/** Any of a few, with the API's error once there is one. */
+export function Choices({ name, legend, hint, choices, chosen = [] }: Props): JSX.Element {
+  const id = useId()
+  const refusal = useRefusal(name)
+  return (
+    <fieldset class="choices" aria-describedby={refusal ? `${id}-refusal` : undefined}>
+      <legend>{legend}</legend>
+      {hint !== undefined && <p class="hint">{hint}</p>}
+      <div class="choices-all">
+        {choices.map((choice, index) => (
+          <div key={choice.value} class="choice">
+            <input
+              type="checkbox"
+              id={`${id}-${index}`}
+              name={name}
+              value={choice.value}
+              defaultChecked={chosen.includes(choice.value)}
+              aria-invalid={refusal ? 'true' : undefined}
+              aria-describedby={choice.hint === undefined ? undefined : `${id}-${index}-hint`}
+            />
+            <label for={`${id}-${index}`}>{choice.label}</label>
+            {choice.hint !== undefined && (
+              <p class="hint" id={`${id}-${index}-hint`}>
+                {choice.hint}
+              </p>
+            )}
+          </div>
+        ))}
+      </div>
+      {refusal && (
+        <p class="refusal" id={`${id}-refusal`}>
+          {refusal.message}
+        </p>
+      )}
+    </fieldset>
+  )
+}

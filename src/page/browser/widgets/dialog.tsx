@@ -1,0 +1,77 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Form } from './form.tsx'
+
+interface DialogProps {
+  title: string
+  /** It was closed, by Escape too. Left out: it stays until what it asks is done. */
+  onClose?: (() => void) | undefined
+  wide?: boolean
+  children: ComponentChildren
+}
+
+/** A question over the page; the browser keeps the focus in it and gives it back. */
+export function Dialog({ title, onClose, wide = false, children }: DialogProps): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  useEffect(() => {
+    const shown = dialog.current!
+    const before = document.activeElement
+    if (!shown.open) shown.showModal()
+    return () => {
+      shown.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  const cancel = (event: Event): void => {
+    event.preventDefault()
+    onClose?.()
+  }
+  return (
+    <dialog ref={dialog} class={wide ? 'wide' : ''} aria-labelledby={heading} onCancel={cancel}>
+      <div class="dialog-head">
+        <h2 id={heading}>{title}</h2>
+        {onClose && (
+          <button type="button" class="plain" aria-label="Close" onClick={onClose}>
+            ✕
+          </button>
+        )}
+      </div>
+      {children}
+    </dialog>
+  )
+}
+
+interface ConfirmProps {
+  title: string
+  /** What the button that does it says. */
+  action: string
+  /** What it means, and what goes. */
+  children: ComponentChildren
+  run: () => Promise<unknown>
+  onClose: () => void
+}
+
+/** Asks before something that cannot be taken back; an error of the API stands above the buttons. */
+export function Confirm({ title, action, children, run, onClose }: ConfirmProps): JSX.Element {
+  const send = async (): Promise<void> => {
+    await run()
+    onClose()
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Form send={send} submit={action} danger also={<Cancel onClose={onClose} />}>
+        {children}
+      </Form>
+    </Dialog>
+  )
+}
+
+/** The button that does nothing. */
+export function Cancel({ onClose }: { onClose: () => void }): JSX.Element {
+  return (
+    <button type="button" onClick={onClose}>
+      Cancel
+    </button>
+  )
+}

@@ -1,0 +1,124 @@
+import { generateSync } from 'otplib'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { appliance } from '../support/appliance.ts'
+import { person, signIn, withPassword } from '../support/people.ts'
+import { chromiumBrowser, screen } from '../support/screen.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+let browser: Browser | undefined
+
+beforeAll(async () => {
+  browser = await chromiumBrowser()
+})
+
+afterAll(() => browser?.close())
+
+test('the one-time link leads to a password, and in; a second time it says why not', async () => {
+  if (!browser) return
+  const box = await appliance()
+  const link = new URL((await box.app.setupLink())!)
+  const { page, context } = await screen(browser, box, link.pathname + link.hash, { visitor: true })
+  await page.getByLabel('E-mail address').fill(person.email)
+  await page.getByLabel('Password', { exact: true }).fill('short')
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.locator('.field', { hasText: 'Password' }).getByText('password must have 8 to 256 characters').waitFor()
+  await page.getByLabel('Password', { exact: true }).fill(person.password)
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByRole('heading', { name: 'Identities' }).waitFor()
+  expect(page.url()).toBe(`${box.url}/`)
+  await context.clearCookies()
+  await page.goto(link.href)
+  await page.getByLabel('E-mail address').fill('eve@example.com')
+  await page.getByLabel('Password', { exact: true }).fill('a third quiet evening')
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByText('This link is good no more').waitFor()
+})
+
+test('a second factor is added on the page, and asked for from then on', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const { page } = await screen(browser, box, '/account')
+  await page.getByRole('button', { name: 'Add a second factor' }).click()
+  const secret = await page.locator('strong.mono').textContent()
+  const recovery = await page.locator('ul.mono li').first().textContent()
+  await page.getByLabel('Code of the app').fill('000000')
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.locator('.field', { hasText: 'Code of the app' }).getByText('This code is wrong').waitFor()
+  await page.getByLabel('Code of the app').fill(generateSync({ secret: secret! }))
+  await page.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByText('Recovery codes left: 10.').waitFor()
+  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+  await page.getByRole('heading', { name: 'Pillarbox' }).waitFor()
+  await page.getByLabel('E-mail address').fill(person.email)
+  await page.getByLabel('Password').fill(person.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  const code = page.getByLabel('Code', { exact: true })
+  await code.waitFor()
+  expect(await code.evaluate('document.activeElement.name')).toBe('totp')
+  await code.fill('111111')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.locator('.field', { hasText: 'Code' }).getByText('This code is wrong').waitFor()
+  await code.fill(recovery!)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('heading', { name: 'Identities' }).waitFor()
+})
+
+test('a session that ends keeps what was typed: signing in goes on with it', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { page, troubles } = await screen(browser, box, `/identities/${ada['id']}/inbox`)
+  await page.getByRole('button', { name: 'Write' }).click()
+  await page.getByLabel('To', { exact: true }).fill('postmaster@pillarbox.test')
+  await page.getByLabel('Subject').fill('Written before')
+  await page.getByLabel('Message', { exact: true }).fill('A long letter.')
+  const other = await signIn(box)
+  expect((await other.call('DELETE', '/v1/account/sessions')).status).toBe(200)
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.getByLabel('Password').fill('wrong, alas')
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  await again.getByText('The e-mail address or the password is wrong.').waitFor()
+  expect(await page.getByLabel('Message', { exact: true }).inputValue()).toBe('A long letter.')
+  await again.getByLabel('Password').fill(person.password)
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  // nobody had to press Send once more
+  await page.getByRole('heading', { name: 'Written before' }).waitFor()
+  await page.getByText('A long letter.').last().waitFor()
+  const { body } = await box.call('GET', `/v1/identities/${ada['id']}/emails?direction=outbound`)
+  expect(body.data).toHaveLength(1)
+  expect(troubles).toEqual([])
+})
+
+test('an identity is suspended, resumed and deleted, and what goes with it is named', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await box.call('POST', '/v1/identities', { name: 'Grace' })
+  await box.call('POST', `/v1/identities/${ada['id']}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'GitHub' })
+  const { page } = await screen(browser, box)
+  await page.getByLabel('Search identities').fill('GRA')
+  await page.getByRole('link', { name: 'Ada', exact: true }).waitFor({ state: 'detached' })
+  await page.getByLabel('Search identities').fill('ada@pillar')
+  await page.getByRole('link', { name: 'Settings of Ada' }).click()
+  await page.getByRole('button', { name: 'Suspend' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Suspend' }).click()
+  await page.getByRole('heading', { name: 'Ada suspended' }).waitFor()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.getByRole('heading', { name: 'Ada', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  const asked = page.getByRole('dialog', { name: 'Delete Ada?' })
+  for (const what of ['ada@pillarbox.test', '1 one-time password', 'no cards']) await asked.getByText(what).waitFor()
+  await page.keyboard.press('Escape')
+  expect((await box.call('GET', `/v1/identities/${ada['id']}`)).status).toBe(200)
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete Ada' }).click()
+  await page.getByRole('link', { name: 'Grace', exact: true }).waitFor()
+  expect(await page.getByRole('link', { name: 'Ada', exact: true }).count()).toBe(0)
+  expect((await box.call('GET', `/v1/identities/${ada['id']}`)).status).toBe(404)
+})

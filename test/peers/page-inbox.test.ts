@@ -1,0 +1,136 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { deliver, message } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { MailSink } from '../support/mail-sink.ts'
+import { sendingBox } from '../support/outgoing.ts'
+import { person, withPassword } from '../support/people.ts'
+import { chromiumBrowser, screen } from '../support/screen.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+let browser: Browser | undefined
+
+beforeAll(async () => {
+  browser = await chromiumBrowser()
+})
+
+afterAll(() => browser?.close())
+
+/** A box whose people can sign in, and the server of sender.test, who answers. */
+async function desk(): Promise<{ box: Appliance; ada: string; sink: MailSink }> {
+  const sink = await MailSink.start()
+  const { box, ada } = await sendingBox(sink.port)
+  box.dns.mx('sender.test', 'mx.sender.test').a('mx.sender.test', '127.0.0.1')
+  await withPassword(box)
+  return { box, ada, sink }
+}
+
+let letters = 0
+
+async function write(box: Appliance, to: string, subject: string, text: string): Promise<void> {
+  letters += 1
+  const fields = { To: to, Subject: subject, 'Message-ID': `<${letters}@sender.test>` }
+  expect(await deliver(box.smtp, { to, raw: message(fields, text) })).toMatch(/^250 /)
+}
+
+async function answer(page: Page, text: string): Promise<void> {
+  await page.getByRole('button', { name: 'Reply' }).last().click()
+  await page.getByLabel('Message', { exact: true }).fill(text)
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+}
+
+test('somebody signs in and makes an identity; mail appears by itself, its code is copied, a reply is delivered', async () => {
+  if (!browser) return
+  const { box, sink } = await desk()
+  const { page, troubles } = await screen(browser, box, '/', { visitor: true })
+  await page.getByLabel('E-mail address').fill(person.email)
+  await page.getByLabel('Password').fill('not this one')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('The e-mail address or the password is wrong.').waitFor()
+  await page.getByLabel('Password').fill(person.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'New identity' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('ADA')
+  await page.getByRole('button', { name: 'Create' }).click()
+  // the complaint is at the field, and what was typed is there
+  const complaint = page.locator('.field', { hasText: 'Name' }).locator('.refusal')
+  await complaint.waitFor()
+  expect(await page.getByLabel('Name', { exact: true }).getAttribute('aria-invalid')).toBe('true')
+  await page.getByLabel('Name', { exact: true }).fill('Grace')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByText('No mail yet').waitFor()
+
+  let loads = 0
+  page.on('load', () => (loads += 1))
+  await write(box, 'grace@pillarbox.test', 'Your sign-in code', 'Your verification code is 493817.\n')
+  const line = page.getByRole('link', { name: /Your sign-in code/ })
+  await line.getByText('1 new').waitFor()
+  await line.click()
+  await page.getByRole('button', { name: 'Copy the code 493817' }).click()
+  await page.getByText('Copied: the code 493817.').waitFor()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe('493817')
+  // who looks at a message has read it
+  await line.getByText('1 new').waitFor({ state: 'detached' })
+
+  await answer(page, 'Thank you, I am in.')
+  const sent = page.getByRole('article', { name: 'From Grace' })
+  await sent.getByRole('list').getByText('delivered', { exact: true }).waitFor()
+  expect(sink.messages.map(({ raw }) => raw).join('')).toContain('Thank you, I am in.')
+  expect([loads, troubles]).toEqual([0, []])
+})
+
+test('two people on two screens see the same', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  const inbox = `/identities/${ada}/inbox`
+  const [one, other] = await Promise.all([screen(browser, box, inbox), screen(browser, box, inbox)])
+  const pages = [one.page, other.page]
+  await Promise.all(pages.map((page) => page.getByText('No mail yet').waitFor()))
+  await write(box, 'ada@pillarbox.test', 'For both', 'Hello.\n')
+  await Promise.all(pages.map((page) => page.getByRole('link', { name: /For both/ }).click()))
+  await Promise.all(pages.map((page) => page.getByText('Hello.').last().waitFor()))
+  await answer(one.page, 'Answered by one of us.')
+  for (const page of pages) {
+    const sent = page.getByRole('article', { name: 'From Ada' })
+    await sent.getByText('Answered by one of us.').waitFor()
+    await sent.getByRole('list').getByText('delivered', { exact: true }).waitFor()
+  }
+  await box.call('PATCH', `/v1/identities/${ada}`, { name: 'Ada Lovelace', status: 'suspended' })
+  for (const page of pages) await page.getByRole('heading', { name: 'Ada Lovelace suspended' }).waitFor()
+  expect([...one.troubles, ...other.troubles]).toEqual([])
+})
+
+test('a lost connection is told, and what came meanwhile is there once it is back', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  const { page, context } = await screen(browser, box, '/')
+  let down = false
+  const cut: (() => Promise<void>)[] = []
+  const frames: string[] = []
+  await context.routeWebSocket(/\/v1\/realtime/, (socket) => {
+    if (down) {
+      void socket.close({ code: 1013 })
+      return
+    }
+    const server = socket.connectToServer()
+    socket.onMessage((frame) => {
+      frames.push(String(frame))
+      server.send(frame)
+    })
+    cut.push(() => socket.close({ code: 1013 }))
+  })
+  await page.goto(`${box.url}/identities/${ada}/inbox`)
+  await write(box, 'ada@pillarbox.test', 'Before', 'One.\n')
+  await page.getByRole('link', { name: /Before/ }).waitFor()
+  down = true
+  for (const end of cut) await end()
+  await page.getByText('The connection to the box is lost.').waitFor()
+  await write(box, 'ada@pillarbox.test', 'Meanwhile', 'Two.\n')
+  expect(await page.getByRole('link', { name: /Meanwhile/ }).count()).toBe(0)
+  down = false
+  await page.getByRole('link', { name: /Meanwhile/ }).waitFor()
+  await page.getByText('The connection to the box is lost.').waitFor({ state: 'detached' })
+  // it went on from the event it had last
+  expect(frames.filter((frame) => frame.includes('"since":"evt_'))).toHaveLength(1)
+})

@@ -1,0 +1,101 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { livedIn } from '../support/lived-in.ts'
+import { person } from '../support/people.ts'
+import { chromiumBrowser, screen } from '../support/screen.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+let browser: Browser | undefined
+
+beforeAll(async () => {
+  browser = await chromiumBrowser()
+})
+
+afterAll(() => browser?.close())
+
+test('on 360 pixels nothing sticks out, and everything can be reached', async () => {
+  if (!browser) return
+  const { box, ada, thread } = await livedIn()
+  const { page } = await screen(browser, box, '/', { width: 360, height: 740 })
+  for (const [path, sign] of [
+    ['/', 'New identity'],
+    [`/identities/${ada}/inbox`, 'Write'],
+    [`/identities/${ada}/inbox/${thread}`, 'Reply'],
+    [`/identities/${ada}/settings`, 'Rename'],
+    ['/account', 'Sign out everywhere else'],
+  ] as const) {
+    await page.goto(`${box.url}${path}`)
+    await page.getByRole('button', { name: sign }).waitFor()
+    expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 360])
+  }
+  await page.goto(`${box.url}/identities/${ada}/inbox`)
+  await page.getByRole('link', { name: /A letter with everything/ }).click()
+  await page.getByRole('button', { name: 'Copy the code 493817' }).waitFor()
+  await page.getByRole('button', { name: 'Reply' }).click()
+  await page.getByLabel('Message', { exact: true }).fill('From a telephone.')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('From a telephone.').last().waitFor()
+  await page.getByRole('link', { name: 'All conversations' }).click()
+  await page.getByRole('button', { name: 'Write' }).waitFor()
+})
+
+/** Presses Tab until the focus is where it is wanted. */
+async function tabTo(page: Page, wanted: RegExp): Promise<void> {
+  const script = `(() => { const e = document.activeElement; return !e.matches('a, button, input, select, textarea, summary') ? '' : e.getAttribute('aria-label') ?? e.labels?.[0]?.textContent ?? e.textContent })()`
+  const seen: string[] = []
+  for (let presses = 0; presses < 60; presses += 1) {
+    const name = String(await page.evaluate(script))
+    if (wanted.test(name)) return
+    seen.push(name.slice(0, 30))
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`The keyboard does not reach ${wanted}: ${seen.join(' | ')}`)
+}
+
+test('everything can be done by the keyboard alone', async () => {
+  if (!browser) return
+  const { box } = await livedIn()
+  const { page } = await screen(browser, box, '/', { visitor: true })
+  const { keyboard } = page
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  await tabTo(page, /^E-mail address$/)
+  await keyboard.type(person.email)
+  await tabTo(page, /^Password$/)
+  await keyboard.type(person.password)
+  await keyboard.press('Enter')
+  await page.getByRole('link', { name: 'Ada', exact: true }).waitFor()
+  await tabTo(page, /^New identity$/)
+  await keyboard.press('Enter')
+  await tabTo(page, /^Name$/)
+  await keyboard.type('Hedy')
+  await keyboard.press('Escape')
+  // what the question was asked from has the focus again
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('New identity')
+  await keyboard.press('Enter')
+  await tabTo(page, /^Name$/)
+  await keyboard.type('Hedy')
+  await keyboard.press('Enter')
+  await page.getByText('No mail yet').waitFor()
+  await tabTo(page, /^Identities$/)
+  await keyboard.press('Enter')
+  await page.getByRole('link', { name: 'Ada', exact: true }).waitFor()
+  await tabTo(page, /^Ada$/)
+  await keyboard.press('Enter')
+  await page.getByRole('link', { name: /A letter with everything/ }).waitFor()
+  await tabTo(page, /A letter with everything/)
+  await keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Reply' }).waitFor()
+  // whoever opens a conversation is taken to it
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('A letter with everything')
+  await tabTo(page, /^Copy the code 493817$/)
+  await keyboard.press('Enter')
+  await page.getByText('Copied: the code 493817.').waitFor()
+  await tabTo(page, /^Reply$/)
+  await keyboard.press('Enter')
+  await tabTo(page, /^Message$/)
+  await keyboard.type('Typed, not clicked.')
+  await tabTo(page, /^Send$/)
+  await keyboard.press('Enter')
+  await page.getByText('Typed, not clicked.').last().waitFor()
+})

@@ -1,0 +1,390 @@
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import type { DoctorReport } from '../../src/doctor/model.ts'
+import type { Domain } from '../../src/domains/model.ts'
+import { eventChoices } from '../../src/page/browser/webhooks/event-choices.ts'
+import { deliver, message, openAppliance } from '../support/appliance.ts'
+import type { Appliance } from '../support/appliance.ts'
+import { builtPage } from '../support/built-page.ts'
+import { blob, card } from '../support/card.ts'
+import { looksWell, roomSize } from '../support/looks.ts'
+import { withPassword } from '../support/people.ts'
+import { chromiumBrowser, screen } from '../support/screen.ts'
+import { publish } from '../support/verified-domain.ts'
+import { WebhookSink } from '../support/webhook-sink.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const settings = {
+  PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8',
+  PILLARBOX_WEBHOOKS__ALLOW_HTTP: 'true',
+  PILLARBOX_HTTP__SIGN_IN_RATE_LIMIT: '0',
+  PILLARBOX_BACKUP__DIRECTORY: './backups',
+}
+
+let box: Appliance
+let close: () => Promise<void>
+let browser: Browser | undefined
+let ada: { id: string; name: string; email: string; phone_number: string }
+
+beforeAll(async () => {
+  browser = await chromiumBrowser()
+  if (!browser) return
+  await builtPage()
+  const opened = await openAppliance(settings)
+  box = opened.box
+  mkdirSync(join(box.directory, 'backups'))
+  close = opened.close
+  await withPassword(box)
+  ada = (await box.call<typeof ada>('POST', '/v1/identities', { name: 'Ada', provision_phone: true })).body
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await close?.()
+})
+
+/** Somebody signed in, in one of the rooms; nothing may break there, nor anybody else be asked. Undefined without a browser. */
+async function room(path: string, heading: string): Promise<Page | undefined> {
+  if (!browser) return undefined
+  const { page, troubles } = await screen(browser, box, path, roomSize)
+  onTestFinished(() => expect(troubles).toEqual([]))
+  await page.getByRole('heading', { name: heading, exact: true }).first().waitFor()
+  return page
+}
+
+test('a webhook is made, tried, read and rotated', async () => {
+  const sink = await WebhookSink.start()
+  const page = await room('/webhooks', 'Webhooks')
+  if (!page) return
+  await page.getByRole('button', { name: 'New webhook' }).click()
+  await page.getByLabel('URL').fill('ftp://nowhere')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('#main .refusal, dialog .refusal').first().waitFor()
+  expect(await page.getByLabel('URL').getAttribute('aria-invalid')).toBe('true')
+  await looksWell(page, 'webhook-new')
+  await page.getByLabel('URL').fill(`${sink.url}/hook`)
+  await page.getByRole('button', { name: 'Create' }).click()
+  const secret = await page.locator('.secret strong').textContent()
+  expect(secret).toMatch(/^whsec_/)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByText('delivered', { exact: true }).waitFor()
+  expect(sink.received.map(({ body }) => body.type)).toEqual(['webhook.test'])
+  await page.getByRole('button', { name: 'webhook.test', exact: true }).click()
+  await page.getByText('Response: 200').waitFor()
+  expect(await page.getByRole('region', { name: 'Body' }).textContent()).toContain(sink.received[0]!.body.id)
+  await looksWell(page, 'webhook')
+  await page.getByRole('button', { name: /^Redeliver/ }).click()
+  await sink.until(2)
+  await page.getByRole('button', { name: 'New secret' }).click()
+  await page.getByRole('button', { name: 'Make a new secret' }).click()
+  await page.getByRole('heading', { name: 'The new secret' }).waitFor()
+  expect(await page.locator('.secret strong').textContent()).not.toBe(secret)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.goto(`${box.url}/webhooks`)
+  await page.getByText(`${sink.url}/hook`).waitFor()
+  await looksWell(page, 'webhooks')
+})
+
+test('a webhook that is changed stays what it was in all else', async () => {
+  const page = await room('/webhooks', 'Webhooks')
+  if (!page) return
+  const events = ['email.received', 'sms.received']
+  const wish = { url: 'https://receiver.test/hook', events, identity_id: ada.id, headers: { Authorization: 'Bearer hush' } }
+  const { body: before } = await box.call('POST', '/v1/webhooks', wish)
+  await page.goto(`${box.url}/webhooks/${before['id']}`)
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('option', { name: /^Ada/ }).waitFor({ state: 'attached' })
+  await page.getByLabel('Description').fill('of Ada')
+  await page.locator('dialog').getByRole('button', { name: 'Change' }).click()
+  await page.getByText('The webhook was changed.').waitFor()
+  const { body: after } = await box.call('GET', `/v1/webhooks/${before['id']}`)
+  expect(after).toMatchObject({ ...wish, description: 'of Ada', active: true })
+  await box.call('DELETE', `/v1/webhooks/${before['id']}`)
+})
+
+test('the events to choose from are those of the box', async () => {
+  if (!browser) return
+  const { body } = await box.call('POST', '/v1/webhooks', { url: 'https://receiver.test/', events: ['no.such'] })
+  const names = /The events are (.*), and \*\./.exec(String(body.error['message']))![1]!.split(', ')
+  expect(Object.keys(eventChoices).toSorted()).toEqual(names.toSorted())
+})
+
+test('a domain shows what its DNS is to say, looks it up, and is downloaded as a zone', async () => {
+  const page = await room('/domains', 'Domains')
+  if (!page) return
+  await looksWell(page, 'domains')
+  await page.getByRole('button', { name: 'Add a domain' }).click()
+  await page.getByLabel('Name').fill('no domain')
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.locator('dialog .field .refusal').waitFor()
+  await page.getByLabel('Name').fill('agents.example')
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByRole('heading', { name: 'agents.example' }).waitFor()
+  const { body } = await box.call<{ data: Domain[] }>('GET', '/v1/domains')
+  const domain = body.data.find(({ name }) => name === 'agents.example')!
+  const [first, ...rest] = domain.dns_records
+  publish(box.dns, { dns_records: [first!] })
+  await page.getByRole('button', { name: 'Check now' }).click()
+  await page.getByText(/agents.example is pending; \d+ of \d+ records are not/).waitFor()
+  expect(await page.locator('.record').first().getByText('valid', { exact: true }).count()).toBe(1)
+  await page.locator('.record').nth(1).getByText('missing').waitFor()
+  await page
+    .locator('.record')
+    .first()
+    .getByRole('button', { name: /^Copy the value/ })
+    .click()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(first!.value)
+  await looksWell(page, 'domain')
+  publish(box.dns, { dns_records: rest })
+  await page.getByRole('button', { name: 'Check now' }).click()
+  await page.getByText('verified', { exact: true }).waitFor()
+  const [zone] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Zone file' }).click()])
+  expect(zone.suggestedFilename()).toBe('agents.example.zone')
+  expect(readFileSync(await zone.path(), 'utf8')).toContain('agents.example.')
+  await page.getByRole('button', { name: 'Rotate the DKIM keys' }).click()
+  await page.getByRole('button', { name: 'Rotate', exact: true }).click()
+  await page.getByText('The spare keys sign from now on.', { exact: true }).waitFor()
+})
+
+test('a key is made with its scopes, shown once, rotated and revoked', async () => {
+  const page = await room('/keys', 'API keys')
+  if (!page) return
+  await page.getByRole('button', { name: 'New key' }).click()
+  await page.getByLabel('Name').fill('mail reader')
+  await page.getByLabel('identities:read').uncheck()
+  await page.getByLabel('messages:read').uncheck()
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('.choices .refusal').waitFor()
+  await page.getByLabel('emails:read').check()
+  await looksWell(page, 'key-new')
+  await page.getByRole('button', { name: 'Create' }).click()
+  const key = (await page.locator('.secret strong').textContent())!
+  const read = await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key })
+  expect(read.status).toBe(200)
+  expect((await box.call('GET', '/v1/api-keys', undefined, { key })).status).toBe(403)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('emails:read').waitFor()
+  await looksWell(page, 'keys')
+  await page.getByRole('button', { name: 'Rotate mail reader' }).click()
+  await page.getByRole('button', { name: 'Rotate', exact: true }).click()
+  const next = (await page.locator('.secret strong').textContent())!
+  await page.getByRole('button', { name: 'Done' }).click()
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key })).status).toBe(401)
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key: next })).status).toBe(200)
+  await page.getByRole('button', { name: 'Revoke mail reader' }).click()
+  await page.locator('dialog').getByRole('button', { name: 'Revoke mail reader' }).click()
+  await page.getByText('mail reader was revoked.').waitFor()
+  expect((await box.call('GET', `/v1/identities/${ada.id}/emails`, undefined, { key: next })).status).toBe(401)
+})
+
+/** An hour, and a day, that the box might have had: an hour is longer than a test. */
+function plantFigures(): void {
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const now = Math.floor(Date.now() / 60_000) * 60_000
+  const row = database.prepare('INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
+  database.exec('BEGIN')
+  for (let ago = 1; ago <= 1440; ago++) {
+    const wave = Math.round(20 + 15 * Math.sin(ago / 9))
+    const at = new Date(now - ago * 60_000).toISOString()
+    row.run(
+      at,
+      wave,
+      ago % 13 === 0 ? 4 : 0,
+      wave >> 1,
+      ago % 29 === 0 ? 1 : 0,
+      wave * 3,
+      wave,
+      0,
+      wave * 7,
+      wave >> 2,
+      0,
+      8e10 - ago * 1e6,
+      4e8,
+    )
+  }
+  database.exec('COMMIT')
+  database.close()
+}
+
+test('the health of the box: its state, what went on, the doctor, and what waits', async () => {
+  const page = await room('/health', 'Health')
+  if (!page) return
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Counted' }, 'x\n') })
+  plantFigures()
+  const late = { url: 'http://127.0.0.1:9/closed', events: ['webhook.test'] }
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', late)
+  const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook['id']}/test`)
+  await expect.poll(async () => (await box.call('GET', `/v1/queue/${delivery['id']}`)).body['attempts']).toBeGreaterThan(0)
+  await page.reload()
+  await page.getByText('everything works').waitFor()
+  const chart = await page.getByRole('img', { name: /^Mail in/ }).getAttribute('aria-label')
+  expect(Number(/^Mail in: ([\d,]+) taken/.exec(chart!)![1]!.replace(',', ''))).toBeGreaterThan(500)
+  await page.getByRole('button', { name: 'Look now' }).click()
+  await page.getByText(/^The doctor looked/).waitFor({ timeout: 40_000 })
+  const { body: report } = await box.call<DoctorReport>('GET', '/v1/doctor')
+  await page
+    .locator('[aria-labelledby=doctor] li')
+    .nth(report.lines.length - 1)
+    .waitFor()
+  await looksWell(page, 'health')
+  await page.getByRole('button', { name: 'The same as a table' }).click()
+  expect(await page.locator('tbody tr').count()).toBeGreaterThanOrEqual(60)
+  await page.getByRole('button', { name: 'Last day' }).click()
+  await expect.poll(() => page.locator('tbody tr').count()).toSatisfy((count: number) => count >= 24 && count <= 25)
+  await page.getByRole('button', { name: `Drop ${delivery['id']}` }).click()
+  await page.getByRole('button', { name: 'Drop', exact: true }).click()
+  await page.getByText('It is not tried any more.', { exact: true }).waitFor()
+  expect((await box.call('GET', `/v1/queue/${delivery['id']}`)).body['state']).toBe('failed')
+})
+
+test('text messages, by number: what comes is there at once, an answer goes out and shows how far it came', async () => {
+  const page = await room(`/identities/${ada?.id}/sms`, 'Ada')
+  if (!page) return
+  await page.getByText('No text message yet.').waitFor()
+  const { body: grace } = await box.call('POST', '/v1/identities', { name: 'Grace', provision_phone: true })
+  const text = { to: ada.phone_number, body: 'Your verification code is 493817.' }
+  await box.call('POST', `/v1/identities/${grace['id']}/sms`, text)
+  await page.getByRole('link', { name: /^\+\d+ 1 unread message/ }).click()
+  await page.getByRole('button', { name: 'Copy the code 493817' }).click()
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe('493817')
+  await page.getByLabel('Text message', { exact: true }).fill('Thank you.')
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.locator('.text.ours').getByText('delivered', { exact: true }).waitFor()
+  expect(await page.getByLabel('Text message', { exact: true }).inputValue()).toBe('')
+  const { body } = await box.call('GET', `/v1/identities/${ada.id}/sms?unread=true`)
+  expect(body.data).toEqual([])
+  await looksWell(page, 'sms')
+  await page.getByRole('button', { name: 'Write' }).click()
+  await page.getByLabel('To', { exact: true }).fill('somebody')
+  await page.locator('dialog').getByRole('textbox', { name: 'Text message' }).fill('Hello')
+  await page.locator('dialog').getByRole('button', { name: 'Send' }).click()
+  await page.locator('dialog .field .refusal').waitFor()
+  // the loopback carries nothing to the world, and says so
+  await page.getByLabel('To', { exact: true }).fill('+15550100199')
+  await page.locator('dialog').getByRole('button', { name: 'Send' }).click()
+  await page.locator('.text.ours').getByText('failed', { exact: true }).waitFor()
+})
+
+test('cards: the budget as a bar, frozen, unfrozen, another budget, transactions, cancelled; never what is encrypted', async () => {
+  const page = await room(`/identities/${ada?.id}/cards`, 'Ada')
+  if (!page) return
+  const secret = blob()
+  const wish = card({ label: 'Travel', encrypted_data: secret, budget_cents: 50_000, period: 'monthly' })
+  const { body: travel } = await box.call('POST', `/v1/identities/${ada.id}/cards`, wish)
+  const answers: string[] = []
+  page.on(
+    'response',
+    (response) =>
+      void response.text().then(
+        (said) => answers.push(said),
+        () => undefined,
+      ),
+  )
+  await page.reload()
+  await box.call('POST', `/v1/cards/${travel['id']}/reveal`, { amount_cents: 1250, purpose: 'train to Lyon' })
+  await page.getByRole('meter', { name: 'a month' }).and(page.locator('[aria-valuetext="$12.50 of $500.00"]')).waitFor()
+  await page.getByRole('button', { name: 'Freeze' }).click()
+  await page.locator('dialog').getByRole('button', { name: 'Freeze' }).click()
+  await page.getByText('frozen', { exact: true }).waitFor()
+  await box.call('POST', `/v1/cards/${travel['id']}/reveal`, { amount_cents: 100, purpose: 'a coffee' })
+  await page.getByRole('button', { name: 'Unfreeze' }).click()
+  await page.getByText('active', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Budget' }).click()
+  await page.getByRole('textbox', { name: 'Budget' }).fill('-1')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.locator('dialog .field .refusal').waitFor()
+  await page.getByRole('textbox', { name: 'Budget' }).fill('20.50')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('meter', { name: 'a month' }).and(page.locator('[aria-valuetext="$12.50 of $20.50"]')).waitFor()
+  await page.getByRole('button', { name: 'Transactions' }).click()
+  await page.getByText('train to Lyon').waitFor()
+  await page
+    .getByRole('row', { name: /a coffee/ })
+    .getByText('refused')
+    .waitFor()
+  await looksWell(page, 'cards')
+  await page.getByRole('button', { name: 'Cancel the card' }).click()
+  await page.getByRole('button', { name: 'Cancel •••• 4242' }).click()
+  await page.getByText('cancelled', { exact: true }).waitFor()
+  expect(answers.join('\n')).toContain(travel['id'])
+  expect(answers.join('\n')).not.toContain(secret)
+})
+
+test('one-time passwords: set up, a code on demand that holds as long as its ring says, deleted', async () => {
+  const page = await room(`/identities/${ada?.id}/totp`, 'Ada')
+  if (!page) return
+  await page.getByRole('button', { name: 'New one-time password' }).click()
+  await page.getByLabel('Secret', { exact: true }).fill('no base32!')
+  await page.getByLabel('Service').fill('Example')
+  await page.getByRole('button', { name: 'Set up' }).click()
+  await page.locator('dialog .field .refusal').waitFor()
+  await page.getByLabel('Secret', { exact: true }).fill('JBSW Y3DP EHPK 3PXP')
+  await page.getByRole('button', { name: 'Set up' }).click()
+  const reads = async (): Promise<number> =>
+    (await box.call('GET', `/v1/identities/${ada.id}/events?type=totp.read`)).body.data.length
+  await page.getByRole('button', { name: 'Show the code of Example' }).waitFor()
+  expect(await reads()).toBe(0)
+  await page.getByRole('button', { name: 'Show the code of Example' }).click()
+  expect(await page.locator('.code strong').textContent()).toMatch(/^\d{6}$/)
+  expect(await page.getByRole('img', { name: /^Holds for: \d+ s$/ }).count()).toBe(1)
+  expect(await reads()).toBe(1)
+  await looksWell(page, 'totp')
+  await page.getByRole('button', { name: 'Delete Example' }).click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText('None yet.').waitFor()
+})
+
+test('an agent is made of an identity, with its DID, links and reputation; changed and deleted', async () => {
+  const page = await room('/agents', 'Agents')
+  if (!page) return
+  await page.getByRole('button', { name: 'New agent' }).click()
+  await page.getByLabel('Identity').selectOption({ label: `Ada · ${ada.email}` })
+  await page.getByLabel('Handle').fill('ada-the-first')
+  await page.getByLabel('What it is for').fill('Books tables.')
+  await page.getByLabel('What it can do').fill('reservations\ntaxis')
+  await page.getByLabel('Links').fill('My own page http://ada.example')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('dialog .field .refusal').waitFor()
+  expect(await page.getByLabel('Links').getAttribute('aria-invalid')).toBe('true')
+  await page.getByLabel('Links').fill('My own page https://ada.example')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('heading', { name: 'Reputation' }).waitFor()
+  const { body } = await box.call('GET', '/v1/agents?handle=ada-the-first')
+  const [agent] = body.data
+  expect(agent).toMatchObject({
+    capabilities: ['reservations', 'taxis'],
+    links: [{ name: 'My own page', url: 'https://ada.example' }],
+  })
+  await page.getByText(agent.did).waitFor()
+  await page.getByText('bronze').waitFor()
+  const { body: reputation } = await box.call('GET', `/v1/agents/${agent.id}/reputation`)
+  expect(await page.locator('.components li').count()).toBe((reputation['components'] as unknown[]).length)
+  await looksWell(page, 'agent')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Ada the First')
+  await page.locator('dialog').getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('heading', { name: 'Ada the First', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'All agents' }).click()
+  await page.getByRole('link', { name: 'Ada the First' }).waitFor()
+  await looksWell(page, 'agents')
+  await page.getByRole('link', { name: 'Ada the First' }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.locator('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No agent yet.').waitFor()
+})
+
+test('a backup is made with its progress, and is among those there are', async () => {
+  const page = await room('/health', 'Health')
+  if (!page) return
+  await page.getByText('None yet.').waitFor()
+  await page.getByRole('button', { name: 'Make a backup' }).click()
+  await page.getByRole('progressbar', { name: 'Backup' }).waitFor()
+  await page.getByText('The backup is made.').waitFor({ timeout: 30_000 })
+  const { body } = await box.call('GET', '/v1/backups')
+  await page.getByText(body.data[0].name).waitFor()
+})
