@@ -27,7 +27,7 @@ import type { MailPart } from './mail/part.ts'
 import type { Part } from './part.ts'
 import type { Rotated } from './store/keyring.ts'
 import { Probe } from './store/probe.ts'
-import { rewrite } from './store/rewrite.ts'
+import { forgetFormer } from './store/rewrite.ts'
 import type { TrustPart } from './trust/part.ts'
 import { version } from './version.ts'
 
@@ -286,17 +286,5 @@ export class App {
     if (this.#directory.space.low()) failing.push('space')
     if (!(await this.#probe.sound())) failing.push('store')
     return failing
-  }
-}
-
-/** Rows that moved or went leave their octets in the file until it is written anew, and the former key would open them. */
-function forgetFormer(file: string): void {
-  try {
-    rewrite(file)
-  } catch (error) {
-    const message =
-      `The new master key is in use, but ${file} could not be written anew (${(error as Error).message}): octets that the former key ` +
-      'opens may still lie in it. Mend that (it takes as much room as the file has), and run this again.'
-    throw new Error(message, { cause: error })
   }
 }

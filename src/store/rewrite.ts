@@ -38,3 +38,15 @@ export function dropDraft(file: string): void {
 function draftOf(file: string): string {
   return `${file}.rewritten`
 }
+
+/** Of a new master key: rows that moved or went leave their octets in the file until it is written anew, and the former key would open them. */
+export function forgetFormer(file: string): void {
+  try {
+    rewrite(file)
+  } catch (error) {
+    const message =
+      `The new master key is in use, but ${file} could not be written anew (${(error as Error).message}): octets that the former key ` +
+      'opens may still lie in it. Mend that (it takes as much room as the file has), and run this again.'
+    throw new Error(message, { cause: error })
+  }
+}
