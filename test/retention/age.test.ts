@@ -146,12 +146,12 @@ test('it is kept for 30 days how deliveries went, or as long as is said', async 
   }
 })
 
-test('room that deleted mail took in the file is given back to the disk', async () => {
+test('room that deleted mail took in the file is given back to the disk', { timeout: 90_000 }, async () => {
   const { box, at, mail, job } = await kept()
   const file = join(box.directory, 'data', 'pillarbox.db')
   const ids: string[] = []
   const noise = Array.from({ length: 40_000 }, (_, line) => `${Math.sin(line)} ${Math.cos(line)} ${Math.tan(line)}\n`).join('')
-  for (let turn = 0; turn < 12; turn += 1) ids.push(await mail(`Large ${turn}`, noise))
+  for (let turn = 0; turn < 6; turn += 1) ids.push(await mail(`Large ${turn}`, noise))
   await mail('Small')
   for (const id of ids) await box.call('DELETE', `${at}/emails/${id}?purge=true`)
   await box.restart()
@@ -159,7 +159,7 @@ test('room that deleted mail took in the file is given back to the disk', async 
   await job('reclaim-space')
   await box.restart()
   const after = statSync(file).size
-  expect(before).toBeGreaterThan(8 * 1024 * 1024)
+  expect(before).toBeGreaterThan(4 * 1024 * 1024)
   expect(after).toBeLessThan(before / 1.5)
   expect((await box.call('GET', `${at}/emails`)).body.data).toMatchObject([{ subject: 'Small' }])
 })
