@@ -385,6 +385,7 @@ test('a backup is made with its progress, and is among those there are', async (
   await page.getByRole('button', { name: 'Make a backup' }).click()
   await page.getByRole('progressbar', { name: 'Backup' }).waitFor()
   await page.getByText('The backup is made.').waitFor({ timeout: 30_000 })
+  await page.locator('[aria-labelledby=backups] li').waitFor()
   const { body } = await box.call('GET', '/v1/backups')
-  await page.getByText(body.data[0].name).waitFor()
+  expect(await page.getByText(body.data[0].name).count()).toBe(1)
 })
