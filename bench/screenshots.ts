@@ -73,7 +73,7 @@ async function take(): Promise<void> {
     const [name = '', value = ''] = (await signIn(box, person)).cookie.split('=')
     for (const { name: view, path, before, visitor, width = 1080 } of all) {
       for (const colorScheme of ['light', 'dark'] as const) {
-        const context = await browser.newContext({ viewport: { width, height: 680 }, colorScheme, reducedMotion: 'reduce' })
+        const context = await browser.newContext({ viewport: { width, height: 660 }, colorScheme, reducedMotion: 'reduce' })
         if (!visitor) await context.addCookies([{ name, value, url: box.url }])
         const page = await context.newPage()
         await page.goto(box.url + path, { waitUntil: 'networkidle' })

@@ -122,3 +122,28 @@ test('an identity is suspended, resumed and deleted, and what goes with it is na
   expect(await page.getByRole('link', { name: 'Ada', exact: true }).count()).toBe(0)
   expect((await box.call('GET', `/v1/identities/${ada['id']}`)).status).toBe(404)
 })
+
+test('what may have been done already is not done twice', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { page, context } = await screen(browser, box, `/identities/${ada['id']}/inbox`)
+  let lost = 0
+  await context.route('**/v1/identities/*/emails', async (route) => {
+    if (route.request().method() !== 'POST' || lost > 0) return route.continue()
+    lost += 1
+    // the box hears it, and its answer gets lost
+    await route.fetch()
+    return route.abort('connectionreset')
+  })
+  await page.getByRole('button', { name: 'Write' }).click()
+  await page.getByLabel('To', { exact: true }).fill('postmaster@pillarbox.test')
+  await page.getByLabel('Message', { exact: true }).fill('Only once.')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('The box cannot be reached now.').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('It is on its way.').waitFor()
+  const { body } = await box.call('GET', `/v1/identities/${ada['id']}/emails?direction=outbound`)
+  expect([lost, body.data.length]).toEqual([1, 1])
+})

@@ -70,7 +70,7 @@ export async function call<Answer>(method: Method, path: string, body?: unknown,
 }
 
 /** A file as the body of a POST, octet by octet. Throws as `call` does. */
-export function upload<Answer>(path: string, file: File): Promise<Answer> {
+export function upload<Answer>(path: string, file: Blob): Promise<Answer> {
   return asked('POST', path, file, { 'Content-Type': 'application/octet-stream' })
 }
 

@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
 import { patch, post } from '../api.ts'
 import { DeleteIdentity } from '../identities/delete-identity.tsx'
-import { Transfer } from '../identities/transfer.tsx'
 import { IdentityFrame, useIdentity } from '../identity-frame.tsx'
 import type { RoomProps } from '../rooms.ts'
 import { Action } from '../widgets/action.tsx'
@@ -55,7 +54,6 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
           <Field name="name" label="Name" defaultValue={name} autoComplete="off" />
         </Form>
       </section>
-      <Transfer identity={identity} />
       <section class="sheet" aria-labelledby="end">
         <h2 id="end">{suspended ? 'Resume or delete' : 'Suspend or delete'}</h2>
         <div class="actions">

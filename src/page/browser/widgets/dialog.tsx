@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useLayoutEffect, useId, useRef } from 'preact/hooks'
 import { Form } from './form.tsx'
 
 interface DialogProps {
@@ -14,7 +14,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, wide = false, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const shown = dialog.current!
     const before = document.activeElement
     if (!shown.open) shown.showModal()
