@@ -33,6 +33,6 @@ function yieldToOthers(): void {
   try {
     setPriority(10)
   } catch {
-    // it goes on as any other process
+    // it goes on like every other process
   }
 }

@@ -86,19 +86,23 @@ export class Minutes {
     })
   }
 
-  /** A long queue is looked at beside the event loop. */
   async #queue(): Promise<{ depth: number | null; late: number | null }> {
     const { database, clock } = this.#parts
+    const row = await database.get<{ running: number; some: number }>(
+      sql`SELECT (SELECT count(*) FROM deliveries_queue WHERE state = 'running') AS running,
+        EXISTS (SELECT 1 FROM deliveries_queue WHERE state = 'waiting') AS some`,
+    )
+    if (row!.some === 0) return { depth: row!.running, late: 0 }
     const now = clock.now()
     try {
-      const [row] = await database.slow<{ waiting: number; running: number; due: string | null }>(
-        sql`SELECT count(*) AS waiting, min(CASE WHEN due_at <= ${iso(now)} THEN due_at END) AS due,
-            (SELECT count(*) FROM deliveries_queue WHERE state = 'running') AS running
-          FROM deliveries_queue WHERE state = 'waiting'`,
+      // what waits may be long: it is looked through beside the event loop
+      const [queue] = await database.slow<{ waiting: number; due: string | null }>(
+        sql`SELECT count(*) AS waiting, min(CASE WHEN due_at <= ${iso(now)} THEN due_at END) AS due FROM deliveries_queue
+          WHERE state = 'waiting'`,
         deadline,
       )
-      const { waiting, running, due } = row!
-      return { depth: waiting + running, late: due === null ? 0 : Math.round((now - Date.parse(due)) / 1000) }
+      const { waiting, due } = queue!
+      return { depth: waiting + row!.running, late: due === null ? 0 : Math.round((now - Date.parse(due)) / 1000) }
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       return { depth: null, late: null }

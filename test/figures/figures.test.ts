@@ -1,5 +1,5 @@
-import { expect, test, vi } from 'vitest'
-import { appliance, deliver, message } from '../support/appliance.ts'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { MailSink } from '../support/mail-sink.ts'
@@ -162,38 +162,40 @@ test('an hour is the sum of its minutes, of what stands the worst; what is older
   expect(last.at(-1)).toMatchObject({ at: '2026-11-27T10:07:00.000Z', mail_in: 0 })
 })
 
-test('unless asked it tells the last hour by minutes, the last day by hours; a week of hours fits', async () => {
-  const box = await appliance({}, new HeldClock())
-  expect(await series(box)).toHaveLength(60)
-  // 10:05 to 10:05 touches 25 hours
-  expect(await series(box, '?step=hour')).toHaveLength(25)
-  expect(await series(box, '?step=hour&from=2026-11-13T10:00:00Z&to=2026-11-20T10:00:00Z')).toHaveLength(168)
-  expect(await series(box, '?from=2026-11-19T10:00:00Z&to=2026-11-20T11:00:00%2B01:00')).toHaveLength(1440)
-})
+describe('who asks', async () => {
+  const { box, close } = await openAppliance({}, new HeldClock())
+  afterAll(close)
 
-test('what does not fit is refused with a sentence', async () => {
-  const box = await appliance({}, new HeldClock())
-  const wrong = [
-    ['from=yesterday', 'from', 'ISO 8601'],
-    ['to=2026-11-20', 'to', 'ISO 8601'],
-    ['from=2026-11-20T10:00:00Z&to=2026-11-20T10:00:00Z', 'from', 'earlier than to'],
-    ['from=2026-11-21T10:00:00Z', 'from', 'earlier than to'],
-    ['from=2026-11-18T10:00:00Z', 'from', 'a day of minutes'],
-    ['step=hour&from=2026-11-01T10:00:00Z', 'from', 'a week of hours'],
-    ['step=day', 'step', 'minute or hour'],
-    ['since=1', 'since', ''],
-  ] as const
-  for (const [query, parameter, words] of wrong) {
-    const { status, body } = await box.call('GET', `/v1/stats?${query}`)
-    expect([query, status, body.error['param']]).toEqual([query, 400, parameter])
-    expect(body.error['message']).toContain(words)
-  }
-})
+  test('unless asked it tells the last hour by minutes, the last day by hours; a week of hours fits', async () => {
+    expect(await series(box)).toHaveLength(60)
+    // 10:05 to 10:05 touches 25 hours
+    expect(await series(box, '?step=hour')).toHaveLength(25)
+    expect(await series(box, '?step=hour&from=2026-11-13T10:00:00Z&to=2026-11-20T10:00:00Z')).toHaveLength(168)
+    expect(await series(box, '?from=2026-11-19T10:00:00Z&to=2026-11-20T11:00:00%2B01:00')).toHaveLength(1440)
+  })
 
-test('it is the operator’s alone', async () => {
-  const box = await appliance({}, new HeldClock())
-  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  const { body: key } = await box.call('POST', '/v1/api-keys', { identity_id: ada['id'] })
-  const { status, body } = await box.call('GET', '/v1/stats', undefined, { key: key['key'] as string })
-  expect([status, body.error['code']]).toEqual([403, 'operator_only'])
+  test('what does not fit is refused with a sentence', async () => {
+    const wrong = [
+      ['from=yesterday', 'from', 'ISO 8601'],
+      ['to=2026-11-20', 'to', 'ISO 8601'],
+      ['from=2026-11-20T10:00:00Z&to=2026-11-20T10:00:00Z', 'from', 'earlier than to'],
+      ['from=2026-11-21T10:00:00Z', 'from', 'earlier than to'],
+      ['from=2026-11-18T10:00:00Z', 'from', 'a day of minutes'],
+      ['step=hour&from=2026-11-01T10:00:00Z', 'from', 'a week of hours'],
+      ['step=day', 'step', 'minute or hour'],
+      ['since=1', 'since', ''],
+    ] as const
+    for (const [query, parameter, words] of wrong) {
+      const { status, body } = await box.call('GET', `/v1/stats?${query}`)
+      expect([query, status, body.error['param']]).toEqual([query, 400, parameter])
+      expect(body.error['message']).toContain(words)
+    }
+  })
+
+  test('it is the operator’s alone', async () => {
+    const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+    const { body: key } = await box.call('POST', '/v1/api-keys', { identity_id: ada['id'] })
+    const { status, body } = await box.call('GET', '/v1/stats', undefined, { key: key['key'] as string })
+    expect([status, body.error['code']]).toEqual([403, 'operator_only'])
+  })
 })
