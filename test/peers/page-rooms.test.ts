@@ -389,3 +389,17 @@ test('a backup is made with its progress, and is among those there are', async (
   const { body } = await box.call('GET', '/v1/backups')
   expect(await page.getByText(body.data[0].name).count()).toBe(1)
 })
+
+test('who is not the operator is told so once, in the room of the box’s health', async () => {
+  if (!browser) return
+  const grace = { email: 'grace@example.com', password: 'another long and quiet evening' }
+  await box.app.accounts.add({ name: 'Grace', ...grace })
+  const { page, troubles } = await screen(browser, box, '/health', { visitor: true })
+  await page.getByLabel('E-mail address').fill(grace.email)
+  await page.getByLabel('Password').fill(grace.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Only the operator of the box sees how it is.').waitFor()
+  expect(await page.getByRole('alert').filter({ hasText: /./ }).count()).toBe(0)
+  expect(await page.getByRole('heading', { level: 2 }).count()).toBe(0)
+  expect(troubles).toEqual([])
+})
