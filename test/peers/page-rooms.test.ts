@@ -378,6 +378,26 @@ test('an agent is made of an identity, with its DID, links and reputation; chang
   await page.getByText('No agent yet.').waitFor()
 })
 
+test('an identity is taken out as a file, and into another, each with its progress', async () => {
+  const page = await room(`/identities/${ada?.id}/archive`, 'Ada')
+  if (!page) return
+  const { body: hedy } = await box.call('POST', '/v1/identities', { name: 'Hedy' })
+  const fields = { To: ada.email, Subject: 'To be kept', 'Message-ID': '<kept@sender.test>' }
+  await deliver(box.smtp, { to: ada.email, raw: message(fields, 'Hello.\n') })
+  await page.getByRole('button', { name: 'Export' }).click()
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download' }).click()])
+  const buffer = readFileSync(await download.path())
+  expect(buffer.subarray(0, 2).toString()).toBe('PK')
+  await looksWell(page, 'archive')
+  await page.goto(`${box.url}/identities/${hedy['id']}/archive`)
+  await page.getByText('Nothing yet.').waitFor()
+  await page.getByLabel('File', { exact: true }).setInputFiles({ name: 'ada.zip', mimeType: 'application/zip', buffer })
+  await page.getByRole('button', { name: 'Import' }).click()
+  await page.getByText(/^\d e-mails? and \d text messages? were taken in/).waitFor()
+  await page.getByRole('link', { name: 'Inbox' }).click()
+  await page.getByRole('link', { name: /To be kept/ }).waitFor()
+})
+
 test('a backup is made with its progress, and is among those there are', async () => {
   const page = await room('/health', 'Health')
   if (!page) return
