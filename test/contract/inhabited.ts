@@ -100,7 +100,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     plantLink: async () => {
       const name = newId('acct')
       const { id } = await box.app.accounts.add({ ...person, name, email: `${name}@example.com` })
-      return plantedLink(database, id)
+      return plantedLink(join(box.directory, 'data', 'pillarbox.db'), id)
     },
     settle: (name) => settle(box, database, box.key, account_id, name),
     database,
@@ -280,11 +280,25 @@ function plantedSession(database: DatabaseSync, account: string): string {
   return token
 }
 
-/** The password that the account was made with is forgotten for it. */
-function plantedLink(database: DatabaseSync, account: string): string {
+/**
+ * The password that the account was made with is forgotten for it. The box may be in the middle of a transaction, which cannot end while
+ * this thread waits for it: so it is tried again, and not waited for.
+ */
+async function plantedLink(file: string, account: string): Promise<string> {
   const token = randomBytes(32).toString('base64url')
   const hash = createHash('sha256').update(token).digest('base64url')
-  database.prepare('DELETE FROM logins WHERE account_id = ?').run(account)
-  database.prepare('INSERT INTO setup_links VALUES (?, ?, ?)').run(account, hash, iso(Date.now() + 3_600_000))
+  const expires_at = iso(Date.now() + 3_600_000)
+  const database = new DatabaseSync(file, { timeout: 0 })
+  for (let tries = 0; ; tries += 1) {
+    try {
+      database.exec(`BEGIN IMMEDIATE; DELETE FROM logins WHERE account_id = '${account}';
+        INSERT INTO setup_links VALUES ('${account}', '${hash}', '${expires_at}'); COMMIT`)
+      break
+    } catch (error) {
+      if (tries === 200 || !String(error).includes('locked')) throw error
+      await sleep(20)
+    }
+  }
+  database.close()
   return token
 }
