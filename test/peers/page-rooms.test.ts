@@ -378,6 +378,26 @@ test('an agent is made of an identity, with its DID, links and reputation; chang
   await page.getByText('No agent yet.').waitFor()
 })
 
+test('an identity is taken out as a file, and into another, each with its progress', async () => {
+  const page = await room(`/identities/${ada?.id}/archive`, 'Ada')
+  if (!page) return
+  const { body: hedy } = await box.call('POST', '/v1/identities', { name: 'Hedy' })
+  const fields = { To: ada.email, Subject: 'To be kept', 'Message-ID': '<kept@sender.test>' }
+  await deliver(box.smtp, { to: ada.email, raw: message(fields, 'Hello.\n') })
+  await page.getByRole('button', { name: 'Export' }).click()
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download' }).click()])
+  const buffer = readFileSync(await download.path())
+  expect(buffer.subarray(0, 2).toString()).toBe('PK')
+  await looksWell(page, 'archive')
+  await page.goto(`${box.url}/identities/${hedy['id']}/archive`)
+  await page.getByText('Nothing yet.').waitFor()
+  await page.getByLabel('File', { exact: true }).setInputFiles({ name: 'ada.zip', mimeType: 'application/zip', buffer })
+  await page.getByRole('button', { name: 'Import' }).click()
+  await page.getByText(/^\d e-mails? and \d text messages? were taken in/).waitFor()
+  await page.getByRole('link', { name: 'Inbox' }).click()
+  await page.getByRole('link', { name: /To be kept/ }).waitFor()
+})
+
 test('a backup is made with its progress, and is among those there are', async () => {
   const page = await room('/health', 'Health')
   if (!page) return
@@ -385,6 +405,21 @@ test('a backup is made with its progress, and is among those there are', async (
   await page.getByRole('button', { name: 'Make a backup' }).click()
   await page.getByRole('progressbar', { name: 'Backup' }).waitFor()
   await page.getByText('The backup is made.').waitFor({ timeout: 30_000 })
+  await page.locator('[aria-labelledby=backups] li').waitFor()
   const { body } = await box.call('GET', '/v1/backups')
-  await page.getByText(body.data[0].name).waitFor()
+  expect(await page.getByText(body.data[0].name).count()).toBe(1)
+})
+
+test('who is not the operator is told so once, in the room of the box’s health', async () => {
+  if (!browser) return
+  const grace = { email: 'grace@example.com', password: 'another long and quiet evening' }
+  await box.app.accounts.add({ name: 'Grace', ...grace })
+  const { page, troubles } = await screen(browser, box, '/health', { visitor: true })
+  await page.getByLabel('E-mail address').fill(grace.email)
+  await page.getByLabel('Password').fill(grace.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Only the operator of the box sees how it is.').waitFor()
+  expect(await page.getByRole('alert').filter({ hasText: /./ }).count()).toBe(0)
+  expect(await page.getByRole('heading', { level: 2 }).count()).toBe(0)
+  expect(troubles).toEqual([])
 })

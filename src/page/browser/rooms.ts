@@ -40,6 +40,7 @@ export const rooms: Room[] = [
     tab: 'One-time passwords',
     load: () => import('./rooms/totp.tsx'),
   },
+  { path: '/identities/:id/archive', title: 'Export and import', tab: 'Export', load: () => import('./rooms/archive.tsx') },
   { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./rooms/identity.tsx') },
   { path: '/agents', title: 'Agents', navigation: 'Agents', load: () => import('./rooms/agents.tsx') },
   { path: '/agents/:id', title: 'Agent', load: () => import('./rooms/agent.tsx') },

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Card } from '../../../cards/model.ts'
 import { post } from '../api.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
@@ -52,9 +52,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
             Freeze
           </button>
         )}
-        {status === 'frozen' && (
-          <ActionButton run={() => change('unfreeze', `${card_name} is active again.`)}>Unfreeze</ActionButton>
-        )}
+        {status === 'frozen' && <Action run={() => change('unfreeze', `${card_name} is active again.`)}>Unfreeze</Action>}
         {status !== 'cancelled' && (
           <>
             <button type="button" onClick={() => setAsking('limits')}>

@@ -14,8 +14,8 @@ export function ReportList({ path }: { path: string }): JSX.Element {
       <Listing list={list} empty="No report yet. Other servers send them about once a day, when they get mail in its name.">
         {(rows) => (
           <ul class="rows">
-            {rows.map((report) => (
-              <li key={`${report.reporter} ${report.report_id}`}>
+            {rows.map((report, index) => (
+              <li key={`${report.reporter} ${report.report_id} ${index}`}>
                 <span class="grow">
                   <strong>{report.reporter}</strong> <Mark>{report.kind === 'dmarc' ? 'DMARC' : 'TLS'}</Mark>
                   <br />

@@ -4,7 +4,7 @@ import type { Backup } from '../../../backup/model.ts'
 import type { Job } from '../../../jobs/model.ts'
 import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { moment, octets } from '../widgets/format.ts'
 import { JobProgress } from '../widgets/job-progress.tsx'
@@ -23,7 +23,7 @@ export function BackupList(): JSX.Element {
       <div class="head spaced">
         <h2 id="backups">Backups</h2>
         <span class="actions">
-          <ActionButton run={async () => setMaking((await post<Job>('/v1/backups')).id)}>Make a backup</ActionButton>
+          <Action run={async () => setMaking((await post<Job>('/v1/backups')).id)}>Make a backup</Action>
         </span>
       </div>
       {making !== undefined && <JobProgress key={making} id={making} label="Backup" onEnd={(job) => void over(job)} />}

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { DoctorLine, DoctorReport, Status } from '../../../doctor/model.ts'
 import { post } from '../api.ts'
 import { useThing } from '../loaded.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { Awaited } from '../widgets/listing.tsx'
@@ -30,7 +30,7 @@ export function DoctorLines(): JSX.Element {
       <div class="head spaced">
         <h2 id="doctor">Doctor</h2>
         <span class="actions">
-          <ActionButton run={look}>Look now</ActionButton>
+          <Action run={look}>Look now</Action>
         </span>
       </div>
       <Awaited of={report}>

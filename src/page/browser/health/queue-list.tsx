@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { QueueEntry, QueueSummary } from '../../../operation/model.ts'
 import { post, remove } from '../api.ts'
 import { useList, useThing } from '../loaded.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { counted, span } from '../widgets/format.ts'
@@ -107,9 +107,9 @@ function EntryLine({ entry, onRetry, onDrop }: EntryProps): JSX.Element {
       )}
       <Mark tone={tones[state]}>{state}</Mark>
       {(state === 'waiting' || state === 'failed') && (
-        <ActionButton run={onRetry} label={`Try now ${id}`}>
+        <Action run={onRetry} label={`Try now ${id}`}>
           Try now
-        </ActionButton>
+        </Action>
       )}
       {state === 'waiting' && (
         <button type="button" aria-label={`Drop ${id}`} onClick={onDrop}>

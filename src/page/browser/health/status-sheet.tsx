@@ -1,13 +1,12 @@
 import type { JSX } from 'preact'
 import type { Status } from '../../../operation/model.ts'
-import { useThing } from '../loaded.ts'
+import type { Loaded } from '../loaded.ts'
 import { octets, span } from '../widgets/format.ts'
 import { Awaited } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
 /** What runs, what came and went in a day, and the disk. */
-export function StatusSheet(): JSX.Element {
-  const status = useThing<Status>('/v1/status', () => false, true)
+export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
   return (
     <section class="sheet" aria-labelledby="box">
       <h2 id="box">The box</h2>

@@ -8,7 +8,7 @@ import { ReportList } from '../domains/report-list.tsx'
 import { useThing } from '../loaded.ts'
 import { Link, go } from '../router.tsx'
 import type { RoomProps } from '../rooms.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Awaited } from '../widgets/listing.tsx'
@@ -67,9 +67,9 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
   return (
     <>
       <div class="actions">
-        <ActionButton run={check} primary>
+        <Action run={check} kind="primary">
           Check now
-        </ActionButton>
+        </Action>
         <a class="button" href={`${path}/zone`} download={`${name}.zone`}>
           Zone file
         </a>

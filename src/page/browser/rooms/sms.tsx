@@ -28,7 +28,7 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
       listen((event) => {
         if (event?.type !== 'sms.received' || event.identity_id !== id) return
         const { from, body } = event.data as unknown as Sms
-        announce(`New text message from ${from}: ${body}`)
+        announce(`New text message from ${from}: ${shortened(body)}`)
       }),
     [id],
   )
@@ -70,4 +70,10 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
       )}
     </>
   )
+}
+
+/** What is said in passing is short. */
+function shortened(text: string): string {
+  const letters = Array.from(text)
+  return letters.length <= 100 ? text : `${letters.slice(0, 99).join('')}…`
 }

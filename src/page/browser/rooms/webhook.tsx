@@ -9,7 +9,7 @@ import type { RoomProps } from '../rooms.ts'
 import { DeliveryList } from '../webhooks/delivery-list.tsx'
 import { WebhookDialog } from '../webhooks/webhook-form.tsx'
 import { WebhookState } from '../webhooks/webhook-state.tsx'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.ts'
@@ -96,7 +96,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
             Switch off
           </button>
         ) : (
-          <ActionButton run={() => change({ active: true }, 'The webhook is switched on.')}>Switch on</ActionButton>
+          <Action run={() => change({ active: true }, 'The webhook is switched on.')}>Switch on</Action>
         )}
         <button type="button" class="danger" onClick={() => setAsking('delete')}>
           Delete

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
 import { get } from '../api.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { octets } from '../widgets/format.ts'
 import { Mark } from '../widgets/mark.tsx'
@@ -39,9 +39,9 @@ export function Text({ message }: { message: Sms }): JSX.Element {
       {media.map(({ index, content_type, status: state, size }) => (
         <p key={index}>
           {state === 'kept' ? (
-            <ActionButton run={() => download(index)}>
+            <Action run={() => download(index)}>
               {content_type} {size !== null && octets(size)}
-            </ActionButton>
+            </Action>
           ) : (
             `${content_type}: ${state === 'pending' ? 'being fetched' : 'could not be fetched'}`
           )}

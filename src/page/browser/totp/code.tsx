@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { TotpCode, TotpEntry } from '../../../totp/model.ts'
 import { get } from '../api.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { Ring } from '../widgets/ring.tsx'
 
@@ -38,9 +38,9 @@ export function Code({ entry: { id, identity_id, service_name } }: { entry: Totp
           <Ring left={left} of={period} label="Holds for" />
         </>
       )}
-      <ActionButton run={read} label={`Show the code of ${service_name}`}>
+      <Action run={read} label={`Show the code of ${service_name}`}>
         Show the code
-      </ActionButton>
+      </Action>
     </span>
   )
 }

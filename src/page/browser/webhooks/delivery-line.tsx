@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { WebhookDelivery } from '../../../webhooks/model.ts'
 import { post } from '../api.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { counted, moment } from '../widgets/format.ts'
 import { Mark } from '../widgets/mark.tsx'
@@ -39,9 +39,9 @@ export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
         {counted(attempts.length, 'attempt')}, <Time at={created_at} />
       </span>
       <Mark tone={tones[status]}>{status}</Mark>
-      <ActionButton run={again} label={`Redeliver ${event} ${event_id}`}>
+      <Action run={again} label={`Redeliver ${event} ${event_id}`}>
         Redeliver
-      </ActionButton>
+      </Action>
       {open && (
         <div class="delivery-more">
           <h3>Request</h3>

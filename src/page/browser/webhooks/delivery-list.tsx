@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { WebhookDelivery } from '../../../webhooks/model.ts'
 import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
-import { ActionButton } from '../widgets/action-button.tsx'
+import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { DeliveryLine } from './delivery-line.tsx'
@@ -30,7 +30,7 @@ export function DeliveryList({ path }: { path: string }): JSX.Element {
       <div class="head spaced">
         <h2 id="deliveries">Deliveries</h2>
         <span class="actions">
-          <ActionButton run={test}>Send a test</ActionButton>
+          <Action run={test}>Send a test</Action>
         </span>
       </div>
       <Listing list={list} empty="Nothing was sent to it yet. A test shows whether it is reached.">

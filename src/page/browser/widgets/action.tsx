@@ -9,27 +9,46 @@ interface ActionProps {
   done?: string
   kind?: 'primary' | 'danger' | 'plain' | undefined
   title?: string | undefined
+  /** For the ear, where the words on it do not say of what. */
+  label?: string
   children: ComponentChildren
 }
 
-/** A button that does something at once, and says what came of it; what goes wrong is said in the API's words. */
-export function Action({ run, done, kind, title, children }: ActionProps): JSX.Element {
+/** A button that does something at once, and says what came of it; what goes wrong stands beside it, in the API's words. */
+export function Action({ run, done, kind, title, label, children }: ActionProps): JSX.Element {
   const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<ApiError>()
   const act = async (): Promise<void> => {
     setBusy(true)
+    setError(undefined)
     try {
       await run()
       if (done !== undefined) announce(done)
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      announce(error.message)
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown
+      setError(thrown)
     } finally {
       setBusy(false)
     }
   }
   return (
-    <button type="button" class={kind ?? ''} title={title} disabled={busy} aria-busy={busy} onClick={() => void act()}>
-      {children}
-    </button>
+    <>
+      <button
+        type="button"
+        class={kind ?? ''}
+        title={title}
+        aria-label={label}
+        disabled={busy}
+        aria-busy={busy}
+        onClick={() => void act()}
+      >
+        {children}
+      </button>
+      {error && (
+        <span class="refusal" role="alert">
+          {error.message}
+        </span>
+      )}
+    </>
   )
 }
