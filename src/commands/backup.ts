@@ -10,6 +10,7 @@ import type { Config } from '../config.ts'
 import { ofBox, runningBox, settingsOf } from './box.ts'
 import type { Box, BoxOptions } from './box.ts'
 import { Failure } from './failure.ts'
+import { mustBeOpen } from './owner.ts'
 import { exits } from './refuse.ts'
 import { say, withJson } from './say.ts'
 import { untilSignal } from './signals.ts'
@@ -86,6 +87,7 @@ interface Running {
 }
 
 function wishOf({ data_dir, keys_dir, master_key_file, mail }: Config): Omit<BackupWish, 'file'> {
+  mustBeOpen(data_dir)
   const created_at = new Date().toISOString()
   return { data_dir, keys_dir, master_key_file, mail_domain: mail.domain, program_version: version, created_at }
 }

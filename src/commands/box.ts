@@ -10,7 +10,7 @@ import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import { Failure } from './failure.ts'
-import { actAsOwner } from './owner.ts'
+import { actAsOwner, mustBeOpen } from './owner.ts'
 
 /** What every command that speaks with a box takes. */
 export interface BoxOptions {
@@ -59,6 +59,7 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   if (socket === undefined) {
     throw new Failure(`The path of ${config.data_dir} is too long for a socket in it: use a shorter data_dir.`)
   }
+  mustBeOpen(config.data_dir)
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
   if (await answers(socket)) return work(boxAt(socket, options, config, true))
