@@ -15,9 +15,9 @@ test('whoever may not look into a box is told that, and not that there is none',
   const root = process.getuid!() === 0
   if (!root) chmodSync(data, 0)
   const asked = (...words: string[]) => {
-    const [own, ...rest] = [process.execPath, program, ...words, '--data', data]
-    const stranger = ['--reuid', String(nobody), '--regid', String(nobody), '--clear-groups', own!, ...rest]
-    return root ? run('setpriv', stranger, { cwd: '/' }) : run(own!, rest, { cwd: '/' })
+    const command = [program, ...words, '--data', data]
+    const stranger = ['--reuid', String(nobody), '--regid', String(nobody), '--clear-groups', process.execPath, ...command]
+    return root ? run('setpriv', stranger, { cwd: '/' }) : run(process.execPath, command, { cwd: '/' })
   }
   const sentence = `${data} may not be read by this user: ask as root, or as the user the box runs as.\n`
   for (const words of [['status'], ['backup', '/nowhere/box.tar'], ['reputation', 'recount']])
