@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -10,6 +11,7 @@ import type { Config } from '../config.ts'
 import { ofBox, runningBox, settingsOf } from './box.ts'
 import type { Box, BoxOptions } from './box.ts'
 import { Failure } from './failure.ts'
+import { actAsOwner, mustBeOpen } from './owner.ts'
 import { exits } from './refuse.ts'
 import { say, withJson } from './say.ts'
 import { untilSignal } from './signals.ts'
@@ -55,7 +57,10 @@ async function auto(options: Options): Promise<void> {
     return say(options, result, `The box made ${result.name} (${result.size} bytes).`)
   }
   const config = await settingsOf(options)
-  const made = await untilSignal((signal) => new Shelf(config.backup).add(wishOf(config), { signal }))
+  const wish = wishOf(config)
+  // what root put there the box could neither list nor remove
+  if (existsSync(config.data_dir)) actAsOwner(config.data_dir)
+  const made = await untilSignal((signal) => new Shelf(config.backup).add(wish, { signal }))
   return tell(options, made, { ...answerOf(made), removed: made.removed })
 }
 
@@ -86,6 +91,7 @@ interface Running {
 }
 
 function wishOf({ data_dir, keys_dir, master_key_file, mail }: Config): Omit<BackupWish, 'file'> {
+  mustBeOpen(data_dir)
   const created_at = new Date().toISOString()
   return { data_dir, keys_dir, master_key_file, mail_domain: mail.domain, program_version: version, created_at }
 }

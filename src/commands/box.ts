@@ -10,7 +10,7 @@ import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { createLog } from '../core/log.ts'
 import { Failure } from './failure.ts'
-import { actAsOwner } from './owner.ts'
+import { actAsOwner, mustBeOpen } from './owner.ts'
 
 /** What every command that speaks with a box takes. */
 export interface BoxOptions {
@@ -59,6 +59,7 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   if (socket === undefined) {
     throw new Failure(`The path of ${config.data_dir} is too long for a socket in it: use a shorter data_dir.`)
   }
+  mustBeOpen(config.data_dir)
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
   if (await answers(socket)) return work(boxAt(socket, options, config, true))
@@ -96,12 +97,20 @@ function boxAt(socket: string, options: BoxOptions, config: Config, running: boo
   }
 }
 
-/** Whether a box runs and answers on this socket of its own. */
+/** Longest that a box may take to say that it is there, in milliseconds. */
+const patience = 10_000
+
+/** Whether a box runs and answers on this socket of its own. Throws Failure when one is there and does not. */
 export async function answers(socket: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(patience)
   try {
-    await ask(socket, undefined, 'GET', '/healthz')
+    await buffer(await begin(socket, undefined, 'GET', '/healthz', undefined, signal))
     return true
   } catch (error) {
+    if (signal.aborted) {
+      const remedy = 'look into its log, and restart it (systemctl restart pillarbox).'
+      throw new Failure(`A box has ${socket}, and does not answer: ${remedy}`, 'no_answer')
+    }
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return false
     throw error
@@ -119,12 +128,13 @@ function begin(
   method: string,
   path: string,
   body?: string | AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
 ): Promise<IncomingMessage> {
   const headers: Record<string, string> = { Host: 'localhost', 'User-Agent': 'pillarbox command' }
   if (body !== undefined) headers['Content-Type'] = typeof body === 'string' ? 'application/json' : 'application/octet-stream'
   if (account !== undefined) headers['Pillarbox-Account'] = account
   return new Promise((resolve, reject) => {
-    const call = request({ socketPath, method, path, headers, agent: false }, (answer) => {
+    const call = request({ socketPath, method, path, headers, agent: false, ...(signal ? { signal } : {}) }, (answer) => {
       const { statusCode = 500 } = answer
       if (statusCode < 400) resolve(answer)
       else buffer(answer).then((bytes) => reject(failureOf(bytes, statusCode)), reject)

@@ -9,6 +9,7 @@ import { about, seenFromOutside, summary } from '../unopened.ts'
 import type { Line } from '../unopened.ts'
 import { answers, ofBox, settingsOf, withBox } from './box.ts'
 import type { BoxOptions } from './box.ts'
+import { mustBeOpen } from './owner.ts'
 import { exits } from './refuse.ts'
 import { say, withJson } from './say.ts'
 
@@ -57,6 +58,11 @@ function configFault(problem: string): Line {
 async function whyNotOpened(config: Config): Promise<Line | undefined> {
   const { data_dir } = config
   const line = about('data', data_dir)
+  try {
+    mustBeOpen(data_dir)
+  } catch (error) {
+    return line.fail((error as Error).message, 'sudo pillarbox doctor')
+  }
   if (!existsSync(join(data_dir, 'state.json'))) {
     return line.fail('There is no box here.', 'pillarbox serve makes one; or name its directory: --data, PILLARBOX_DATA_DIR')
   }

@@ -1,4 +1,5 @@
-import { statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { Failure } from './failure.ts'
 
 /**
  * Goes on as the user that a directory belongs to, when root asks: what root would make in a data directory, the box could not write
@@ -18,4 +19,15 @@ export function foreignOwner(directory: string): number | undefined {
   if (process.getuid?.() !== 0) return undefined
   const owner = statSync(directory, { throwIfNoEntry: false })?.uid ?? 0
   return owner === 0 ? undefined : owner
+}
+
+/** Throws Failure when this user may not look into a directory: what is in it then seems not to be there. */
+export function mustBeOpen(directory: string): void {
+  if (!existsSync(directory)) return
+  try {
+    accessSync(directory, constants.R_OK | constants.X_OK)
+  } catch (error) {
+    const message = `${directory} may not be read by this user: ask as root, or as the user the box runs as.`
+    throw Object.assign(new Failure(message, 'not_allowed'), { cause: error })
+  }
 }

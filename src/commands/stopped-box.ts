@@ -5,7 +5,7 @@ import type { App } from '../app.ts'
 import { createLog } from '../core/log.ts'
 import { settingsOf } from './box.ts'
 import type { BoxOptions } from './box.ts'
-import { actAsOwner } from './owner.ts'
+import { actAsOwner, mustBeOpen } from './owner.ts'
 import { withJson } from './say.ts'
 
 /** Gives a command the options with which it finds its box, of all accounts. */
@@ -21,6 +21,7 @@ export function ofStoppedBox(command: Command): Command {
 export async function opened<T>(options: BoxOptions, work: (app: App) => Promise<T>): Promise<T> {
   process.umask(0o077)
   const config = await settingsOf(options)
+  mustBeOpen(config.data_dir)
   // opening makes what is not there: a mistaken path must not begin a second box
   if (!existsSync(join(config.data_dir, 'state.json'))) throw new Error(`There is no box in ${config.data_dir}.`)
   actAsOwner(config.data_dir)

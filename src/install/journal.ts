@@ -1,7 +1,6 @@
 import {
   appendFileSync,
   chmodSync,
-  copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -130,18 +129,18 @@ export class Journal {
 
   /** Removes all that was made, the log as well; answers where a copy of that lies. */
   undo(): string {
-    const lines = readFileSync(this.file, 'utf8').split('\n')
+    const text = readFileSync(this.file, 'utf8')
+    // a line without its end was cut short by a full disk: what it names may be a part of a name, and was not made
+    const lines = text.split('\n').slice(0, -1)
     const made = lines.flatMap((line) => {
       const found = /^\S+ made (file|folder|filled|user) (\/.*|[a-z]+)$/.exec(line)
       return found ? [{ kind: found[1] as Kind, name: found[2]! }] : []
     })
-    const copy = join(mkdtempSync(join(tmpdir(), 'pillarbox-init-')), 'init.log')
-    copyFileSync(this.file, copy)
     const folders = made.filter(({ kind }) => kind === 'folder')
     for (const { kind, name } of made.filter((one) => one.kind !== 'folder').toReversed()) unmake[kind](name, this.#removeUser)
     rmSync(this.file, { force: true })
     for (const { kind, name } of folders.toReversed()) unmake[kind](name, this.#removeUser)
-    return copy
+    return copied(text)
   }
 
   #holder(text: string): number {
@@ -156,6 +155,17 @@ export class Journal {
     const line = `${new Date().toISOString()} ${text.replaceAll('\n', '\n    ')}`
     if (this.#waiting) this.#waiting.push(text)
     else appendFileSync(this.file, `${line}\n`, { flush: true })
+  }
+}
+
+/** Only once there is room again: the disk may be full. */
+function copied(text: string): string {
+  try {
+    const copy = join(mkdtempSync(join(tmpdir(), 'pillarbox-init-')), 'init.log')
+    writeFileSync(copy, text, { mode: 0o600 })
+    return copy
+  } catch {
+    return 'its log could not be kept'
   }
 }
 
