@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,6 +14,10 @@ import type { Manifest } from './manifest.ts'
 import { keysContext, openKeys } from './sealed-keys.ts'
 import { masterKeyName } from './snapshot.ts'
 import { unpack } from './unpack.ts'
+
+/** How the directories begin that a backup is unpacked into, and when one is nobody's any more, in milliseconds. */
+const unpackedName = 'pillarbox-verify-'
+const abandoned = 86_400_000
 
 export interface VerifyWish {
   file: string
@@ -49,7 +53,9 @@ export async function verifyBackup(wish: VerifyWish, signal?: AbortSignal): Prom
   await archive.check(signal)
   await inspectState(archive)
   const master = await masterKeyIn(archive, wish)
-  const scratch = mkdtempSync(join(wish.scratch ?? placeFor(wish.file), 'pillarbox-verify-'))
+  const place = wish.scratch ?? placeFor(wish.file)
+  clear(place)
+  const scratch = mkdtempSync(join(place, unpackedName))
   try {
     const file = await unpack(archive, scratch, signal)
     inspectDatabase(archive, file, knownVersion())
@@ -61,6 +67,15 @@ export async function verifyBackup(wish: VerifyWish, signal?: AbortSignal): Prom
     return { file: wish.file, size: archive.size, manifest: archive.manifest, blobs, keys, sealed }
   } finally {
     rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** Removes what a killed verify left: all of a box, in the clear. */
+function clear(place: string): void {
+  for (const name of readdirSync(place).filter((one) => one.startsWith(unpackedName))) {
+    const seen = lstatSync(join(place, name), { throwIfNoEntry: false })
+    if (!seen?.isDirectory() || seen.uid !== process.geteuid?.()) continue
+    if (Date.now() - seen.mtimeMs > abandoned) rmSync(join(place, name), { recursive: true, force: true })
   }
 }
 
