@@ -52,7 +52,7 @@ test('on a full disk nothing is left of a backup or a restore, and it is said wh
   const roomy = disk('64m')!
   const restored = await pillarbox(box, 'restore', file, '--data', roomy, '--master-key', key)
   expect([restored.status, restored.errors]).toEqual([0, ''])
-  expect(readdirSync(roomy).toSorted()).toEqual(['pillarbox.db', 'state.json'])
+  expect(readdirSync(roomy).toSorted()).toEqual(['lock', 'lock.pid', 'pillarbox.db', 'state.json'])
 }, 300_000)
 
 test('where the system cuts a write off, nothing is left of a backup', async () => {
