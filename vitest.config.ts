@@ -9,7 +9,7 @@ export default defineConfig({
     pool: 'forks',
     // loading the box costs more than most tests: a worker keeps it from file to file
     isolate: false,
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
