@@ -124,6 +124,16 @@ test('were the HTML read wrongly, its frame and policy would still hold it', asy
   await expect.poll(() => evil.hits.length).toBeGreaterThan(3)
 })
 
+test('an e-mail of nothing but spaces is opened like any other', async () => {
+  if (!browser) return
+  const spaces = `${' '.repeat(70)}\n`.repeat(3000)
+  const { box, ada } = await boxWith(`<p>Text that people read.</p><img src=${spaces}x><div style="background:url(${spaces}x)">`)
+  const { page, troubles } = await screen(browser, box, `/identities/${ada}/inbox`)
+  await page.getByRole('link', { name: /Look at this/ }).click()
+  await page.frameLocator('iframe.mail-frame').getByText('Text that people read.').waitFor()
+  expect(troubles).toEqual([])
+})
+
 test('opened by itself, the HTML of an e-mail is no page of the box', async () => {
   const { box, ada, id } = await boxWith('<p>Hello</p>')
   const told = await box.call<string>('GET', `/v1/identities/${ada}/emails/${id}/html`)

@@ -1,16 +1,16 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
 
-/** What is somewhere else, and would be fetched when shown. */
-const remoteContent = /(?:src|background|srcset)\s*=\s*["']?\s*https?:|url\s*\(\s*["']?\s*https?:/i
+/** What is somewhere else, and would be fetched when shown. Each space can be matched in one way: there may be a million. */
+const remoteContent = /(?:src|background|srcset)\s*=[\s"']*https?:|url\s*\([\s"']*https?:/i
 
 /** The message itself: as text, or its HTML in a frame that can do nothing. What is elsewhere is fetched when asked for. */
 export function Body({ email }: { email: Email }): JSX.Element {
   const { id, identity_id, body_html, body_text, body_truncated } = email
   const [form, setForm] = useState<'html' | 'text'>(body_html === null ? 'text' : 'html')
   const [remote, setRemote] = useState(false)
-  const elsewhere = body_html !== null && remoteContent.test(body_html)
+  const elsewhere = useMemo(() => body_html !== null && remoteContent.test(body_html), [body_html])
   return (
     <div class="body">
       <div class="body-tools">
