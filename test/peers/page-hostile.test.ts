@@ -156,6 +156,26 @@ test('where the HTML of an e-mail cannot be had it is said why, and it is shown 
   expect(refusals).toEqual([])
 })
 
+test('no address of the page leads its calls elsewhere', async () => {
+  if (!browser) return
+  const { box, ada } = await boxWith('<p>Hello</p>')
+  const { page, context } = await screen(browser, box, '/')
+  const asked: string[] = []
+  context.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  for (const path of [
+    `/identities/${ada}/inbox/..%2F..%2F..%2Fapi-keys`,
+    `/identities/${ada}/inbox/%252e%252e`,
+    '/identities/..%2Fapi-keys/settings',
+    '/webhooks/..%2Fapi-keys',
+    '/domains/..%2Fapi-keys',
+    '/agents/..%2Fapi-keys',
+  ]) {
+    await page.goto(`${box.url}${path}`)
+    await page.getByRole('alert').getByText('in the path must be an id').first().waitFor()
+  }
+  expect(asked.filter((path) => path === '/v1/api-keys' || path === `/v1/identities/${ada}/`)).toEqual([])
+})
+
 test('opened by itself, the HTML of an e-mail is no page of the box', async () => {
   const { box, ada, id } = await boxWith('<p>Hello</p>')
   const told = await box.call<string>('GET', `/v1/identities/${ada}/emails/${id}/html`)

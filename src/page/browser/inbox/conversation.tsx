@@ -12,7 +12,7 @@ const none: Email[] = []
 
 /** One conversation, oldest message first; the last is open, and so is what was not read. */
 export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
-  const path = `/v1/identities/${id}/threads/${threadId}`
+  const path = `/v1/identities/${id}/threads/${encodeURIComponent(threadId)}`
   const thread = useThing<ThreadWithMessages>(
     path,
     (event) => event.identity_id === id && event.type.startsWith('email.') && event.data['thread_id'] === threadId,
