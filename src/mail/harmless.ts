@@ -75,7 +75,8 @@ class Writer {
   /** The element that goes with all that is inside, and how often it was opened in itself. */
   #inside = ''
   #depth = 0
-  #styling = false
+  /** The style sheet that is being read: its text comes in pieces. */
+  #sheet: string[] | undefined
 
   constructor(html: string, image: ImageSource, remote: boolean) {
     this.#html = html
@@ -118,13 +119,13 @@ class Writer {
       return
     }
     if (!allowed.has(tag)) return
-    if (tag === 'style') this.#styling = true
+    if (tag === 'style') this.#sheet = []
     this.written.push(`<${tag}${this.#kept()}>`)
   }
 
   onselfclosingtag(): void {
-    // only foreign elements close themselves in HTML
-    if (this.#inside === '' && (this.#tag === 'svg' || this.#tag === 'math')) return
+    // only foreign elements close themselves in HTML; a sheet that does has ended for the tokenizer and not for browsers: there is none
+    if (this.#inside === '' && ['svg', 'math', 'style'].includes(this.#tag)) return
     if (this.#inside === '' || this.#tag !== this.#inside) this.onopentagend()
   }
 
@@ -134,14 +135,15 @@ class Writer {
       if (tag === this.#inside && --this.#depth === 0) this.#inside = ''
       return
     }
-    if (tag === 'style') this.#styling = false
+    if (tag === 'style') this.#endSheet()
     if (allowed.has(tag) && !voids.has(tag)) this.written.push(`</${tag}>`)
   }
 
   ontext(start: number, end: number): void {
     if (this.#inside !== '') return
     const text = this.#html.slice(start, end)
-    this.written.push(this.#styling ? this.#style(text).replaceAll('<', '') : escaped(text))
+    if (this.#sheet) this.#sheet.push(text)
+    else this.written.push(escaped(text))
   }
 
   ontextentity(codepoint: number): void {
@@ -149,13 +151,20 @@ class Writer {
   }
 
   onend(): void {
-    if (this.#styling) this.written.push('</style>')
+    if (!this.#sheet) return
+    this.#endSheet()
+    this.written.push('</style>')
   }
 
   oncdata(): void {}
   oncomment(): void {}
   ondeclaration(): void {}
   onprocessinginstruction(): void {}
+
+  #endSheet(): void {
+    if (this.#sheet) this.written.push(this.#style(this.#sheet.join('')))
+    this.#sheet = undefined
+  }
 
   #kept(): string {
     const own = new Set(attributes[this.#tag]?.split(' '))
@@ -176,9 +185,12 @@ class Writer {
     return value
   }
 
-  /** Escapes could spell any name; what remains of an address without `url(` is no style, and is passed over. */
+  /**
+   * Escapes could spell any name; what remains of an address without `url(` is no style, and is passed over. What is taken away goes first:
+   * nothing may come together after it was looked for.
+   */
   #style(text: string): string {
-    const spelt = text.replace(/\\/g, '').replace(/@import[^;]*;?/gi, '')
+    const spelt = text.replace(/[\\<]/g, '').replace(/@import/gi, '@none')
     return this.#remote ? spelt : spelt.replace(/(?:url|image-set|image|src)\s*\(/gi, 'none(')
   }
 }

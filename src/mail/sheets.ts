@@ -11,6 +11,9 @@ import type { Attachment } from './model.ts'
 const most = 20
 const mostOctets = 4 * 1024 * 1024
 
+/** Characters of them that are written into one sheet, however often it names them. */
+const mostWritten = 2 * mostOctets
+
 const shownTypes = /^image\/(?:png|jpeg|gif|webp)$/
 
 /**
@@ -44,9 +47,16 @@ export class Sheets {
     const { body_html } = await this.#emails.get(caller, identityId, id)
     if (body_html === null) throw notFound('HTML of this e-mail')
     const inline = await this.#images(caller, identityId, id, body_html)
+    // one image may be named a thousand times, and is written each time
+    let left = mostWritten
     const image = (source: string): string | undefined => {
       const [, cid] = /^cid:(.+)$/i.exec(source) ?? []
-      if (cid !== undefined) return inline.get(decoded(cid))
+      if (cid !== undefined) {
+        const found = inline.get(decoded(cid))
+        if (!found || found.length > left) return undefined
+        left -= found.length
+        return found
+      }
       if (/^data:image\/(?:png|jpeg|gif|webp);base64,/i.test(source)) return source
       return remote && /^https?:\/\//i.test(source) ? source.replace(/^http:/i, 'https:') : undefined
     }
@@ -66,13 +76,14 @@ export class Sheets {
 
   /** By content id, as data: URLs, for a sheet that may fetch nothing. Those that cannot be had any more are left out. */
   async #images(caller: Caller, identityId: string, id: string, html: string): Promise<Map<string, string>> {
+    if (!html.includes('cid:')) return new Map()
     const row = await this.#emails.row(caller, identityId, id)
     const { attachments } = JSON.parse(row.detail) as EmailDetail
     const wanted: (Attachment & { content_id: string })[] = []
     let octets = 0
     for (const one of attachments) {
       const { content_id, content_type, size } = one
-      if (content_id === null || !shownTypes.test(content_type) || !html.includes('cid:')) continue
+      if (content_id === null || !shownTypes.test(content_type)) continue
       octets += size
       if (octets > mostOctets || wanted.length === most) break
       wanted.push({ ...one, content_id })

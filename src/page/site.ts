@@ -20,7 +20,12 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const headersOfPages = { 'Content-Security-Policy': policy, 'Cross-Origin-Opener-Policy': 'same-origin' }
+const headersOfPages = {
+  'Content-Security-Policy': policy,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  // the page lists links of strangers, who would learn that somebody looks
+  'X-DNS-Prefetch-Control': 'off',
+}
 
 const types: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',

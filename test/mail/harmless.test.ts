@@ -25,7 +25,11 @@ test('what shapes text stays; what runs, asks or leads away goes', async () => {
     ['<p title="a&quot; onclick=&quot;x()">t</p>', '<p title="a&quot; onclick=&quot;x()">t</p>'],
     ['<p style="color:red;background:url(https://x.test)">t</p>', '<p style="color:red;background:none(https://x.test)">t</p>'],
     ['<p style="background:u\\72l(https://x.test)">t</p>', '<p style="background:u72l(https://x.test)">t</p>'],
-    ['<style>@import "https://x.test/a.css";p{color:red}</style>a', '<style>p{color:red}</style>a'],
+    ['<style>@import "https://x.test/a.css";p{color:red}</style>a', '<style>@none "https://x.test/a.css";p{color:red}</style>a'],
+    ['<style>p{background:u<rl(https://x.test)}</style>a', '<style>p{background:none(https://x.test)}</style>a'],
+    ['<p style="background:u<rl(https://x.test)">t</p>', '<p style="background:none(https://x.test)">t</p>'],
+    ['<style>@im@import;port "https://x.test";</style>a', '<style>@im@none;port "https://x.test";</style>a'],
+    ['<style/>b{background:url(https://x.test)}<b>a</b></style>', 'b{background:url(https://x.test)}<b>a</b></style>'],
     ['<style>p{color:red}', '<style>p{color:red}</style>'],
     ['<p dir="rtl" dir="ltr">t</p>', '<p dir="rtl">t</p>'],
   ]
@@ -62,6 +66,15 @@ test('images come from where it is said they may', async () => {
   )
 })
 
+test('where a sheet is read in pieces, nothing passes between them', async () => {
+  // wherever the pieces end: each of these is cut once
+  for (let before = 65_536 - 45; before < 65_536; before++) {
+    const start = `${'a'.repeat(before - '<style>'.length)}<style>`
+    const shown = await harmless(`${start}p{background:url(https://x.test)}@import "https://x.test";</style>b`, none, false)
+    expect(shown.slice(before)).toBe('p{background:none(https://x.test)}@none "https://x.test";</style>b')
+  }
+})
+
 const marks = [
   '<',
   '>',
@@ -96,6 +109,24 @@ test('whatever comes, only what is allowed goes out', async () => {
       expect(outside).not.toMatch(/<[^>]* on[a-z]+=|javascript:[^<]*"/)
     }),
     { numRuns: 2000 },
+  )
+})
+
+const sheetPieces =
+  '<style> <style/> <style </style> </style url( u rl( l( ( @import @im port ; \\ < / > <!-- --> src( image( -set( <b> x'.split(
+    ' ',
+  )
+
+test('whatever a sheet says, it fetches nothing', async () => {
+  const pieces = fc.constantFrom(...sheetPieces, ' ', '\n', '&#117;')
+  await fc.assert(
+    fc.asyncProperty(fc.array(pieces, { maxLength: 30 }), async (parts) => {
+      const shown = await harmless(`<style>${parts.join('')}`, none, false)
+      // as browsers read it: from the tag to the next that could end it
+      for (const [, sheet] of shown.matchAll(/<style[^>]*>(.*?)(?:<\/style[\s/>]|$)/gs))
+        expect(sheet).not.toMatch(/(?:url|image-set|image|src)\s*\(|@import|[\\<]/i)
+    }),
+    { numRuns: 5000 },
   )
 })
 

@@ -36,3 +36,26 @@ test('an e-mail without HTML has no such page', async () => {
   expect((await box.call('GET', `${at}/emails/${id}/html`)).status).toBe(404)
   expect((await box.call('GET', `${at}/emails/${id}/html?remote=perhaps`)).body.error['param']).toBe('remote')
 })
+
+test('an image that is named again and again is written a few times, and then no more', async () => {
+  const { box, at, ada } = await kept()
+  const large = Buffer.alloc(1024 * 1024)
+    .toString('base64')
+    .replace(/.{76}/g, '$&\n')
+  const named = '<img src="cid:large@x">\n'.repeat(1500)
+  const often = [
+    `Content-Type: text/html\n\n${named}`,
+    `Content-Type: image/png\nContent-ID: <large@x>\nContent-Transfer-Encoding: base64\n\n${large}`,
+  ]
+  const raw = message(
+    { Subject: 'Often', 'Content-Type': 'multipart/related; boundary=b' },
+    `${often.map((part) => `--b\n${part}\n`).join('')}--b--\n`,
+  )
+  expect(await deliver(box.smtp, { to: ada.email, raw })).toMatch(/^250 /)
+  const { body } = await box.call('GET', `${at}/emails`)
+  const shown = await box.call<string>('GET', `${at}/emails/${body.data[0]!['id']}/html`)
+  expect(shown.status).toBe(200)
+  expect(shown.body.length).toBeLessThan(9 * 1024 * 1024)
+  expect(shown.body.match(/<img src="data:/g)).toHaveLength(5)
+  expect(shown.body.match(/<img/g)).toHaveLength(1500)
+})

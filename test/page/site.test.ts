@@ -64,6 +64,8 @@ test('its policy names no other host, and allows nothing inline', async () => {
   expect(policy).not.toMatch(/unsafe|https?:|\*|wss?:/)
   for (const rule of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"])
     expect(policy).toContain(rule)
+  // nor does a link that the page lists tell its host that somebody looks
+  expect(headers['X-DNS-Prefetch-Control']).toBe('off')
 })
 
 test('without a build the box runs, and the page says how to build it', async () => {

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
-import { withPassword } from '../support/people.ts'
+import { person, withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -122,6 +122,58 @@ test('were the HTML read wrongly, its frame and policy would still hold it', asy
   held = false
   await page.reload()
   await expect.poll(() => evil.hits.length).toBeGreaterThan(3)
+})
+
+test('an e-mail of nothing but spaces is opened like any other', async () => {
+  if (!browser) return
+  const spaces = `${' '.repeat(70)}\n`.repeat(3000)
+  const { box, ada } = await boxWith(`<p>Text that people read.</p><img src=${spaces}x><div style="background:url(${spaces}x)">`)
+  const { page, troubles } = await screen(browser, box, `/identities/${ada}/inbox`)
+  await page.getByRole('link', { name: /Look at this/ }).click()
+  await page.frameLocator('iframe.mail-frame').getByText('Text that people read.').waitFor()
+  expect(troubles).toEqual([])
+})
+
+test('where the HTML of an e-mail cannot be had it is said why, and it is shown once it can', async () => {
+  if (!browser) return
+  const { box, ada, id } = await boxWith('<p>Text that people read.</p>')
+  const { page, context } = await screen(browser, box, `/identities/${ada}/inbox`)
+  const refusals = [
+    { status: 503, json: { error: { code: 'busy', message: 'Too much is asked of the box now.' } } },
+    { status: 401, json: { error: { code: 'unauthorized', message: 'The session is over.' } } },
+  ]
+  await context.route(`**/emails/${id}/html`, (route) => {
+    const refusal = refusals.shift()
+    return refusal ? route.fulfill(refusal) : route.continue()
+  })
+  await page.getByRole('link', { name: /Look at this/ }).click()
+  await page.getByText('Too much is asked of the box now.').waitFor()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.getByLabel('Password').fill(person.password)
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  await page.frameLocator('iframe.mail-frame').getByText('Text that people read.').waitFor()
+  expect(refusals).toEqual([])
+})
+
+test('no address of the page leads its calls elsewhere', async () => {
+  if (!browser) return
+  const { box, ada } = await boxWith('<p>Hello</p>')
+  const { page, context } = await screen(browser, box, '/')
+  const asked: string[] = []
+  context.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  for (const path of [
+    `/identities/${ada}/inbox/..%2F..%2F..%2Fapi-keys`,
+    `/identities/${ada}/inbox/%252e%252e`,
+    '/identities/..%2Fapi-keys/settings',
+    '/webhooks/..%2Fapi-keys',
+    '/domains/..%2Fapi-keys',
+    '/agents/..%2Fapi-keys',
+  ]) {
+    await page.goto(`${box.url}${path}`)
+    await page.getByRole('alert').getByText('in the path must be an id').first().waitFor()
+  }
+  expect(asked.filter((path) => path === '/v1/api-keys' || path === `/v1/identities/${ada}/`)).toEqual([])
 })
 
 test('opened by itself, the HTML of an e-mail is no page of the box', async () => {

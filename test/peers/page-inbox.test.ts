@@ -134,3 +134,32 @@ test('a lost connection is told, and what came meanwhile is there once it is bac
   // it went on from the event it had last
   expect(frames.filter((frame) => frame.includes('"since":"evt_'))).toHaveLength(1)
 })
+
+test('what is marked on another screen is seen here, and bodies are not read again for it', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  await write(box, 'ada@pillarbox.test', 'A long letter', 'Hello.\n')
+  const { page } = await screen(browser, box, '/')
+  await page.clock.install()
+  await page.goto(`${box.url}/identities/${ada}/inbox`)
+  await page.getByRole('link', { name: /A long letter/ }).click()
+  await page.getByRole('button', { name: 'Mark as unread' }).waitFor()
+  const { body } = await box.call('GET', `/v1/identities/${ada}/emails`)
+  const { id, thread_id } = body.data[0]!
+  const looked = `/v1/identities/${ada}/emails?thread_id=${thread_id}`
+  const whole = `/v1/identities/${ada}/threads/${thread_id}`
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url().slice(box.url.length)))
+  const glance = async (): Promise<void> => {
+    const before = asked.length
+    await page.clock.fastForward(16_000)
+    await expect.poll(() => asked.slice(before).filter((one) => one.startsWith(looked))).toHaveLength(1)
+  }
+  await glance()
+  await glance()
+  expect(asked.filter((one) => one === whole)).toEqual([])
+  await box.call('PATCH', `/v1/identities/${ada}/emails/${id}`, { read: false })
+  await glance()
+  await page.getByRole('button', { name: 'Mark as read' }).waitFor()
+  expect(asked.filter((one) => one === whole)).toHaveLength(1)
+})

@@ -17,7 +17,7 @@ export function useIdentity(): Loaded<Identity> {
   return useContext(Current)!
 }
 
-/** What is above every room of one identity: who it is, and its tabs. */
+/** What is above every room of one identity: who it is, and its tabs. What is below it can rely on the id to be one that the box gave out. */
 export function IdentityFrame({
   id,
   children,

@@ -19,7 +19,7 @@ export type Concerns = (event: LiveEvent) => boolean
 const gathering = 120
 
 /** What changes without an event, a mark on somebody else's screen, is found within so many milliseconds. */
-const glance = 15_000
+export const glance = 15_000
 
 /** One thing by its path; null reads nothing. `keep` reads it again now and then, for what no event tells. */
 export function useThing<Value>(path: string | null, concerns: Concerns = () => false, keep = false): Loaded<Value> {

@@ -1,16 +1,19 @@
 import type { JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Email } from '../../../mail/model.ts'
+import { ApiError, getText } from '../api.ts'
+import { Trouble } from '../widgets/trouble.tsx'
 
-/** What is somewhere else, and would be fetched when shown. */
-const remoteContent = /(?:src|background|srcset)\s*=\s*["']?\s*https?:|url\s*\(\s*["']?\s*https?:/i
+/** What is somewhere else, and would be fetched when shown. Each space can be matched in one way: there may be a million. */
+const remoteContent = /(?:src|background|srcset)\s*=[\s"']*https?:|url\s*\([\s"']*https?:/i
 
 /** The message itself: as text, or its HTML in a frame that can do nothing. What is elsewhere is fetched when asked for. */
 export function Body({ email }: { email: Email }): JSX.Element {
   const { id, identity_id, body_html, body_text, body_truncated } = email
   const [form, setForm] = useState<'html' | 'text'>(body_html === null ? 'text' : 'html')
   const [remote, setRemote] = useState(false)
-  const elsewhere = body_html !== null && remoteContent.test(body_html)
+  const elsewhere = useMemo(() => body_html !== null && remoteContent.test(body_html), [body_html])
+  const path = `/v1/identities/${identity_id}/emails/${id}/html${remote ? '?remote=true' : ''}`
   return (
     <div class="body">
       <div class="body-tools">
@@ -28,18 +31,33 @@ export function Body({ email }: { email: Email }): JSX.Element {
           </span>
         )}
       </div>
-      {form === 'html' ? (
-        <iframe
-          class="mail-frame"
-          title="The message"
-          sandbox="allow-popups allow-popups-to-escape-sandbox"
-          referrerpolicy="no-referrer"
-          src={`/v1/identities/${identity_id}/emails/${id}/html${remote ? '?remote=true' : ''}`}
-        />
-      ) : (
-        <div class="mail-text">{body_text ?? email.text ?? ''}</div>
-      )}
+      {form === 'html' ? <Sheet key={path} path={path} /> : <div class="mail-text">{body_text ?? email.text ?? ''}</div>}
       {body_truncated && <p class="hint">It is longer than what is shown. The source has all of it.</p>}
     </div>
+  )
+}
+
+/** A frame cannot say what is wrong, nor wait until somebody signs in: it is first asked whether there is something to show. */
+function Sheet({ path }: { path: string }): JSX.Element {
+  const [outcome, setOutcome] = useState<ApiError | 'there'>()
+  const ask = async (): Promise<void> => {
+    try {
+      await getText(path, { Range: 'bytes=0-0' })
+      setOutcome('there')
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      setOutcome(error)
+    }
+  }
+  useEffect(() => void ask(), [path])
+  if (outcome instanceof ApiError) return <Trouble error={outcome} again={ask} />
+  return (
+    <iframe
+      class="mail-frame"
+      title="The message"
+      sandbox="allow-popups allow-popups-to-escape-sandbox"
+      referrerpolicy="no-referrer"
+      src={outcome && path}
+    />
   )
 }

@@ -1,27 +1,32 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Email, ThreadWithMessages } from '../../../mail/model.ts'
-import { ApiError, patch } from '../api.ts'
+import type { Email, EmailRow, ThreadWithMessages } from '../../../mail/model.ts'
+import { ApiError, get, patch, withQuery } from '../api.ts'
+import type { Page } from '../api.ts'
 import { reread } from '../live.ts'
-import { useThing } from '../loaded.ts'
+import { glance, useThing } from '../loaded.ts'
+import type { Loaded } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Awaited } from '../widgets/listing.tsx'
 import { Message } from './message.tsx'
 
 const none: Email[] = []
 
+/** Messages of a conversation, the newest, that are looked at again and again. */
+const most = 200
+
 /** One conversation, oldest message first; the last is open, and so is what was not read. */
 export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
-  const path = `/v1/identities/${id}/threads/${threadId}`
+  const path = `/v1/identities/${id}`
   const thread = useThing<ThreadWithMessages>(
-    path,
+    `${path}/threads/${encodeURIComponent(threadId)}`,
     (event) => event.identity_id === id && event.type.startsWith('email.') && event.data['thread_id'] === threadId,
-    true,
   )
   const heading = useRef<HTMLHeadingElement>(null)
   const there = thread.value !== undefined
   useEffect(() => heading.current?.focus(), [there])
   useReadMarks(id, thread.value?.messages ?? none)
+  useGlances(withQuery(`${path}/emails`, { thread_id: threadId, direction: 'all', limit: most }), thread)
   return (
     <>
       <p class="inbox-back">
@@ -61,4 +66,31 @@ function useReadMarks(id: string, messages: Email[]): void {
     }
     void mark()
   }, [id, messages])
+}
+
+/** What was marked or deleted on another screen, of which no event tells, is looked for without the bodies: those may be large. */
+function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>): void {
+  useEffect(() => {
+    const look = async (): Promise<void> => {
+      if (!value || document.visibilityState !== 'visible') return
+      try {
+        const shown = value.messages.filter(({ spam }) => !spam).slice(-most)
+        // that it was tried once more is told by no event either, and no list shows it
+        const deferred = shown.some(({ status }) => status === 'deferred')
+        if (deferred || marksOf((await get<Page<EmailRow>>(path)).data) !== marksOf(shown)) await reload()
+      } catch (error) {
+        // the next glance finds it
+        if (!(error instanceof ApiError)) throw error
+      }
+    }
+    const timer = setInterval(() => void look(), glance)
+    return () => clearInterval(timer)
+  }, [path, value, reload])
+}
+
+function marksOf(emails: readonly EmailRow[]): string {
+  return emails
+    .map(({ id, read, status }) => `${id} ${read} ${status}`)
+    .toSorted()
+    .join()
 }
