@@ -7,6 +7,8 @@ import { chromiumBrowser, screen } from '../support/screen.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
+const grace = { email: 'grace@example.com', password: 'another long and quiet evening' }
+
 let browser: Browser | undefined
 
 beforeAll(async () => {
@@ -146,4 +148,26 @@ test('what may have been done already is not done twice', async () => {
   await page.getByText('It is on its way.').waitFor()
   const { body } = await box.call('GET', `/v1/identities/${ada['id']}/emails?direction=outbound`)
   expect([lost, body.data.length]).toEqual([1, 1])
+})
+
+test('who signs in over the page of another gets a page of their own, and what waited is not done in their name', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  await box.app.accounts.add({ name: 'Grace', ...grace })
+  const { page, troubles } = await screen(browser, box, '/webhooks')
+  await page.getByRole('button', { name: 'New webhook' }).click()
+  await page.getByLabel('URL').fill('https://receiver.test/hook')
+  const other = await signIn(box)
+  expect((await other.call('DELETE', '/v1/account/sessions')).status).toBe(200)
+  await page.getByRole('button', { name: 'Create' }).click()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.getByLabel('E-mail address').fill(grace.email)
+  await again.getByLabel('Password').fill(grace.password)
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`${box.url}/`)
+  await page.getByTitle(grace.email).waitFor()
+  const theirs = await signIn(box, grace)
+  expect((await theirs.call('GET', '/v1/webhooks')).body.data).toEqual([])
+  expect(troubles).toEqual([])
 })
