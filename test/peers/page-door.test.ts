@@ -1,7 +1,10 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { generateSync } from 'otplib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { appliance } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
 
@@ -36,6 +39,19 @@ test('the one-time link leads to a password, and in; a second time it says why n
   await page.getByLabel('Password', { exact: true }).fill('a third quiet evening')
   await page.getByRole('button', { name: 'Set the password' }).click()
   await page.getByText('This link is good no more').waitFor()
+})
+
+test('over plain http from elsewhere the page says what it needs', async () => {
+  if (!browser) return
+  const box = await appliance()
+  const { page, context } = await screen(browser, box, '/', { visitor: true })
+  await context.route('http://box.test/**', async (route) => {
+    const url = route.request().url().replace('http://box.test', box.url)
+    await route.fulfill({ response: await route.fetch({ url }) })
+  })
+  await page.goto('http://box.test/')
+  await page.getByRole('heading', { name: 'This page needs https, or localhost' }).waitFor()
+  expect(await page.getByRole('button').count()).toBe(0)
 })
 
 test('a second factor is added on the page, and asked for from then on', async () => {
@@ -79,6 +95,13 @@ test('a session that ends keeps what was typed: signing in goes on with it', asy
   await page.getByLabel('Subject').fill('Written before')
   await page.getByLabel('Message', { exact: true }).fill('A long letter.')
   await page.getByText('Attach files, or send later').click()
+  const gone = join(folder(), 'gone.txt')
+  writeFileSync(gone, 'x')
+  await page.getByLabel('Files').setInputFiles(gone)
+  rmSync(gone)
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('alert').getByText(/^This did not work: .*file/).waitFor()
+  await page.getByLabel('Files').setInputFiles([])
   // as browsers do when the choice of a file is left
   await page.getByLabel('Files').dispatchEvent('cancel', { bubbles: true })
   const other = await signIn(box)

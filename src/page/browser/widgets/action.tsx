@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { ApiError } from '../api.ts'
+import { told } from '../api.ts'
+import type { ApiError } from '../api.ts'
 import { announce } from './announcer.tsx'
 
 interface ActionProps {
@@ -25,8 +26,7 @@ export function Action({ run, done, kind, title, label, children }: ActionProps)
       await run()
       if (done !== undefined) announce(done)
     } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown
-      setError(thrown)
+      setError(told(thrown))
     } finally {
       setBusy(false)
     }
