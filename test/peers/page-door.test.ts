@@ -124,6 +124,35 @@ test('a session that ends keeps what was typed: signing in goes on with it', asy
   expect(troubles).toEqual([])
 })
 
+test('when another tab lets in somebody else, this one begins anew for them', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  await box.app.accounts.add({ name: 'Grace', ...grace })
+  const { page, context } = await screen(browser, box, '/account')
+  const cut: (() => Promise<void>)[] = []
+  await context.routeWebSocket(/\/v1\/realtime/, (socket) => {
+    socket.connectToServer()
+    cut.push(() => socket.close({ code: 1013 }))
+  })
+  const letIn = async (who: typeof person): Promise<void> => {
+    await page.goto(`${box.url}/keys`)
+    await page.getByRole('button', { name: 'New key' }).waitFor()
+    await expect.poll(() => cut.length).toBeGreaterThan(0)
+    const [name = '', value = ''] = (await signIn(box, who)).cookie.split('=')
+    await context.addCookies([{ name, value, url: box.url, sameSite: 'Lax', httpOnly: true }])
+  }
+  await letIn(grace)
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+  await page.waitForURL(`${box.url}/`)
+  await page.getByTitle(grace.email).waitFor()
+  cut.length = 0
+  await letIn(person)
+  await cut.at(-1)!()
+  await page.waitForURL(`${box.url}/`)
+  await page.getByTitle(person.email).waitFor()
+})
+
 test('an identity is suspended, resumed and deleted, and what goes with it is named', async () => {
   if (!browser) return
   const box = await appliance()

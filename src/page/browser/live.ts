@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import type { RealtimeToken } from '../../realtime/model.ts'
 import type { EventEnvelope } from '../../timeline/model.ts'
 import { ApiError, expired, post } from './api.ts'
+import { confirmSession } from './session.ts'
 
 /** An event of the box, with whatever it carries. */
 export type LiveEvent = Omit<EventEnvelope, 'data'> & { data: Record<string, unknown> }
@@ -40,7 +41,10 @@ export function follow(): void {
   addEventListener('online', () => again(0))
   addEventListener('offline', () => socket && drop(socket))
   document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible' && connection.value === 'lost') again(0)
+    if (document.visibilityState !== 'visible' || expired.value) return
+    if (connection.value === 'lost') again(0)
+    // when it cannot be asked, the connection tells soon
+    else confirmSession().catch(() => {})
   })
   void connect()
 }
@@ -51,6 +55,7 @@ async function connect(): Promise<void> {
   if (socket || expired.value) return
   const mine = ++turn
   try {
+    if (connection.value !== 'connecting') await confirmSession()
     const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { harmless: true })
     if (mine === turn) attach(new WebSocket(`${location.origin.replace(/^http/, 'ws')}/v1/realtime`, ['pillarbox.v1', token]))
   } catch (error) {

@@ -21,6 +21,11 @@ export async function signIn(wish: Record<string, string>): Promise<void> {
   resume()
 }
 
+/** Asks whether the cookie is still of who is on the page: another tab may have let in somebody else. Throws ApiError. */
+export async function confirmSession(): Promise<void> {
+  await take(await get<Session>('/v1/session'))
+}
+
 /** What is on the page belongs to one account: for another it begins anew, and what waits is never asked in the other's name. */
 async function take(now: Session): Promise<void> {
   const before = session.value
