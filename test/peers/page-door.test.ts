@@ -204,6 +204,8 @@ test('what may have been done already is not done twice', async () => {
   await page.getByLabel('Message', { exact: true }).fill('Only once.')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('The box cannot be reached now.').waitFor()
+  // who pressed it by the keyboard is still there
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Send')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('It is on its way.').waitFor()
   const { body } = await box.call('GET', `/v1/identities/${ada['id']}/emails?direction=outbound`)

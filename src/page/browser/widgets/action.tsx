@@ -20,6 +20,7 @@ export function Action({ run, done, kind, title, label, children }: ActionProps)
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<ApiError>()
   const act = async (): Promise<void> => {
+    if (busy) return
     setBusy(true)
     setError(undefined)
     try {
@@ -38,7 +39,7 @@ export function Action({ run, done, kind, title, label, children }: ActionProps)
         class={kind ?? ''}
         title={title}
         aria-label={label}
-        disabled={busy}
+        aria-disabled={busy}
         aria-busy={busy}
         onClick={() => void act()}
       >

@@ -60,7 +60,7 @@ export function Form({ send, submit, also, clears, danger, label, children }: Fo
         {children}
       </Refusal.Provider>
       <div class="actions">
-        <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy} aria-busy={busy}>
+        <button type="submit" class={danger ? 'danger' : 'primary'} aria-disabled={busy} aria-busy={busy}>
           {submit}
         </button>
         {also}
