@@ -15,7 +15,7 @@ export function welcome(app: App, config: Config, key: string, setupLink: string
   const mail = `From: You <you@sender.test>\\r\\nTo: ${address}\\r\\nSubject: Hello Ada\\r\\n\\r\\nYour sign-in code is 493817.\\r\\n`
   const { protocol, hostname } = new URL(app.publicUrl)
   // as browsers see it
-  const secure = protocol === 'https:' || /^(?:127\.|\[::1\]$|(?:.+\.)?localhost$)/.test(hostname)
+  const secure = protocol === 'https:' || /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)
   const page = `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page needs https, or localhost, and public_url is neither: set http.tls or put a proxy with TLS in front, and public_url to https.\n\n'}`
   return `
 Pillarbox is running.

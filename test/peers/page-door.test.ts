@@ -103,7 +103,10 @@ test('a session that ends keeps what was typed: signing in goes on with it', asy
   await page.getByLabel('Files').setInputFiles(gone)
   rmSync(gone)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await page.getByRole('alert').getByText(/^This did not work: .*file/).waitFor()
+  await page
+    .getByRole('alert')
+    .getByText(/^This did not work: .*file/)
+    .waitFor()
   await page.getByLabel('Files').setInputFiles([])
   // as browsers do when the choice of a file is left
   await page.getByLabel('Files').dispatchEvent('cancel', { bubbles: true })
