@@ -13,6 +13,10 @@ export function welcome(app: App, config: Config, key: string, setupLink: string
   const smtp = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const address = `ada@${config.mail.domain}`
   const mail = `From: You <you@sender.test>\\r\\nTo: ${address}\\r\\nSubject: Hello Ada\\r\\n\\r\\nYour sign-in code is 493817.\\r\\n`
+  const { protocol, hostname } = new URL(app.publicUrl)
+  // as browsers see it
+  const secure = protocol === 'https:' || /^(?:127\.[\d.]+|\[::1\]|(?:.+\.)?localhost)$/.test(hostname)
+  const page = `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n${secure ? '' : 'The page needs https, or localhost, and public_url is neither: set http.tls or put a proxy with TLS in front, and public_url to https.\n\n'}`
   return `
 Pillarbox is running.
 
@@ -23,7 +27,7 @@ ${config.bootstrap_key === undefined ? 'Your API key, shown this once. Keep it:'
 
 export KEY=${config.bootstrap_key === undefined ? `'${key}'` : '"$PILLARBOX_BOOTSTRAP_KEY"'}
 
-${setupLink === null ? '' : `To look at it in a browser, set your password here (this link is good once, for 24 hours):\n\n${setupLink}\n\n`}Then try these three:
+${setupLink === null ? '' : page}Then try these three:
 
 # 1. create an identity
 ID=$(curl -sS ${url}/v1/identities -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '{"name":"Ada"}' | sed 's/.*"id":"\\([^"]*\\)".*/\\1/'); echo "$ID"

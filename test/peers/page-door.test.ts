@@ -1,11 +1,16 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { generateSync } from 'otplib'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { appliance } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
+
+const grace = { email: 'grace@example.com', password: 'another long and quiet evening' }
 
 let browser: Browser | undefined
 
@@ -21,6 +26,7 @@ test('the one-time link leads to a password, and in; a second time it says why n
   const link = new URL((await box.app.setupLink())!)
   const { page, context } = await screen(browser, box, link.pathname + link.hash, { visitor: true })
   await page.getByLabel('E-mail address').fill(person.email)
+  expect(page.url()).toBe(`${box.url}/setup`)
   await page.getByLabel('Password', { exact: true }).fill('short')
   await page.getByRole('button', { name: 'Set the password' }).click()
   await page.locator('.field', { hasText: 'Password' }).getByText('password must have 8 to 256 characters').waitFor()
@@ -29,11 +35,26 @@ test('the one-time link leads to a password, and in; a second time it says why n
   await page.getByRole('heading', { name: 'Identities' }).waitFor()
   expect(page.url()).toBe(`${box.url}/`)
   await context.clearCookies()
+  await page.goto(`${box.url}/setup`)
+  await page.getByText('This address is only good with what follows it').waitFor()
   await page.goto(link.href)
   await page.getByLabel('E-mail address').fill('eve@example.com')
   await page.getByLabel('Password', { exact: true }).fill('a third quiet evening')
   await page.getByRole('button', { name: 'Set the password' }).click()
   await page.getByText('This link is good no more').waitFor()
+})
+
+test('over plain http from elsewhere the page says what it needs', async () => {
+  if (!browser) return
+  const box = await appliance()
+  const { page, context } = await screen(browser, box, '/', { visitor: true })
+  await context.route('http://box.test/**', async (route) => {
+    const url = route.request().url().replace('http://box.test', box.url)
+    await route.fulfill({ response: await route.fetch({ url }) })
+  })
+  await page.goto('http://box.test/')
+  await page.getByRole('heading', { name: 'This page needs https, or localhost' }).waitFor()
+  expect(await page.getByRole('button').count()).toBe(0)
 })
 
 test('a second factor is added on the page, and asked for from then on', async () => {
@@ -76,10 +97,25 @@ test('a session that ends keeps what was typed: signing in goes on with it', asy
   await page.getByLabel('To', { exact: true }).fill('postmaster@pillarbox.test')
   await page.getByLabel('Subject').fill('Written before')
   await page.getByLabel('Message', { exact: true }).fill('A long letter.')
+  await page.getByText('Attach files, or send later').click()
+  const gone = join(folder(), 'gone.txt')
+  writeFileSync(gone, 'x')
+  await page.getByLabel('Files').setInputFiles(gone)
+  rmSync(gone)
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page
+    .getByRole('alert')
+    .getByText(/^This did not work: .*file/)
+    .waitFor()
+  await page.getByLabel('Files').setInputFiles([])
+  // as browsers do when the choice of a file is left
+  await page.getByLabel('Files').dispatchEvent('cancel', { bubbles: true })
   const other = await signIn(box)
   expect((await other.call('DELETE', '/v1/account/sessions')).status).toBe(200)
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.waitFor()
+  for (let presses = 0; presses < 3; presses += 1) await page.keyboard.press('Escape')
   await again.getByLabel('Password').fill('wrong, alas')
   await again.getByRole('button', { name: 'Sign in' }).click()
   await again.getByText('The e-mail address or the password is wrong.').waitFor()
@@ -92,6 +128,35 @@ test('a session that ends keeps what was typed: signing in goes on with it', asy
   const { body } = await box.call('GET', `/v1/identities/${ada['id']}/emails?direction=outbound`)
   expect(body.data).toHaveLength(1)
   expect(troubles).toEqual([])
+})
+
+test('when another tab lets in somebody else, this one begins anew for them', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  await box.app.accounts.add({ name: 'Grace', ...grace })
+  const { page, context } = await screen(browser, box, '/account')
+  const cut: (() => Promise<void>)[] = []
+  await context.routeWebSocket(/\/v1\/realtime/, (socket) => {
+    socket.connectToServer()
+    cut.push(() => socket.close({ code: 1013 }))
+  })
+  const letIn = async (who: typeof person): Promise<void> => {
+    await page.goto(`${box.url}/keys`)
+    await page.getByRole('button', { name: 'New key' }).waitFor()
+    await expect.poll(() => cut.length).toBeGreaterThan(0)
+    const [name = '', value = ''] = (await signIn(box, who)).cookie.split('=')
+    await context.addCookies([{ name, value, url: box.url, sameSite: 'Lax', httpOnly: true }])
+  }
+  await letIn(grace)
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+  await page.waitForURL(`${box.url}/`)
+  await page.getByTitle(grace.email).waitFor()
+  cut.length = 0
+  await letIn(person)
+  await cut.at(-1)!()
+  await page.waitForURL(`${box.url}/`)
+  await page.getByTitle(person.email).waitFor()
 })
 
 test('an identity is suspended, resumed and deleted, and what goes with it is named', async () => {
@@ -142,8 +207,32 @@ test('what may have been done already is not done twice', async () => {
   await page.getByLabel('Message', { exact: true }).fill('Only once.')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('The box cannot be reached now.').waitFor()
+  // who pressed it by the keyboard is still there
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Send')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('It is on its way.').waitFor()
   const { body } = await box.call('GET', `/v1/identities/${ada['id']}/emails?direction=outbound`)
   expect([lost, body.data.length]).toEqual([1, 1])
+})
+
+test('who signs in over the page of another gets a page of their own, and what waited is not done in their name', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  await box.app.accounts.add({ name: 'Grace', ...grace })
+  const { page, troubles } = await screen(browser, box, '/webhooks')
+  await page.getByRole('button', { name: 'New webhook' }).click()
+  await page.getByLabel('URL').fill('https://receiver.test/hook')
+  const other = await signIn(box)
+  expect((await other.call('DELETE', '/v1/account/sessions')).status).toBe(200)
+  await page.getByRole('button', { name: 'Create' }).click()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.getByLabel('E-mail address').fill(grace.email)
+  await again.getByLabel('Password').fill(grace.password)
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`${box.url}/`)
+  await page.getByTitle(grace.email).waitFor()
+  const theirs = await signIn(box, grace)
+  expect((await theirs.call('GET', '/v1/webhooks')).body.data).toEqual([])
+  expect(troubles).toEqual([])
 })

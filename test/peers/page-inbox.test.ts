@@ -4,7 +4,7 @@ import { deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
-import { person, withPassword } from '../support/people.ts'
+import { person, signIn, withPassword } from '../support/people.ts'
 import { chromiumBrowser, screen } from '../support/screen.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -133,6 +133,38 @@ test('a lost connection is told, and what came meanwhile is there once it is bac
   await page.getByText('The connection to the box is lost.').waitFor({ state: 'detached' })
   // it went on from the event it had last
   expect(frames.filter((frame) => frame.includes('"since":"evt_'))).toHaveLength(1)
+
+  // a network that goes away ends no connection: the browser alone knows
+  const told = page.getByText('The connection to the box is lost.')
+  await context.setOffline(true)
+  await told.waitFor()
+  await context.setOffline(false)
+  await told.waitFor({ state: 'detached' })
+
+  // the event came, and what it had the page read did not
+  await page.route('**/threads*', (route) => route.abort())
+  await write(box, 'ada@pillarbox.test', 'Half told', 'Three.\n')
+  await page.getByText('The box cannot be reached now.').first().waitFor()
+  await page.unroute('**/threads*')
+  await cut.at(-1)!()
+  await page.getByRole('link', { name: /Half told/ }).waitFor()
+
+  // whoever comes back to the tab now and then, before signing in again, opens one connection
+  const connections = cut.length
+  expect((await (await signIn(box)).call('DELETE', '/v1/account/sessions')).status).toBe(200)
+  await cut.at(-1)!()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.waitFor()
+  for (let turns = 0; turns < 3; turns += 1) {
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await page.waitForTimeout(100)
+  }
+  await again.getByLabel('Password').fill(person.password)
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  await told.waitFor({ state: 'detached' })
+  await write(box, 'ada@pillarbox.test', 'At last', 'Four.\n')
+  await page.getByRole('link', { name: /At last/ }).waitFor()
+  expect(cut.length - connections).toBe(1)
 })
 
 test('what is marked on another screen is seen here, and bodies are not read again for it', async () => {

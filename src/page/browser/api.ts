@@ -15,6 +15,14 @@ export class ApiError extends Error {
   }
 }
 
+/** Whatever went wrong, as a sentence; what nobody expected is reported as well. */
+export function told(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  // what the browser refuses, such as a file that is gone, is no bug
+  if (!(error instanceof DOMException)) reportError(error)
+  return new ApiError(`This did not work: ${(error as Error).message}`, { status: 0, code: 'unexpected' })
+}
+
 /** A list as the API answers it. */
 export interface Page<Row> {
   data: Row[]

@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals'
 import type { RealtimeToken } from '../../realtime/model.ts'
 import type { EventEnvelope } from '../../timeline/model.ts'
-import { ApiError, post } from './api.ts'
+import { ApiError, expired, post } from './api.ts'
+import { confirmSession } from './session.ts'
 
 /** An event of the box, with whatever it carries. */
 export type LiveEvent = Omit<EventEnvelope, 'data'> & { data: Record<string, unknown> }
@@ -20,6 +21,7 @@ const longestPause = 15_000
 
 let since: string | undefined
 let failures = 0
+let turn = 0
 let socket: WebSocket | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
 
@@ -37,35 +39,44 @@ export function reread(): void {
 /** Begins to follow the events of the account, for as long as the page is open. */
 export function follow(): void {
   addEventListener('online', () => again(0))
+  addEventListener('offline', () => socket && drop(socket))
   document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible' && connection.value === 'lost') again(0)
+    if (document.visibilityState !== 'visible' || expired.value) return
+    if (connection.value === 'lost') again(0)
+    // when it cannot be asked, the connection tells soon
+    else confirmSession().catch(() => {})
   })
   void connect()
 }
 
 async function connect(): Promise<void> {
-  timer = undefined
+  // what gets no answer is given up for the next; while somebody is to sign in again, nobody is asked anew
+  again(patience)
+  if (socket || expired.value) return
+  const mine = ++turn
   try {
+    if (connection.value !== 'connecting') await confirmSession()
     const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { harmless: true })
-    attach(new WebSocket(`${location.origin.replace(/^http/, 'ws')}/v1/realtime`, ['pillarbox.v1', token]))
+    if (mine === turn) attach(new WebSocket(`${location.origin.replace(/^http/, 'ws')}/v1/realtime`, ['pillarbox.v1', token]))
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    lost()
+    if (mine === turn) lost()
   }
 }
 
 function attach(opened: WebSocket): void {
+  clearTimeout(timer)
   socket = opened
   let answered = true
   const pulse = setInterval(() => {
     if (opened.readyState !== WebSocket.OPEN) return
     // a network that went away says nothing: only the missing answer tells
-    if (!answered) return opened.close()
+    if (!answered) return drop(opened)
     answered = false
     opened.send('{"type":"ping"}')
   }, beat)
   const opening = setTimeout(() => {
-    if (connection.value !== 'live') opened.close()
+    if (connection.value !== 'live') drop(opened)
   }, patience)
   opened.addEventListener('open', () => {
     opened.send(JSON.stringify({ type: 'subscribe', channel: 'agent_events', ...(since === undefined ? {} : { since }) }))
@@ -90,8 +101,8 @@ interface Frame {
 
 function hear(frame: Frame, from: WebSocket): void {
   if (frame.type === 'subscribed') {
-    // what was shown before the first subscription was read when nobody listened yet
-    if (since === undefined) tell(undefined)
+    // what was shown before the first subscription was read when nobody listened yet; of what was read since, some may have failed
+    if (since === undefined || connection.value === 'lost') tell(undefined)
     since ??= frame.since ?? undefined
     failures = 0
     connection.value = 'live'
@@ -108,6 +119,12 @@ function hear(frame: Frame, from: WebSocket): void {
 
 function tell(event: LiveEvent | undefined): void {
   for (const listener of listeners) listener(event)
+}
+
+/** Goes on without it: over a network that is gone its end is heard of much later. */
+function drop(opened: WebSocket): void {
+  opened.close()
+  if (socket === opened) lost()
 }
 
 function lost(): void {

@@ -17,12 +17,23 @@ export async function findSession(): Promise<void> {
 
 /** Throws ApiError: `totp_required` and `invalid_totp` ask for a code. Whoever was signed in before goes on where they were. */
 export async function signIn(wish: Record<string, string>): Promise<void> {
-  const before = session.value
-  const now = await post<Session>('/v1/session', wish, { quiet: true })
-  // what is on the page belongs to somebody else
-  if (before && before.account.id !== now.account.id) location.assign('/')
-  session.value = now
+  await take(await post<Session>('/v1/session', wish, { quiet: true }))
   resume()
+}
+
+/** Asks whether the cookie is still of who is on the page: another tab may have let in somebody else. Throws ApiError. */
+export async function confirmSession(): Promise<void> {
+  await take(await get<Session>('/v1/session'))
+}
+
+/** What is on the page belongs to one account: for another it begins anew, and what waits is never asked in the other's name. */
+async function take(now: Session): Promise<void> {
+  const before = session.value
+  if (before && before.account.id !== now.account.id) {
+    location.assign('/')
+    await new Promise(() => {})
+  }
+  session.value = now
 }
 
 export async function signOut(): Promise<void> {

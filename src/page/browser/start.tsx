@@ -1,5 +1,6 @@
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { Insecure } from './insecure.tsx'
 import './theme.ts'
 
-render(<App />, document.querySelector('#page')!)
+render(isSecureContext ? <App /> : <Insecure />, document.querySelector('#page')!)

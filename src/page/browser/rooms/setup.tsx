@@ -1,17 +1,28 @@
 import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { post } from '../api.ts'
-import { go } from '../router.tsx'
+import { go, place } from '../router.tsx'
 import { signIn } from '../session.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import type { Typed } from '../widgets/form.tsx'
 
+function tokenHere(): string {
+  return new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
+}
+
 /** Where a one-time link leads: the first password of an account. */
 export function Room(): JSX.Element {
-  const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
+  const [token, setToken] = useState(tokenHere)
+  useEffect(() => {
+    const given = tokenHere()
+    if (given === '') return
+    setToken(given)
+    // it is good for an account: it stays neither in sight nor in the list of pages visited
+    history.replaceState(null, '', '/setup')
+  }, [place.value])
   const send = async (typed: Typed): Promise<void> => {
     await post('/v1/setup', { ...typed, token }, { quiet: true })
-    // the link is used up: nobody needs it in the list of pages visited
     go('/', true)
     await signIn({ email: String(typed['email']), password: String(typed['password']) })
     announce('Your password is set, and you are signed in.')

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { ApiError } from '../api.ts'
+import { told } from '../api.ts'
+import type { ApiError } from '../api.ts'
 import { announce } from './announcer.tsx'
 
 interface ActionProps {
@@ -19,14 +20,14 @@ export function Action({ run, done, kind, title, label, children }: ActionProps)
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<ApiError>()
   const act = async (): Promise<void> => {
+    if (busy) return
     setBusy(true)
     setError(undefined)
     try {
       await run()
       if (done !== undefined) announce(done)
     } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown
-      setError(thrown)
+      setError(told(thrown))
     } finally {
       setBusy(false)
     }
@@ -38,7 +39,7 @@ export function Action({ run, done, kind, title, label, children }: ActionProps)
         class={kind ?? ''}
         title={title}
         aria-label={label}
-        disabled={busy}
+        aria-disabled={busy}
         aria-busy={busy}
         onClick={() => void act()}
       >

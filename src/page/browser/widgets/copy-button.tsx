@@ -1,19 +1,29 @@
 import type { JSX } from 'preact'
-import { announce } from './announcer.tsx'
+import { useState } from 'preact/hooks'
 
-/** Copies a text; `what` names it, for the ear and for what is said then. */
+const refusal = 'This browser does not let the page copy. Select the text, and copy it yourself.'
+
+/** Copies a text; `what` names it, for the ear and for what is said then: beside it, where a dialog that is open lets it be heard. */
 export function CopyButton({ text, what, label = 'Copy' }: { text: string; what: string; label?: string }): JSX.Element {
+  const [said, say] = useState('')
   const copy = async (): Promise<void> => {
+    say('')
     try {
       await navigator.clipboard.writeText(text)
-      announce(`Copied: ${what}.`)
+      say(`Copied: ${what}.`)
+      setTimeout(() => say(''), 6000)
     } catch {
-      announce('This browser does not let the page copy. Select the text, and copy it yourself.')
+      say(refusal)
     }
   }
   return (
-    <button type="button" class="copy" aria-label={`Copy ${what}`} onClick={() => void copy()}>
-      {label}
-    </button>
+    <span>
+      <button type="button" class="copy" aria-label={`Copy ${what}`} onClick={() => void copy()}>
+        {label}
+      </button>
+      <span role="status" class={said === refusal ? 'refusal' : 'hint'}>
+        {said && ` ${said}`}
+      </span>
+    </span>
   )
 }

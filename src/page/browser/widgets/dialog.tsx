@@ -14,6 +14,16 @@ interface DialogProps {
 export function Dialog({ title, onClose, wide = false, children }: DialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
+  const stays = onClose === undefined
+  useLayoutEffect(() => {
+    if (!stays) return undefined
+    // browsers close it at the second Escape, whatever is said to `cancel`
+    const hold = (event: KeyboardEvent): void => {
+      if (event.key === 'Escape') event.preventDefault()
+    }
+    document.addEventListener('keydown', hold, true)
+    return () => document.removeEventListener('keydown', hold, true)
+  }, [stays])
   useLayoutEffect(() => {
     const shown = dialog.current!
     const before = document.activeElement
@@ -24,11 +34,19 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps):
     }
   }, [])
   const cancel = (event: Event): void => {
+    // a field for files says it too, when none was chosen
+    if (event.target !== event.currentTarget) return
     event.preventDefault()
     onClose?.()
   }
+  const closed = (): void => {
+    const shown = dialog.current
+    if (!shown || shown.open) return
+    if (onClose) onClose()
+    else shown.showModal()
+  }
   return (
-    <dialog ref={dialog} class={wide ? 'wide' : ''} aria-labelledby={heading} onCancel={cancel}>
+    <dialog ref={dialog} class={wide ? 'wide' : ''} aria-labelledby={heading} onCancel={cancel} onClose={closed}>
       <div class="dialog-head">
         <h2 id={heading}>{title}</h2>
         {onClose && (

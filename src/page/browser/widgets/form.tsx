@@ -8,7 +8,8 @@ import type {
   TextareaHTMLAttributes,
 } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
-import { ApiError } from '../api.ts'
+import { told } from '../api.ts'
+import type { ApiError } from '../api.ts'
 
 /** What was typed, by the names of the fields; a box that is ticked is `true`. */
 export type Typed = Record<string, string | true>
@@ -43,8 +44,7 @@ export function Form({ send, submit, also, clears, danger, label, children }: Fo
       await send(typedIn(form.current!), new FormData(form.current!))
       if (clears) form.current?.reset()
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      setRefusal(error)
+      setRefusal(told(error))
     } finally {
       setBusy(false)
     }
@@ -60,7 +60,7 @@ export function Form({ send, submit, also, clears, danger, label, children }: Fo
         {children}
       </Refusal.Provider>
       <div class="actions">
-        <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy} aria-busy={busy}>
+        <button type="submit" class={danger ? 'danger' : 'primary'} aria-disabled={busy} aria-busy={busy}>
           {submit}
         </button>
         {also}
