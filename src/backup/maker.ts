@@ -14,18 +14,29 @@ process.once('disconnect', () => stop.abort(new Error('The program that asked fo
 process.once('message', (wish) => void make(wish as BackupWish))
 
 async function make(wish: BackupWish): Promise<void> {
+  let end: Told
+  let heard = true
+  const told = (done: number, total: number): void => {
+    // whoever does not listen at the moment is not told everything afterwards
+    if (!heard) return
+    heard = false
+    void tell({ progress: { done, total } }).then(() => (heard = true))
+  }
   try {
-    tell({ made: await makeBackup(wish, (done, total) => tell({ progress: { done, total } }), stop.signal) })
+    end = { made: await makeBackup(wish, told, stop.signal) }
   } catch (error) {
     const { message, stack } = error as Error
-    tell({ failed: error instanceof Fault ? { message, code: error.code } : { message: stack ?? message } })
+    end = { failed: error instanceof Fault ? { message, code: error.code } : { message: stack ?? message } }
   }
+  // disconnecting drops what has not left yet
+  await tell(end)
   if (process.connected) process.disconnect()
 }
 
-function tell(told: Told): void {
+/** Resolves once it has left, or cannot any more. */
+async function tell(told: Told): Promise<void> {
   // the other end may be gone and not known to be yet: an error without a listener would end this process before it tidied up
-  if (process.connected) process.send!(told, undefined, {}, () => {})
+  if (process.connected) await new Promise<void>((resolve) => void process.send!(told, undefined, {}, () => resolve()))
 }
 
 /** Where the process is confined so that it may not, a backup is made all the same. */
