@@ -45,7 +45,10 @@ describe('storing', () => {
     expect((await box.call('GET', `/v1/cards/${nested.body.id}`)).body).toEqual(nested.body)
   })
 
-  const number = Buffer.concat([randomBytes(20), Buffer.from(' 4242 4242-42424242 '), randomBytes(20)]).toString('base64')
+  // a digit by chance next to it would make it another number
+  const number = Buffer.concat([Buffer.alloc(20, 0xfe), Buffer.from(' 4242 4242-42424242 '), Buffer.alloc(20, 0xfe)]).toString(
+    'base64',
+  )
   test.each([
     ['no data', { encrypted_data: undefined }, 'encrypted_data'],
     ['data that is no text', { encrypted_data: 7 }, 'encrypted_data'],
