@@ -26,9 +26,12 @@ import { backup } from './config/backup.ts'
 import { acme } from './config/acme.ts'
 import { realtime, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
+import { listenerFlaws } from './config/listeners.ts'
+import { log } from './config/log.ts'
 import { mail, smtp } from './config/mail.ts'
+import { reports } from './config/reports.ts'
 import { retention } from './config/retention.ts'
-import { fetching, loginFlaws, outbound, submission } from './config/sending.ts'
+import { fetching, relayFlaws, outbound, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
 import { tokens } from './config/tokens.ts'
 import { bytes, certificateFile, keyFile, time } from './config/words.ts'
@@ -38,11 +41,6 @@ export { ConfigError } from './config/problems.ts'
 export type { Endpoint } from './config/values.ts'
 
 const Directory = Text('the path of a directory')
-const log = Group({
-  level: Choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-    .prefault('info')
-    .meta({ description: 'The least important line that is still written' }),
-})
 
 const http = Group({
   listen: Listen.prefault('127.0.0.1:8080').meta({
@@ -184,6 +182,9 @@ const Settings = Group({
   smtp: smtp.prefault({}).meta({ description: 'Receiving mail' }),
   mail: mail.prefault({}).meta({ description: 'What is done with mail' }),
   outbound: outbound.prefault({}).meta({ description: 'Sending mail' }),
+  reports: reports
+    .prefault({})
+    .meta({ description: 'Reports to other domains, on their mail and on TLS with their servers (docs/bounces.md)' }),
   fetch: fetching.prefault({}).meta({ description: 'Fetching what URLs of callers name' }),
   submission: submission.prefault({}).meta({ description: 'Taking mail from programs that speak SMTP' }),
   sms: sms.prefault({}).meta({ description: 'Text messages' }),
@@ -226,7 +227,10 @@ export const Config = Settings.transform((settings, context) => {
       input: undefined,
     })
   }
-  for (const { path, why } of loginFlaws(settings.outbound)) {
+  for (const { path, why } of relayFlaws(settings.outbound)) {
+    context.issues.push({ code: 'custom', path, message: why, input: undefined })
+  }
+  for (const { path, why } of listenerFlaws(settings)) {
     context.issues.push({ code: 'custom', path, message: why, input: undefined })
   }
   const public_url =

@@ -12,6 +12,9 @@ export const limits = Group({
   domains: Whole(0, most)
     .optional()
     .meta({ description: "Domains at once, the box's own not counted", otherwise: none, example: 10 }),
+  aliases: Whole(0, most)
+    .optional()
+    .meta({ description: 'Aliases at once, of all domains together', otherwise: none, example: 1000 }),
   webhooks: Whole(0, most).optional().meta({ description: 'Webhooks at once', otherwise: none, example: 100 }),
   api_keys: Whole(0, most).optional().meta({ description: 'API keys that work at once', otherwise: none, example: 100 }),
   phone_numbers: Whole(0, most).optional().meta({ description: 'Phone numbers at once', otherwise: none, example: 10 }),

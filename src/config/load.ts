@@ -60,7 +60,7 @@ async function readConfigFile({ file, env, cwd }: Sources): Promise<Written | un
   } catch (error) {
     if (error instanceof ConfigError) throw error
     if (asked === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new ConfigError([`${name}: ${unreadable(error)}`])
+    throw new ConfigError([`${name}: ${unreadable(error)}`], { cause: error })
   }
 }
 
@@ -75,15 +75,26 @@ function dropBlankSections(section: Section, draft: Draft): void {
 
 function told(issue: z.core.$ZodIssue, draft: Draft, settings: readonly Setting[]): string[] {
   if (issue.code === 'unrecognized_keys') {
+    const names = issue.message.startsWith('must be one of') ? `, ${issue.message}` : ''
     return issue.keys.map(
-      (key) => `${draft.place([...issue.path, key], 'name')}: is no setting${suggestion(issue.path, key, settings)}`,
+      (key) => `${draft.place([...issue.path, key], 'name')}: is no setting${names || suggestion(issue.path, key, settings)}`,
     )
   }
-  const value = read(draft.tree, issue.path)
-  const place = draft.place(issue.path, value === undefined ? 'name' : 'value')
-  if (value === undefined) return [`${place}: is missing, ${issue.message}`]
+  const at = given(draft.tree, issue.path)
+  const value = read(draft.tree, at)
+  const place = draft.place(at, value === undefined ? 'name' : 'value')
   const setting = settings.find(({ path }) => path.every((step, index) => step === issue.path[index]))
+  if (value === undefined && setting?.fallback !== undefined)
+    return [`${draft.place(setting.path, 'name')}: ${issue.message}, not ${shown(setting.fallback)}, its default`]
+  if (value === undefined) return [`${place}: is missing, ${issue.message}`]
   return [`${place}: ${issue.message}${setting?.secret ? '' : `, not ${shown(value)}`}`]
+}
+
+/** The part of a path that somebody has written: one value may stand for a list of one. */
+function given(tree: unknown, path: readonly PropertyKey[]): readonly PropertyKey[] {
+  const above = path.slice(0, -1)
+  const holder = above.length > 0 ? read(tree, above) : tree
+  return holder === undefined || typeof holder === 'object' ? path : given(tree, above)
 }
 
 function suggestion(path: readonly PropertyKey[], key: string, settings: readonly Setting[]): string {

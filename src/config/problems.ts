@@ -2,8 +2,8 @@
 export class ConfigError extends Error {
   readonly problems: string[]
 
-  constructor(problems: string[]) {
-    super(problems.join('\n'))
+  constructor(problems: string[], options?: ErrorOptions) {
+    super(problems.join('\n'), options)
     this.name = 'ConfigError'
     this.problems = problems
   }
@@ -20,7 +20,7 @@ export function spelled(path: readonly PropertyKey[]): string {
 /** What was given, short and on one line. */
 export function shown(value: unknown): string {
   if (value === null) return 'nothing'
-  if (Array.isArray(value)) return 'a list'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'number') return `${value}`
   if (typeof value === 'object') return 'a group of settings'
   // A URL may carry a password.

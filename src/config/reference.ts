@@ -16,8 +16,8 @@ Every setting with its type, its default, what a bare number of it counts, and w
 - **A secret** may lie in a file: \`metrics.token_file\` in place of \`metrics.token\`, \`PILLARBOX_METRICS__TOKEN_FILE\`, or a systemd credential
   \`pillarbox.metrics.token\`.
 - **Sizes** are numbers of bytes or such as \`25 MiB\`; **times** are milliseconds or such as \`15 s\`.
-- **Changes** are taken over by \`systemctl reload pillarbox\` (the signal HUP), but for those that say they need a restart. A bad file changes nothing, and
-  the log names its line and column. \`pillarbox config check\` says beforehand.
+- **Changes** are taken over by \`systemctl reload pillarbox\` (\`pillarbox reload\`, or the signal HUP), but for those that say they need a restart. A bad file changes nothing, and
+  the journal names line and column. \`pillarbox config check\` says beforehand, as root also whether the user of the box may read it.
 - **A section with no default** (such as \`http.tls\`) is absent until something in it is written; what is required in it must be written then.
 `
 

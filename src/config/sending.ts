@@ -1,9 +1,13 @@
+import { isIP } from 'node:net'
 import * as z from 'zod'
-import { AddressBlock, Choice, Duration, Group, HostName, List, Listen, MailDomain, Switch, Text, Whole } from './values.ts'
+import { AddressBlock, Choice, Duration, Group, Host, List, Listen, MailDomain, Switch, Text, Whole } from './values.ts'
 import { time } from './words.ts'
 
 const relay = {
-  host: HostName.meta({ description: 'Its name; its certificate must bear it', example: 'smtp.example.net' }),
+  host: Host.meta({
+    description: 'Its name, which its certificate must bear; or its address, where tls is none',
+    example: 'smtp.example.net',
+  }),
   port: Whole(1, 65_535).prefault(587).meta({ description: 'Where it listens', unit: 'port' }),
   tls: Choice(['starttls', 'implicit', 'none']).prefault('starttls').meta({
     description: 'starttls and implicit check the certificate; none is for a relay on this machine, and logs in nowhere',
@@ -62,24 +66,35 @@ export const outbound = Group({
     .meta({ description: 'Let a new domain send more from day to day, as large receivers like it' }),
 })
 
-interface Login {
+interface RelayFields {
+  host: string
+  tls: 'starttls' | 'implicit' | 'none'
   user?: string | undefined
   password?: string | undefined
 }
 
-interface Flaw {
+/** What is wrong with settings together. */
+export interface Flaw {
   /** The place in the settings. */
   path: (string | number)[]
   why: string
 }
 
-/** Half logins of relays: mail would go there without the other half, and be refused. */
-export function loginFlaws(settings: { relay?: Login | undefined; relays: Login[] }): Flaw[] {
+/** Relays that could not be used: half logins, with which mail would be refused, and addresses, which no certificate vouches for. */
+export function relayFlaws(settings: { relay?: RelayFields | undefined; relays: RelayFields[] }): Flaw[] {
   const one = settings.relay ? flawsOf(settings.relay, ['outbound', 'relay']) : []
   return [...one, ...settings.relays.flatMap((entry, index) => flawsOf(entry, ['outbound', 'relays', index]))]
 }
 
-function flawsOf({ user, password }: Login, path: Flaw['path']): Flaw[] {
+function flawsOf({ host, tls, user, password }: RelayFields, path: Flaw['path']): Flaw[] {
+  const why = `must be a name where TLS is checked (tls: ${tls}), for its certificate bears the name; an address needs tls: none`
+  return [
+    ...(isIP(host) > 0 && tls !== 'none' ? [{ path: [...path, 'host'], why }] : []),
+    ...loginFlaws({ user, password }, path),
+  ]
+}
+
+function loginFlaws({ user, password }: Pick<RelayFields, 'user' | 'password'>, path: Flaw['path']): Flaw[] {
   if (user === undefined && password === undefined) return []
   if (user === undefined) return [{ path: [...path, 'user'], why: 'is needed with a password' }]
   return password === undefined ? [{ path: [...path, 'password'], why: 'is needed with a user' }] : []

@@ -13,6 +13,12 @@ export function Group<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: 'must be a group of settings' })
 }
 
+/** A group whose members are all of one sort; an unknown name is refused with all that there are. */
+export function Named<Shape extends z.ZodRawShape>(shape: Shape) {
+  const names = `must be one of ${Object.keys(shape).join(', ')}`
+  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? names : 'must be a group of settings') })
+}
+
 /** A check of a group: it has both of these members or neither; `why` says what the missing one is to be. */
 export function both(one: string, other: string, why: string) {
   return (group: Record<string, unknown>, context: z.core.$RefinementCtx): void => {
@@ -63,17 +69,26 @@ export function Duration(minimum: number, maximum: number) {
 }
 
 /** `host:port`, `[::1]:port` or `:port`. */
-export const Listen = checked('must be host:port such as 127.0.0.1:8080, [::1]:8080 or :8080', (text): Endpoint | undefined => {
-  const parts = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text)
-  const port = Number(parts?.[3])
-  if (!parts || port > 65535) return undefined
-  if (parts[1] !== undefined) return isIP(parts[1]) === 6 ? { host: parts[1], port } : undefined
-  if (!parts[2]) return { host: undefined, port }
-  return isIP(parts[2]) === 4 || domainName(parts[2]) ? { host: parts[2], port } : undefined
-})
+export const Listen = checked(
+  'must be host:port such as 127.0.0.1:8080, [::1]:8080 or :8080',
+  (text): Endpoint | Wrong | undefined => {
+    const parts = /^(?:\[([^\]]+)\]|([^:[\]]*)):(\d+)$/.exec(text)
+    const port = Number(parts?.[3])
+    if (!parts) return undefined
+    if (port > 65535) return new Wrong('must have a port from 0 to 65535')
+    if (parts[1] !== undefined) return isIP(parts[1]) === 6 ? { host: parts[1], port } : undefined
+    if (!parts[2]) return { host: undefined, port }
+    return isIP(parts[2]) === 4 || domainName(parts[2]) ? { host: parts[2], port } : undefined
+  },
+)
 
 /** The name of a host, as A-labels in lower case (RFC 1123 2.1). */
 export const HostName = checked('must be a host name such as mx.example.com', domainName)
+
+/** A host by its name, as A-labels in lower case, or by its address. */
+export const Host = checked('must be a host name such as smtp.example.net, or an address such as 192.168.1.25', (text) =>
+  isIP(text) > 0 && !text.includes('%') ? text : domainName(text),
+)
 
 /** A domain that mail can be sent to, as A-labels in lower case; it has a dot. */
 export const MailDomain = checked('must be a domain such as example.com', (text) => {
@@ -148,11 +163,20 @@ function quantity(units: Record<string, number>, minimum: number, maximum: numbe
   })
 }
 
-function checked<T>(error: string, read: (text: string) => T | undefined) {
+/** What is wrong with a text of which more can be said than that it is no such thing. */
+class Wrong {
+  readonly message: string
+
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+function checked<T>(error: string, read: (text: string) => T | Wrong | undefined) {
   return z.string({ error }).transform((text, context): T => {
     const value = text.length <= 1000 ? read(text) : undefined
-    if (value !== undefined) return value
-    context.issues.push({ code: 'custom', message: error, input: text })
+    if (value !== undefined && !(value instanceof Wrong)) return value
+    context.issues.push({ code: 'custom', message: value instanceof Wrong ? value.message : error, input: text })
     return z.NEVER
   })
 }

@@ -13,6 +13,10 @@ export interface Job {
   run(signal?: AbortSignal): Promise<void>
 }
 
+export interface ScheduleTest {
+  idle?: boolean
+}
+
 /** The box's scheduled work: one run of a job at a time; a failing run is logged and does not stop the next. */
 export class Schedule {
   readonly #log: Log
@@ -20,13 +24,16 @@ export class Schedule {
   readonly #running = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #clock: Clock
+  readonly #idle: boolean
   readonly #runs: Counter<'task' | 'result'>
   readonly #times: Gauge<'task'>
   /** When each job last ended well, in seconds since the Unix epoch. */
   readonly #ends = new Map<string, number>()
 
-  constructor(log: Log, clock: Clock, metrics: Metrics) {
+  /** `idle` is for tests that run jobs when they mean to: then no job runs by itself. */
+  constructor(log: Log, clock: Clock, metrics: Metrics, { idle = false }: ScheduleTest = {}) {
     this.#log = log
+    this.#idle = idle
     this.#clock = clock
     this.#runs = metrics.counter('pillarbox_schedule_runs_total', 'Runs of scheduled jobs: done, failed', ['task', 'result'])
     this.#times = metrics.gauge(
@@ -54,6 +61,7 @@ export class Schedule {
     this.#runs.labels(job.name, 'done').inc(0)
     this.#runs.labels(job.name, 'failed').inc(0)
     this.#ends.set(job.name, this.#now())
+    if (this.#idle) return
     const logger = jobLog(this.#log.child({ job: job.name }))
     this.#tasks.push(schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
   }

@@ -51,8 +51,8 @@ export function conflict(message: string, detail: FaultDetail = {}): Fault {
 }
 
 /** 500 with `Retry-After`: the disk is full; nothing was half kept (SMTP says 452 4.3.1). */
-export function storageFull(cause?: unknown): Fault {
-  return new Fault('internal_error', 'The box has no room left to store this. Try again later.', {
+export function storageFull(cause?: unknown, message = 'The box has no room left to store this. Try again later.'): Fault {
+  return new Fault('internal_error', message, {
     code: 'storage_full',
     retryAfter: 60,
     cause,

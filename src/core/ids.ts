@@ -14,6 +14,7 @@ export const idPrefixes = [
   'dlv',
   'key',
   'dom',
+  'alias',
   'agent',
   'tok',
   'link',

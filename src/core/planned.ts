@@ -2,6 +2,7 @@
 export const planned = [
   'identities',
   'domains',
+  'aliases',
   'webhooks',
   'api_keys',
   'phone_numbers',

@@ -10,13 +10,13 @@ import {
 import type { KeyObject } from 'node:crypto'
 import {
   closeSync,
-  existsSync,
   fstatSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
   readFileSync,
+  statSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
@@ -103,11 +103,21 @@ function keyObject(key: Uint8Array): KeyObject {
 export function masterKey(directory: string, expected = false): Buffer {
   const file = join(directory, 'master.key')
   mkdirSync(directory, { recursive: true, mode: 0o700 })
-  if (!existsSync(file)) {
+  if (!isThere(file)) {
     if (expected) throw new Error(`${file} is missing, although this box had a master key. ${restore}`)
     makeKey(file)
   }
   return readKey(file)
+}
+
+/** Throws a sentence when this user may not see it: what cannot be looked at is not missing. */
+function isThere(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    const who = `user ${process.geteuid?.() ?? 'of this process'}`
+    throw new Error(`${file} cannot be read by ${who}: ${(error as Error).message}.`, { cause: error })
+  }
 }
 
 const restore =

@@ -1,6 +1,19 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { storageFull } from '../core/fault.ts'
+import { sized } from './size.ts'
 import { syncPath } from './sync.ts'
 
 /** How long the copy from before the last upgrade is kept, in milliseconds. */
@@ -14,6 +27,7 @@ export function keepCopy(file: string, version: number, database: DatabaseSync):
   if (begunFrom(file) < version) return
   const copy = copyOf(file, version)
   const draft = `${copy}.part`
+  mustFit(file, copy, database)
   try {
     rmSync(draft, { force: true })
     closeSync(openSync(draft, 'wx', 0o600))
@@ -25,8 +39,24 @@ export function keepCopy(file: string, version: number, database: DatabaseSync):
   } catch (error) {
     rmSync(draft, { force: true })
     const message = `${file} was not migrated: its copy ${copy} could not be written (${(error as Error).message}). Make room, and start again.`
-    throw new Error(message, { cause: error })
+    throw (error as { errcode?: number }).errcode === 13 ? storageFull(error, message) : new Error(message, { cause: error })
   }
+}
+
+/** Throws before anything is written where the copy cannot fit. */
+function mustFit(file: string, copy: string, database: DatabaseSync): void {
+  const size = database
+    .prepare(
+      'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
+    )
+    .get()
+  const { bavail, bsize } = statfsSync(dirname(file))
+  const [needed, free] = [Number(size!['bytes']), bavail * bsize]
+  if (free >= needed) return
+  throw storageFull(
+    undefined,
+    `${file} was not migrated: the copy ${copy} that is made first takes ${sized(needed)}, and ${sized(free)} are free. Make room, and start again; nothing was changed.`,
+  )
 }
 
 /** The upgrade is done, and what comes next is another. */

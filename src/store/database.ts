@@ -33,8 +33,15 @@ export interface Database extends Reader {
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
   /** A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. */
   slow<Row>(query: Sql, deadline: number): Promise<Row[]>
+  /**
+   * The first damage that a new connection finds in the file (`PRAGMA quick_check`), or null; off the event loop. Throws Fault `too_slow` when
+   * it is not read whole within `deadline` milliseconds.
+   */
+  damage(deadline: number): Promise<string | null>
   /** Gives a little of the room that deleted rows left back to the disk. Answers whether there is more worth giving back. */
   reclaim(): Promise<boolean>
+  /** Makes so many bytes of the write-ahead log free to be written, so that little things can be when the disk has nothing left. */
+  reserveLog(bytes: number): Promise<void>
   /** Writes and syncs one probe row: throws when the store cannot take mail now. */
   probe(): Promise<void>
   close(): Promise<void>

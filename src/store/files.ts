@@ -1,5 +1,16 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 
+/** What is on disk was written by a newer program. */
+export class Newer extends Error {}
+
+/** What keeps a data directory from being opened: a part of it, the `room` on its disk, or a `program` that is too old for it. */
+export type Obstacle = 'directory' | 'state' | 'master_key' | 'database' | 'room' | 'program'
+
+/** What `openDirectory` failed at, of the error that it threw; undefined for any other error. */
+export function obstacleOf(error: unknown): Obstacle | undefined {
+  return error instanceof Error && 'obstacle' in error ? (error.obstacle as Obstacle) : undefined
+}
+
 const restore = 'Restore a backup, or move the data directory away to start an empty box; nothing was changed.'
 
 /**

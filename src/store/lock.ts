@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { InUse } from '../core/in-use.ts'
@@ -11,19 +11,33 @@ const busy = 5
  * Throws InUse, a sentence, when another process holds it.
  */
 export class Lock {
+  readonly #file: string
   readonly #database: DatabaseSync
 
   constructor(directory: string) {
     const file = join(directory, 'lock')
+    this.#file = file
     create(file)
     this.#database = new DatabaseSync(file, { timeout: 0 })
     try {
-      this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+      // nothing is ever written: a journal would only need room on a full disk
+      this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
     } catch (error) {
       this.#database.close()
       throw refusal(directory, file, error as Error)
     }
-    writeFileSync(`${file}.pid`, `${process.pid}\n`, { mode: 0o600 })
+  }
+
+  /** Writes the id of this process into `lock.pid`, for people. Over what is there: a full disk has no room for another block. */
+  note(): void {
+    const text = `${process.pid}\n`
+    const handle = openSync(`${this.#file}.pid`, constants.O_WRONLY | constants.O_CREAT, 0o600)
+    try {
+      writeSync(handle, text, 0)
+      ftruncateSync(handle, text.length)
+    } finally {
+      closeSync(handle)
+    }
   }
 
   release(): void {

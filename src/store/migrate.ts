@@ -2,9 +2,11 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } 
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Fault, storageFull } from '../core/fault.ts'
 import { copyBefore, forgetUpgrade, keepCopy, pruneCopies } from './copies.ts'
-import { checkFiles } from './files.ts'
+import { checkFiles, Newer } from './files.ts'
 import { dropDraft } from './rewrite.ts'
+import { asFault } from './sqlite-failures.ts'
 import { syncPath } from './sync.ts'
 
 /** "PBOX": marks the file as ours. */
@@ -14,6 +16,11 @@ export const applicationId = 0x50424f58
 export const quickCheckLimit = 64 * 1024 * 1024
 
 const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
+
+/** What tests put in place of the migrations of a new database. */
+export interface MigrationTest {
+  prepare?: typeof prepare
+}
 
 /**
  * Checks the database file and brings it to this program's version, each migration once, in order, in one transaction each; before
@@ -56,9 +63,14 @@ function bring(file: string, expected: boolean, folder: string, copied: boolean)
 
 /** `PRAGMA quick_check` over the whole file; answers the first trouble, or null. */
 export function quickCheck(database: DatabaseSync): string | null {
-  const row = database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string }
+  return damageIn(database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string })
+}
+
+/** The damage that a row of `PRAGMA quick_check` names; null for `ok`. */
+export function damageIn(row: { quick_check: string } | undefined): string | null {
+  const text = row?.quick_check ?? 'no answer'
   // the first line only names the database
-  return row.quick_check === 'ok' ? null : row.quick_check.split('\n').at(-1)!
+  return text === 'ok' ? null : text.split('\n').at(-1)!
 }
 
 /** Answers the version of the content. Opened for reading only: closing any other connection could rewrite the file. */
@@ -83,7 +95,7 @@ function checkContent(file: string, expected: boolean, migrations: string[]): nu
         copy === undefined
           ? ''
           : `, or move it away with its -wal and -shm and put ${copy}, from before the upgrade, in its place`
-      throw new Refused(
+      throw new Newer(
         `${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program, or restore a backup${way}.`,
       )
     }
@@ -94,7 +106,7 @@ function checkContent(file: string, expected: boolean, migrations: string[]): nu
     if (trouble) throw new Refused(`${file} is damaged: ${trouble}. ${restore}`)
     return version
   } catch (error) {
-    if (error instanceof Refused) throw error
+    if (error instanceof Refused || error instanceof Newer) throw error
     throw new Error(`${file} is damaged or cannot be read: ${(error as Error).message}. ${restore}`, { cause: error })
   } finally {
     database?.close()
@@ -148,7 +160,10 @@ function migrate(file: string, database: DatabaseSync, version: number, migratio
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK')
       const message = `${file} stays at version ${index}: the migration ${path} failed (${(error as Error).message}).`
-      throw new Error(message, { cause: error })
+      const fault = asFault(error)
+      throw fault instanceof Fault && fault.code === 'storage_full'
+        ? storageFull(error, `${message} Make room, and start again.`)
+        : new Error(message, { cause: error })
     }
   }
 }

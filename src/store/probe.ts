@@ -1,15 +1,19 @@
 import type { Clock } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
 import type { Database } from './database.ts'
 
 /** How long one result is told again, and how long a disk may take before it counts as failing, in milliseconds. */
 const patience = 2000
+
+/** Whether the store takes writes now, and if not, whether it is for want of room. */
+export type StoreState = 'sound' | 'full' | 'failing'
 
 /** Whether the store takes writes now. However many ask, one probe is under way at a time: asking costs nothing that a stranger could use up. */
 export class Probe {
   readonly #database: Database
   readonly #clock: Clock
   #flight: Promise<void> | undefined
-  #kept: { sound: boolean; at: number } | undefined
+  #kept: { state: StoreState; at: number } | undefined
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
@@ -17,23 +21,26 @@ export class Probe {
   }
 
   /** Answers within 2 s, with what was so at most 2 s ago. */
-  async sound(): Promise<boolean> {
+  async look(): Promise<StoreState> {
     const kept = this.#kept
-    if (kept && Math.abs(this.#clock.now() - kept.at) < patience) return kept.sound
-    this.#flight ??= this.#look()
+    if (kept && Math.abs(this.#clock.now() - kept.at) < patience) return kept.state
+    this.#flight ??= this.#write()
     const timer = Promise.withResolvers<void>()
     const waiting = setTimeout(timer.resolve, patience)
-    const seen = await Promise.race([this.#flight.then(() => this.#kept?.sound ?? false), timer.promise.then(() => false)])
+    const seen = await Promise.race([
+      this.#flight.then(() => this.#kept?.state ?? 'failing'),
+      timer.promise.then((): StoreState => 'failing'),
+    ])
     clearTimeout(waiting)
     return seen
   }
 
-  async #look(): Promise<void> {
-    const sound = await this.#database.probe().then(
-      () => true,
-      () => false,
+  async #write(): Promise<void> {
+    const state = await this.#database.probe().then(
+      (): StoreState => 'sound',
+      (error: unknown): StoreState => (error instanceof Fault && error.code === 'storage_full' ? 'full' : 'failing'),
     )
-    this.#kept = { sound, at: this.#clock.now() }
+    this.#kept = { state, at: this.#clock.now() }
     this.#flight = undefined
   }
 }

@@ -70,6 +70,7 @@ export class Helper {
 
   #start(): Worker {
     const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), {
+      name: 'store',
       resourceLimits: { maxYoungGenerationSizeMb: 8 },
       workerData: this.#file,
     })

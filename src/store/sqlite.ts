@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { fstatSync, writeSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
@@ -11,6 +13,7 @@ import { raw, sql } from './database.ts'
 import { Checkpoints } from './sqlite-checkpoints.ts'
 import type { CommitWatch } from './figures.ts'
 import { asFault, isSyncFailure, stopping } from './sqlite-failures.ts'
+import { damageIn } from './migrate.ts'
 import { Helper } from './sqlite-helper.ts'
 import { DurableReader } from './sqlite-reader.ts'
 import { parameters } from './sqlite-statements.ts'
@@ -30,6 +33,10 @@ export interface SqliteOptions {
 /** Free pages that stay in the file for what comes next, and pages given back at once: it must not hold the event loop. */
 const spare = 1024
 const handful = 64
+
+/** Bytes before the frames of a log, and before the page of each (sqlite.org/walformat.html, section 4). */
+const logHeader = 32
+const frameHeader = 24
 
 interface Mark {
   write: (tx: Transaction) => Promise<unknown>
@@ -51,11 +58,13 @@ interface Mark {
  * the database file or its `-shm` by hand while the store is open.
  */
 export class SqliteDatabase implements Database {
+  readonly #file: string
   readonly #writer: GroupWriter
   readonly #reader: DurableReader
   readonly #log: Log
   readonly #checkpoints: Checkpoints
   readonly #slowReads: Helper
+  readonly #integrityChecks = new Set<Helper>()
   readonly #dataFile: FileHandle
   readonly #walFile: FileHandle
   readonly #sync: (file: FileHandle) => Promise<void>
@@ -70,7 +79,7 @@ export class SqliteDatabase implements Database {
   /** Opens the file (checked and migrated before by `prepare()`). */
   static async open(file: string, log: Log, options: SqliteOptions = {}): Promise<SqliteDatabase> {
     const writer = new GroupWriter(file, options.patience ?? 10_000)
-    const walFile = await open(`${file}-wal`, 'r')
+    const walFile = await open(`${file}-wal`, 'r+')
     const dataFile = await open(file, 'r')
     const folder = await open(dirname(file), 'r')
     await folder.sync()
@@ -85,6 +94,7 @@ export class SqliteDatabase implements Database {
     files: { walFile: FileHandle; dataFile: FileHandle },
     options: SqliteOptions,
   ) {
+    this.#file = file
     this.#log = log
     this.#walFile = files.walFile
     this.#dataFile = files.dataFile
@@ -115,6 +125,21 @@ export class SqliteDatabase implements Database {
     return this.#slowReads.read<Row>(query.sql, parameters(query), deadline)
   }
 
+  async damage(deadline: number): Promise<string | null> {
+    if (this.#closing) throw stopping()
+    // The integrity check of FTS5 reads the segments that its connection has cached, without asking whether another connection has merged
+    // them since (a search does ask): any connection that was used before can report damage that is not there.
+    const fresh = new Helper(this.#file)
+    this.#integrityChecks.add(fresh)
+    try {
+      const [row] = await fresh.read<{ quick_check: string }>('PRAGMA quick_check(1)', [], deadline)
+      return damageIn(row)
+    } finally {
+      // a thread that is deep in SQLite ends only when SQLite does
+      void fresh.stop().finally(() => this.#integrityChecks.delete(fresh))
+    }
+  }
+
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     if (this.#closing) return Promise.reject(stopping())
     if (this.#broken) return Promise.reject(this.#broken)
@@ -143,6 +168,34 @@ export class SqliteDatabase implements Database {
     })
   }
 
+  async reserveLog(bytes: number): Promise<void> {
+    const { fd } = this.#walFile
+    // the log must begin with its header
+    if (fstatSync(fd).size === 0) await this.probe()
+    // in one go: no transaction may write meanwhile. What follows the last frame is never read (sqlite.org/walformat.html, section 4.4)
+    const size = this.#uncopiedLog() + bytes
+    const zeros = new Uint8Array(1024 * 1024)
+    for (let end = fstatSync(fd).size; end < size; end += zeros.length) {
+      writeSync(fd, zeros, 0, Math.min(zeros.length, size - end), end)
+    }
+  }
+
+  /** Bytes of the write-ahead log behind which writing goes on; 0 where all of it was copied, and it starts again from its beginning. */
+  #uncopiedLog(): number {
+    // of its own: a connection inside a transaction may not ask
+    const connection = new DatabaseSync(this.#file)
+    try {
+      const { log, checkpointed } = connection.prepare('PRAGMA wal_checkpoint(NOOP)').get() as Record<
+        'log' | 'checkpointed',
+        number
+      >
+      const { page_size } = connection.prepare('PRAGMA page_size').get() as { page_size: number }
+      return checkpointed < log ? logHeader + log * (frameHeader + page_size) : 0
+    } finally {
+      connection.close()
+    }
+  }
+
   async probe(): Promise<void> {
     await this.transaction((tx) => tx.run(sql`UPDATE box SET probed = probed + 1`))
   }
@@ -154,7 +207,8 @@ export class SqliteDatabase implements Database {
 
   async #close(): Promise<void> {
     while (this.#pumping) await this.#pumping
-    await Promise.all([this.#checkpoints.stop(), this.#slowReads.stop()])
+    const checks = [...this.#integrityChecks].map((check) => check.stop())
+    await Promise.all([this.#checkpoints.stop(), this.#slowReads.stop(), ...checks])
     if (this.#broken) {
       // the last connection to close copies the log and removes it, unless it is a reader: the log must be read anew at the next start
       this.#writer.close()

@@ -5,6 +5,7 @@ import type { Adapter } from 'lowdb'
 import writeFileAtomic from 'write-file-atomic'
 import * as z from 'zod'
 import { planned } from '../core/planned.ts'
+import { Newer } from './files.ts'
 import { syncPath } from './sync.ts'
 
 /** What one account may have and use, where that is not what the settings say; null is no limit. */
@@ -136,7 +137,7 @@ function check(file: string, text: string): State {
   }
   const version = (value as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > 1) {
-    throw new Error(
+    throw new Newer(
       `${file} was written by a newer Pillarbox (version ${version}, this one knows 1). Run the newer program, or restore a backup.`,
     )
   }

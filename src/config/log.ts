@@ -1,0 +1,26 @@
+import type * as z from 'zod'
+import { logLevels, modules } from '../core/log.ts'
+import type { Module } from '../core/log.ts'
+import { Choice, Group, Named } from './values.ts'
+
+const Level = Choice(logLevels)
+
+const shape = Object.fromEntries(
+  modules.map((module) => [
+    module,
+    Level.optional().meta({
+      description: `Of lines with "part":"${module}"`,
+      otherwise: 'log.level',
+      example: 'debug',
+    }),
+  ]),
+) as { [module in Module]: z.ZodOptional<typeof Level> }
+
+/** What the box says of itself. */
+export const log = Group({
+  level: Level.prefault('info').meta({ description: 'The least important line that is still written' }),
+  levels: Named(shape).prefault({}).meta({
+    description:
+      'The same for single modules, by the field part of their lines; at debug, smtp, submission and outbound write every command and reply, without messages and secrets',
+  }),
+})
