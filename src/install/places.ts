@@ -25,6 +25,8 @@ export interface Places {
   command?: string
   /** Where systemd reads of users. */
   sysusers: string
+  /** Units, user and command belong to a package of the distribution. */
+  packaged?: boolean
 }
 
 /** Root who says nothing of the data directory sets up a service of the machine, in the directories that Debian has for each thing. */

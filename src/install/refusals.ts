@@ -37,6 +37,7 @@ export function refusal(places: Places, unitFiles: readonly string[]): Refusal |
       `${keys} holds the keys of an earlier box, whose backups may need them. Nothing was changed; move it away.`,
     )
   }
+  if (places.packaged === true) return undefined
   const unit = unitFiles.find((file) => existsSync(file))
   if (unit !== undefined) {
     return no('unit_exists', `${unit} is there already. Nothing was changed; remove it, or give --units for another directory.`)

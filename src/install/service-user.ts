@@ -9,11 +9,11 @@ export interface Owner {
   gid: number
 }
 
-/** Who it is (passwd(5)); undefined when there is none. */
-export function findUser(): Owner | undefined {
+/** The ids of a user (passwd(5)); undefined when there is none. */
+export function findUser(name: string = serviceUser): Owner | undefined {
   const line = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
-    .find((one) => one.startsWith(`${serviceUser}:`))
+    .find((one) => one.startsWith(`${name}:`))
   const [, , uid, gid] = line?.split(':') ?? []
   return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
 }

@@ -4,7 +4,7 @@ import type { Journal } from './journal.ts'
 import type { Places } from './places.ts'
 import { findUser, makeUser, serviceUser } from './service-user.ts'
 import type { Owner } from './service-user.ts'
-import { program } from './units.ts'
+import { commandText } from './units.ts'
 
 /** Makes the directories of a box, empty. */
 export function makeFolders(places: Places, journal: Journal): void {
@@ -42,13 +42,4 @@ function give(path: string, { uid, gid }: Owner): void {
     if (entry.isDirectory()) give(join(path, entry.name), { uid, gid })
     else lchownSync(join(path, entry.name), uid, gid)
   }
-}
-
-function commandText(config: string): string {
-  return `#!/bin/sh
-# The command line for the box of this machine; written by pillarbox init.
-PILLARBOX_CONFIG=\${PILLARBOX_CONFIG:-'${config.replaceAll("'", `'\\''`)}'}
-export PILLARBOX_CONFIG
-exec '${program.replaceAll("'", `'\\''`)}/bin/pillarbox' "$@"
-`
 }

@@ -55,7 +55,7 @@ export async function look(wish: Look): Promise<Finding[]> {
 function addresses({ addresses: own }: Look): Finding {
   const reachable = own.filter(isPublic)
   if (reachable.length > 0)
-    return { subject: 'addresses', good: true, text: `The internet reaches it at ${reachable.join(', ')}.` }
+    return { subject: 'addresses', good: true, text: `Its interfaces have the public addresses ${reachable.join(', ')}.` }
   const has = own.length === 0 ? 'no address at all' : `only ${own.join(', ')}`
   const text = `No interface has a public address (${has}): the machine is behind NAT, and port 25 (and 443, 80) must be led to it.`
   return { subject: 'addresses', good: false, text }

@@ -1,16 +1,49 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Places } from './places.ts'
 
-/** Where this program lies. */
-export const program = join(import.meta.dirname, '..', '..')
+/** Where this program lies: of an unpacked release, by the link beside it that an upgrade switches, if there is one. */
+export const program = byLink(join(import.meta.dirname, '..', '..'))
+
+function byLink(directory: string): string {
+  const link = join(dirname(directory), 'pillarbox')
+  return existsSync(link) && realpathSync(link) === directory ? link : directory
+}
 
 const names = ['pillarbox.service', 'pillarbox-backup.service', 'pillarbox-backup.timer']
 
+/** Where a Debian package has the units, the user and the command of a service of the machine (file-hierarchy(7)). */
+export const packaged = {
+  units: '/usr/lib/systemd/system',
+  sysusers: '/usr/lib/sysusers.d/pillarbox.conf',
+  command: '/usr/bin/pillarbox',
+}
+
 /** The units of a box, by the paths of their files. */
-export function unitFiles(places: Places): [string, string][] {
-  const files: [string, string][] = names.map((name) => [join(places.units, name), fitted(sample(name), places)])
-  return [...files, [places.sysusers, fitted(sample('pillarbox.sysusers.conf'), places)]]
+export function unitFiles(places: Places, path = program): [string, string][] {
+  const files: [string, string][] = names.map((name) => [join(places.units, name), fitted(sample(name), places, path)])
+  return [...files, [places.sysusers, fitted(sample('pillarbox.sysusers.conf'), places, path)]]
+}
+
+/** The command line for the box of this machine: a script that knows where its settings are. */
+export function commandText(config: string, path = program): string {
+  return `#!/bin/sh
+# The command line for the box of this machine.
+PILLARBOX_CONFIG=\${PILLARBOX_CONFIG:-'${config.replaceAll("'", `'\\''`)}'}
+export PILLARBOX_CONFIG
+exec '${path.replaceAll("'", `'\\''`)}/bin/pillarbox' "$@"
+`
+}
+
+/**
+ * The places of a service of the machine, with the units, the user and the command of the installed package where they are those that `init`
+ * would write; then it writes none.
+ */
+export function withPackage(places: Places): Places {
+  if (!places.system) return places
+  const own = { ...places, ...packaged, packaged: true }
+  const files = [...unitFiles(own), [own.command, commandText(own.config)] as const]
+  return files.every(([file, text]) => existsSync(file) && readFileSync(file, 'utf8') === text) ? own : places
 }
 
 function sample(name: string): string {
@@ -23,9 +56,9 @@ export function nameable({ data, keys, config }: Places): boolean {
 }
 
 /** Ours name the places of a service of the machine; a box elsewhere has others. */
-function fitted(text: string, { system, data, keys, config }: Places): string {
+function fitted(text: string, { system, data, keys, config }: Places, path: string): string {
   const within = (...folders: string[]): boolean =>
-    [data, keys, config, program].some((path) => folders.some((folder) => path.startsWith(`${folder}/`)))
+    [data, keys, config, path].some((one) => folders.some((folder) => one.startsWith(`${folder}/`)))
   let own = text
   if (!system) {
     // systemd makes state directories below /var/lib only
@@ -38,7 +71,7 @@ function fitted(text: string, { system, data, keys, config }: Places): string {
     .replaceAll('/var/lib/pillarbox-keys', spelled(keys))
     .replaceAll(/\/var\/lib\/pillarbox(?![-\w])/g, spelled(data))
     .replaceAll('/etc/pillarbox/pillarbox.yaml', spelled(config))
-    .replaceAll('/opt/pillarbox', spelled(program))
+    .replaceAll('/opt/pillarbox', spelled(path))
 }
 
 /** `%` begins a specifier in a unit (systemd.unit(5)). */

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Domain } from '../../../domains/model.ts'
 import { post, remove } from '../api.ts'
+import { AliasList } from '../domains/alias-list.tsx'
 import { DomainState } from '../domains/domain-state.tsx'
 import { RecordLine } from '../domains/record-line.tsx'
 import { ReportList } from '../domains/report-list.tsx'
@@ -38,6 +39,7 @@ export function Room({ params: { id = '' } }: RoomProps): JSX.Element {
                 <RecordLine key={`${record.type} ${record.name} ${record.value}`} record={record} />
               ))}
             </ul>
+            <AliasList domain={value} path={path} onChange={domain.reload} />
             <ReportList path={path} />
           </>
         )}

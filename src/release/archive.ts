@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, createReadStream, lstatSync, lutimesSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { execute } from './execute.ts'
+
+/** A regular file, a symbolic link or a directory of a tree. */
+export interface Entry {
+  /** Relative to the tree. */
+  path: string
+  kind: 'file' | 'link' | 'directory'
+  size: number
+}
+
+/** Everything in a tree, sorted by path, each directory before what is in it. */
+export function entriesOf(tree: string, below = ''): Entry[] {
+  return readdirSync(join(tree, below))
+    .toSorted()
+    .flatMap((name): Entry[] => {
+      const path = join(below, name)
+      const stat = lstatSync(join(tree, path))
+      if (stat.isDirectory()) return [{ path, kind: 'directory', size: 0 }, ...entriesOf(tree, path)]
+      return [{ path, kind: stat.isSymbolicLink() ? 'link' : 'file', size: stat.size }]
+    })
+}
+
+/** Gives a tree the modes and times that it has in every archive: 0755 or 0644, and one time for all, in seconds since 1970. */
+export function normalize(tree: string, time: number): void {
+  for (const { path, kind } of entriesOf(tree).toReversed()) {
+    const file = join(tree, path)
+    if (kind !== 'link') chmodSync(file, kind === 'directory' || (lstatSync(file).mode & 0o100) !== 0 ? 0o755 : 0o644)
+    lutimesSync(file, time, time)
+  }
+  chmodSync(tree, 0o755)
+  lutimesSync(tree, time, time)
+}
+
+/**
+ * Packs the directory `name` of `parent` as `file`, the same bytes each time: GNU tar with sorted names, root as the owner and one time,
+ * and gzip without a time of its own. (The zlib of Node.js compresses differently on different processors; gzip does not.)
+ */
+export async function packTarball(parent: string, name: string, file: string, time: number): Promise<void> {
+  const tar = `tar --create --format=gnu --sort=name --owner=root:0 --group=root:0 --mtime=@${time} -- "$1"`
+  await execute('bash', ['-c', `set -o pipefail; ${tar} | gzip --no-name >"$2"`, 'bash', name, file], { cwd: parent })
+}
+
+/** A line for each file, as sha256sum(1) and md5sum(1) write and check them. */
+export async function checksums(
+  directory: string,
+  files: readonly string[],
+  algorithm: 'sha256' | 'md5' = 'sha256',
+): Promise<string> {
+  const lines: string[] = []
+  for (const file of files) {
+    const hash = createHash(algorithm)
+    await pipeline(createReadStream(join(directory, file)), hash)
+    lines.push(`${hash.digest('hex')}  ${file}\n`)
+  }
+  return lines.join('')
+}

@@ -1,0 +1,67 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, rmdirSync, symlinkSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { entriesOf } from './archive.ts'
+import { execute } from './execute.ts'
+
+/** Processors for which a release is made, as Node.js names them. */
+export const processors = ['x64', 'arm64'] as const
+export type Processor = (typeof processors)[number]
+
+/**
+ * Installs the production packages of the package.json and package-lock.json in `tree` for another machine, and removes what is not needed
+ * at run time: types, source maps, tests, documentation. No script of a package is run.
+ */
+export async function installPackages(tree: string, processor: Processor): Promise<void> {
+  const platform = ['--os=linux', `--cpu=${processor}`, '--libc=glibc']
+  const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error', '--prefer-offline']
+  await execute('npm', ['ci', '--omit=dev', '--ignore-scripts', ...platform, ...quiet], { cwd: tree })
+  const modules = join(tree, 'node_modules')
+  for (const { path, kind } of entriesOf(modules)) {
+    if (kind === 'directory') continue
+    if (!isNeeded(path)) rmSync(join(modules, path))
+    // nothing else in a package is run as a program
+    else chmodSync(join(modules, path), path.endsWith('/bin/node') ? 0o755 : 0o644)
+  }
+  for (const { path, kind } of entriesOf(modules).toReversed()) {
+    if (kind === 'directory' && readdirSync(join(modules, path)).length === 0) rmdirSync(join(modules, path))
+  }
+  linkNode(modules, processor)
+}
+
+/** npm links the programs of packages itself, except where the package is another machine's. */
+function linkNode(modules: string, processor: Processor): void {
+  const program = join(`node-linux-${processor}`, 'bin', 'node')
+  if (!existsSync(join(modules, program)))
+    throw new Error(`${program} is not among the packages: see optionalDependencies in package.json.`)
+  mkdirSync(join(modules, '.bin'))
+  symlinkSync(join('..', program), join(modules, '.bin', 'node'))
+}
+
+/** Packages that hold types only, or that only build the page. */
+const unneeded = /^(?:@types\/|@esbuild\/|(?:esbuild|vite|rolldown|preact|@preact\/.+)$)/
+
+/** Files of one package that this program does not load: what browsers load of Swagger UI is named in http/docs-page.ts. */
+const unneededOf: Record<string, RegExp> = {
+  'swagger-ui-dist': /^swagger-ui(?:-es-bundle.*|-standalone-preset)?\.js|\.txt$|^index\.(?:css|html)$|^oauth2/,
+  'libphonenumber-js': /^(?:bundle|es6-modern)\//,
+}
+
+/** Whether a file below node_modules is needed at run time. Licences stay, whatever their name ends in. */
+export function isNeeded(path: string): boolean {
+  const { name, file } = locate(path)
+  if (name === '.bin' || name === '.package-lock.json' || unneeded.test(name)) return false
+  if (/^(?:licen[cs]e|copying|notice)/i.test(basename(file))) return !unneededOf[name]?.test(dirname(file) + '/')
+  if (name.startsWith('node-linux-')) return file === 'bin/node' || file === 'package.json'
+  if (unneededOf[name]?.test(file)) return false
+  // Node.js runs no TypeScript below node_modules
+  if (/\.(?:map|[cm]?tsx?|md|markdown|flow|tsbuildinfo)$/i.test(file) || basename(file).startsWith('.')) return false
+  return !/^(?:tests?|__tests__|examples?|bench(?:mark)?s?|docs|coverage)\/|^(?:readme|changelog|history)\b/i.test(file)
+}
+
+/** The package that a path below node_modules belongs to, and the path inside of it. */
+function locate(path: string): { name: string; file: string } {
+  const words = path.split('/')
+  const start = words.lastIndexOf('node_modules') + 1
+  const end = start + (words[start]!.startsWith('@') ? 2 : 1)
+  return { name: words.slice(start, end).join('/'), file: words.slice(end).join('/') }
+}

@@ -1,0 +1,104 @@
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { checksums, entriesOf, normalize } from './archive.ts'
+import { execute } from './execute.ts'
+import { installPackages } from './packages.ts'
+import type { Processor } from './packages.ts'
+import { bill, closure } from './sbom.ts'
+import type { Lock } from './sbom.ts'
+
+/** What a release is made of. */
+export interface Source {
+  /** The checkout, with its packages installed. */
+  checkout: string
+  /** Files under version control, relative to it. */
+  files: string[]
+  /** The built page. */
+  page: string
+  /** The time of every file, in seconds since 1970. */
+  time: number
+}
+
+/** Folders and files of the checkout that a release has; what only builds stays out. */
+const shipped = /^(?:bin|config|docker|docs|src|systemd)\/|^(?:CHANGELOG\.md|LICENSE|README\.md|package\.json)$/
+const building = /^src\/(?:release|page\/browser)\//
+
+/** Files under version control, those not yet committed included. Throws where there is no git or no checkout. */
+export async function trackedFiles(checkout: string): Promise<string[]> {
+  const listed = await execute('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: checkout })
+  return listed.split('\0').filter((name) => name !== '' && existsSync(join(checkout, name)))
+}
+
+/** Builds the page from the files under version control alone; answers its directory, in `work`. */
+export async function buildPage(checkout: string, files: readonly string[], work: string): Promise<string> {
+  for (const file of files.filter((name) => /^(?:bin|src)\/|^(?:package|tsconfig)[^/]*\.json$/.test(name)))
+    copy(checkout, work, file)
+  // what becomes part of the page is copied, as the names of its files come from the paths of what is in them
+  const modules = join(work, 'node_modules')
+  mkdirSync(modules)
+  for (const name of readdirSync(join(checkout, 'node_modules'))) {
+    const from = join(checkout, 'node_modules', name)
+    if (/^@?preact$/.test(name)) cpSync(from, join(modules, name), { recursive: true })
+    else symlinkSync(from, join(modules, name))
+  }
+  await execute('npm', ['run', '--silent', 'prepare'], { cwd: work })
+  const page = join(work, 'dist', 'page')
+  if (!existsSync(join(page, 'index.html'))) throw new Error('The page was not built: run npm ci first.')
+  return page
+}
+
+/** Makes the tree of a release for one kind of processor in an empty directory. */
+export async function makeTree({ checkout, files, page, time }: Source, processor: Processor, tree: string): Promise<void> {
+  for (const file of files.filter((name) => shipped.test(name) && !building.test(name))) copy(checkout, tree, file)
+  cpSync(page, join(tree, 'dist', 'page'), { recursive: true })
+  const lockFile = join(tree, 'package-lock.json')
+  copyFileSync(join(checkout, 'package-lock.json'), lockFile)
+  await installPackages(tree, processor)
+  const lock = JSON.parse(readFileSync(lockFile, 'utf8')) as Lock
+  rmSync(lockFile)
+  const places = Object.keys(lock.packages).filter((place) => place !== '' && existsSync(join(tree, place)))
+  // parts of these are in the page
+  const inPage = closure(lock, ['@preact/signals', 'preact'])
+  writeFileSync(join(tree, 'sbom.cdx.json'), bill(lock, [...new Set([...places, ...inPage])].toSorted(), time))
+  await addShared(checkout, tree)
+  const regular = entriesOf(tree).filter(({ kind }) => kind === 'file')
+  writeFileSync(
+    join(tree, 'SHA256SUMS'),
+    await checksums(
+      tree,
+      regular.map(({ path }) => path),
+    ),
+  )
+  normalize(tree, time)
+}
+
+/** The manual page and the completions of shells, in the directories that a prefix has for them. */
+async function addShared(checkout: string, tree: string): Promise<void> {
+  const shared = join(tree, 'share')
+  mkdirSync(join(shared, 'man', 'man1'), { recursive: true })
+  copyFileSync(join(checkout, 'docs', 'pillarbox.1'), join(shared, 'man', 'man1', 'pillarbox.1'))
+  const completions = {
+    bash: 'bash-completion/completions/pillarbox',
+    zsh: 'zsh/site-functions/_pillarbox',
+    fish: 'fish/vendor_completions.d/pillarbox.fish',
+  }
+  for (const [shell, path] of Object.entries(completions)) {
+    mkdirSync(join(shared, dirname(path)), { recursive: true })
+    writeFileSync(join(shared, path), await execute(join(checkout, 'bin', 'pillarbox'), ['completion', shell]))
+  }
+}
+
+function copy(from: string, to: string, file: string): void {
+  mkdirSync(join(to, dirname(file)), { recursive: true })
+  cpSync(join(from, file), join(to, file), { verbatimSymlinks: true })
+}
