@@ -11,6 +11,7 @@ import type { Check, Pace } from './check.ts'
 import { examine } from './examination.ts'
 import type { Finding } from './examination.ts'
 import { doctorChanged, summary } from './model.ts'
+import { writing } from './remedies.ts'
 import type { DoctorChange, DoctorLine, DoctorReport, Line } from './model.ts'
 
 interface Parts {
@@ -19,6 +20,7 @@ interface Parts {
   clock: Clock
   log: Log
   metrics: Metrics
+  dataDirectory: string
   /** The account of the operator. */
   account: string
   /** As the settings are now; their names differ. */
@@ -93,10 +95,12 @@ export class Doctor {
       const at = iso(this.#parts.clock.now())
       const store = about('store', 'writing').fail(
         `The store keeps nothing: ${reasonOf(error)}`,
-        'Make room on the disk of data_dir, then restart the box.',
+        writing(error, this.#parts.dataDirectory),
       )
-      const lines = results.flatMap((result) => result.lines).filter((line) => keyOf(line) !== keyOf(store))
-      return this.#shown([...lines, store].map((line) => ({ ...line, since: at, checked_at: at })))
+      const lines = results.flatMap((result) => result.lines)
+      const known = lines.some((line) => keyOf(line) === keyOf(store) && line.status === 'fail')
+      const others = known ? lines : [...lines.filter((line) => keyOf(line) !== keyOf(store)), store]
+      return this.#shown(others.map((line) => ({ ...line, since: at, checked_at: at })))
     }
   }
 

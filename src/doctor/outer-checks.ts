@@ -6,9 +6,11 @@ import type { Run } from './checks/clock.ts'
 import { disk } from './checks/disk.ts'
 import type { Measure } from './checks/disk.ts'
 import { helo, ptr } from './checks/names.ts'
+import { masterKey } from './checks/master-key.ts'
 import { permissions } from './checks/permissions.ts'
 import { ports } from './checks/ports.ts'
 import type { Listener } from './checks/ports.ts'
+import { resolver } from './checks/resolver.ts'
 import { settings as meant } from './checks/settings.ts'
 import { version } from './checks/version.ts'
 import type { Outlook } from './outlook.ts'
@@ -48,9 +50,10 @@ export function outerChecks(settings: DoctorSettings, needs: Needs): Check[] {
       privateKeys: [...new Set(settings.pairs.map(({ key }) => key))],
       running: () => present() !== undefined,
     }),
+    masterKey(settings),
     disk({ directory: data_dir, minimum: settings.min_free, measure: testing.measure, history, now }),
     clock({ now, newest, elsewhere, source: settings.time_url, run: testing.run }),
-    ports({ hostname, wanted: listeners, present }),
+    ports({ hostname, wanted: listeners, present, dataDirectory: data_dir }),
     certificates({
       pairs: settings.pairs,
       present,
@@ -59,6 +62,7 @@ export function outerChecks(settings: DoctorSettings, needs: Needs): Check[] {
       acme: settings.acme,
       now,
     }),
+    resolver({ outlook, domain: settings.domain, servers: settings.servers }),
     helo(outlook, publicUrl),
     ptr(outlook, settings.mode === 'direct'),
     blocklists(outlook, settings.blocklists),

@@ -42,8 +42,9 @@ export class Outlook {
   async hosts(ask: Ask, name: string): Promise<string[] | 'unknown'> {
     const four = await ask(name, 'A')
     const six = this.settings.ipv6 ? await ask(name, 'AAAA') : []
-    if (four === 'unknown' && six === 'unknown') return 'unknown'
-    return [...(four === 'unknown' ? [] : four), ...(six === 'unknown' ? [] : six)]
+    const found = [four, six].flatMap((answer) => (answer === 'unknown' ? [] : answer))
+    // without an answer it is not known that there is none
+    return found.length === 0 && [four, six].includes('unknown') ? 'unknown' : found
   }
 
   /** The names that an address goes back to (RFC 1035 3.5). */

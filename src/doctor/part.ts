@@ -5,6 +5,7 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Job } from '../core/cron.ts'
 import type { Log } from '../core/log.ts'
+import { masterKeySource } from '../core/service-unit.ts'
 import type { Metrics } from '../core/metrics.ts'
 import { callInside } from '../delivery/outside.ts'
 import type { EventLog } from '../events/log.ts'
@@ -25,6 +26,8 @@ import { port25 } from './checks/port25.ts'
 import type { Probe } from './checks/port25.ts'
 import type { Listener } from './checks/ports.ts'
 import { queue } from './checks/queue.ts'
+import { reports } from './checks/reports.ts'
+import type { ReportStatus } from './checks/reports.ts'
 import { secondFactors } from './checks/second-factors.ts'
 import { sms } from './checks/sms.ts'
 import type { Carrier } from './checks/sms.ts'
@@ -49,7 +52,7 @@ interface Needs {
   /** The account of the operator. */
   account: string
   /** The accounts that there are. */
-  state: { readonly data: { accounts: readonly { id: string }[] } }
+  state: { readonly data: { created_at: string; accounts: readonly { id: string }[] } }
   version: string
   publicUrl: () => string
   /** Where the box listens. */
@@ -62,6 +65,7 @@ interface Needs {
   /** The id of the key that this opens, if any. */
   keyOf: (key: string) => Promise<string | undefined>
   carrier: Carrier | undefined
+  reports: ReportStatus
   /** Throws a sentence when the directory cannot be read. */
   newestBackup: (settings: Config['backup']) => Promise<Newest | undefined>
   testing?: DoctorTest | undefined
@@ -83,7 +87,7 @@ export class DoctorPart implements Part {
   constructor(needs: Needs) {
     this.#needs = needs
     this.#checks = this.#made(needs.config)
-    const doctor = new Doctor({ ...needs, checks: () => this.#checks })
+    const doctor = new Doctor({ ...needs, dataDirectory: doctorSettings(needs.config).data_dir, checks: () => this.#checks })
     this.routes = routes(doctor)
     const due = async (): Promise<void> => {
       if (this.#since !== undefined && performance.now() - this.#since > grace) await doctor.runDue()
@@ -108,6 +112,7 @@ export class DoctorPart implements Part {
     const needs = this.#needs
     const { clock, database, inquire, publicUrl } = needs
     const settings = doctorSettings(config)
+    const kept = { database, dataDirectory: settings.data_dir }
     const outlook = new Outlook(settings, () => inquire({ hostname: config.hostname, dns: config.dns }))
     const now = (): number => clock.now()
     const running = (): boolean => this.#since !== undefined
@@ -125,10 +130,17 @@ export class DoctorPart implements Part {
       }),
       port25({ ...needs, ...settings, outlook, domain: settings.probe_domain, now }),
       domains(needs.standing),
-      storeWrites(needs),
-      storeWhole(needs),
-      backups({ directory: config.backup.directory, newest: () => needs.newestBackup(config.backup), now }),
+      storeWrites(kept),
+      storeWhole(kept),
+      backups({
+        directory: config.backup.directory,
+        newest: () => needs.newestBackup(config.backup),
+        now,
+        masterKey: masterKeySource(settings),
+        created: Date.parse(needs.state.data.created_at),
+      }),
       queue({ database, now, running }),
+      reports(needs.reports),
       webhooks({ database, now }),
       sms(needs.carrier),
       secondFactors({ database, accounts: () => needs.state.data.accounts.map(({ id }) => id) }),
@@ -164,6 +176,7 @@ export function doctorSettings(config: Config): DoctorSettings {
     bootstrap: config.bootstrap_key !== undefined,
     ...doctor,
     time_url: doctor.time_url,
+    servers: config.dns.servers,
   }
 }
 

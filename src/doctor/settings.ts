@@ -22,4 +22,6 @@ export interface DoctorSettings {
   blocklists: string[]
   probe_domain: string
   time_url: string | undefined
+  /** Name servers; none: those of the system. */
+  servers: string[]
 }

@@ -15,28 +15,40 @@ interface Needs {
   /** The newest one. Throws a sentence when the directory cannot be read. */
   newest: () => Promise<Newest | undefined>
   now: () => number
+  /** The file of the master key. */
+  masterKey: string
+  /** When the box was made, in milliseconds. */
+  created: number
 }
 
 const day = 86_400_000
 
 /** Whether there is a backup, how old it is, and whether a box can be made of it without another file. */
-export function backups({ directory, newest, now }: Needs): Check {
+export function backups({ directory, newest, now, masterKey, created }: Needs): Check {
   return {
     name: 'backup',
     pace: 'usual',
     async run() {
       const line = about('backup', directory ?? 'settings')
-      const make = 'pillarbox backup --auto (every night by systemd/pillarbox-backup.timer)'
+      const make = 'pillarbox backup --auto\nEvery night: systemctl enable --now pillarbox-backup.timer'
       if (directory === undefined) {
-        return [line.warn('Nobody told the box where its backups go.', 'Set backup.directory; then: pillarbox backup --auto')]
+        return [
+          line.warn(
+            'Nobody told the box where its backups go.',
+            'Set backup.directory, then: systemctl reload pillarbox && pillarbox backup --auto',
+          ),
+        ]
       }
       try {
         const last = await newest()
-        if (!last) return [line.fail('There is no backup.', make)]
+        if (!last) {
+          const young = now() - created < 2 * day
+          return [line.of(young ? 'warn' : 'fail', young ? 'There is no backup yet.' : 'There is no backup.', make)]
+        }
         const age = now() - Date.parse(last.created_at)
         if (age > 2 * day) return [line.of(age > 7 * day ? 'fail' : 'warn', `${last.name} is ${spell(age)} old.`, make)]
         if (last.keys) return [line.pass(`${last.name} is ${spell(Math.max(0, age))} old.`)]
-        const fix = 'Set backup.passphrase_file, or keep master.key of keys_dir elsewhere by other means.'
+        const fix = `Set backup.passphrase_file, or keep a copy of ${masterKey} in another safe place.`
         return [line.warn(`${last.name} is without the keys: what is sealed cannot be read from it alone.`, fix)]
       } catch (error) {
         return [

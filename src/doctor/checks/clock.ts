@@ -37,7 +37,7 @@ export function clock({ now, newest, elsewhere, source, run = program }: Needs):
   }
 }
 
-const mend = 'timedatectl set-ntp true, or: apt-get install chrony'
+const mend = 'apt-get install -y chrony\nWhere systemd-timesyncd is installed: timedatectl set-ntp true'
 
 async function compared(elsewhere: () => Promise<number>, now: () => number, source: string): Promise<Line> {
   const line = about('clock', 'now')

@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { about, quoted, reasonOf, spell } from '../check.ts'
 import type { Check } from '../check.ts'
 import type { Line } from '../model.ts'
+import { makingRoom } from '../remedies.ts'
+import { sized } from '../../store/size.ts'
+import { existingPart } from '../../store/space.ts'
 
 /** What `statfs` tells of a file system. */
 export type Measure = (path: string) => Promise<{ bsize: number; bavail: number; blocks: number; files: number; ffree: number }>
@@ -28,7 +29,7 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Nee
     pace: 'often',
     async run() {
       try {
-        const seen = await measure(existing(directory))
+        const seen = await measure(existingPart(directory))
         const free = seen.bsize * seen.bavail
         const past = (await history?.(free)) ?? []
         return [room(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
@@ -40,16 +41,10 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Nee
   }
 }
 
-/** The directory, or what of its path is there already: it will lie on the same disk. */
-function existing(directory: string): string {
-  const parent = dirname(directory)
-  return existsSync(directory) || parent === directory ? directory : existing(parent)
-}
-
 function room(directory: string, free: number, minimum: number): Line {
   const line = about('disk', directory)
   const much = `${sized(free)} are free`
-  const fix = `Make room or enlarge the disk; what is large: du -xh ${quoted(directory)} | sort -h | tail`
+  const fix = makingRoom(directory)
   if (free < minimum) {
     return line.fail(`${much}, less than min_free (${sized(minimum)}): mail is put off, and nothing new is taken.`, fix)
   }
@@ -82,12 +77,4 @@ function trend(
   if (left > 14 * day) return [line.pass(pace > 0 ? `It fills by ${lately}.` : 'It does not fill.')]
   const message = `It fills by ${lately}: at this pace nothing new is taken in ${spell(left)}.`
   return [line.warn(message, 'Make room or enlarge the disk, or keep mail for a shorter time.')]
-}
-
-/** `3.2 GiB` */
-function sized(octets: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, octets)) / 10)))
-  const value = octets / 1024 ** step
-  return `${value >= 100 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${units[step]}`
 }

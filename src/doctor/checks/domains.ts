@@ -11,6 +11,8 @@ export interface SeenRecord {
   status: 'missing' | 'invalid' | 'valid'
   /** Whether the DNS gave no answer, so that this is from before, or a guess. */
   unanswered: boolean
+  /** When it last did; null when that is not known. */
+  seen_at: string | null
   found: string[]
   reason: string | null
   /** The line of a zone file that should be there. */
@@ -44,11 +46,17 @@ function linesOf({ name, receives, records }: SeenDomain): Line[] {
     const counted = records.filter((record) => record.purpose === purpose && !record.idle)
     const wrong = counted.filter(({ status }) => status !== 'valid')
     const [first] = wrong
-    if (!first) return line.pass('It is as it should be.')
+    const silent = counted.find(({ unanswered }) => unanswered)
+    if (!first) return line.pass(silent ? formerly(silent) : 'It is as it should be.')
     const publish = wrong.map(({ zone }) => zone).join('\n')
     const verb = first.status === 'invalid' ? 'Replace it by' : 'Publish'
     const message = wrong.map(({ reason }) => reason ?? 'It is not as it should be.').join(' ')
     const serious = wrong.some(({ required, unanswered }) => required && !unanswered) && receives
     return line.of(serious ? 'fail' : 'warn', message, `${verb}: ${publish}`)
   })
+}
+
+/** What was right when the DNS last answered is not wrong because it does not answer now. */
+function formerly({ seen_at }: SeenRecord): string {
+  return `The DNS gave no answer now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was as it should be.`
 }

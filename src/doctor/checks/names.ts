@@ -5,7 +5,7 @@ import type { Check } from '../check.ts'
 import type { Line } from '../model.ts'
 import type { Ask, Outlook } from '../outlook.ts'
 
-const silent = 'Look at dns.servers, and whether this machine reaches them.'
+const silent = 'Set dns.servers to a resolver that answers; the line dns says whether this one answers anything.'
 
 /** Whether our name, by which we greet and to which MX records point, leads here (RFC 5321 2.3.5), and the API's name somewhere. */
 export function helo(outlook: Outlook, publicUrl: () => string): Check {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { about, quoted } from '../check.ts'
 import type { Check } from '../check.ts'
 import type { Line } from '../model.ts'
+import { owning } from '../remedies.ts'
 
 interface Needs {
   dataDirectory: string
@@ -72,7 +73,7 @@ async function look(subject: string, kept: Kept[]): Promise<Line[]> {
     }
     if (!foreign && me !== 0 && seen.uid !== me) {
       wrong.push(`${path} belongs to user ${seen.uid}, and the box runs as ${me}`)
-      fixes.push(`chown ${me} ${quoted(path)}`)
+      fixes.push(owning([path]))
     }
   }
   if (!there) return []

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { serviceUnit } from '../../core/service-unit.ts'
 import { about, reasonOf } from '../check.ts'
 import type { Check } from '../check.ts'
-import { answerOf, shownAfterStartTls, shownAt, spelled } from '../conversation.ts'
+import { answerOf, shownAfterStartTls, shownAt, spelled, within } from '../conversation.ts'
 import type { Place } from '../conversation.ts'
 import type { Line } from '../model.ts'
 
@@ -20,16 +21,17 @@ interface Needs {
   wanted: readonly Listener[]
   /** Where the box listens; undefined when it does not run. */
   present: () => Listener[] | undefined
+  dataDirectory: string
 }
 
 /** Whether every listener answers as it should; of a box that does not run, whether it could have its ports. */
-export function ports({ hostname, wanted, present }: Needs): Check {
+export function ports({ hostname, wanted, present, dataDirectory }: Needs): Check {
   return {
     name: 'ports',
     pace: 'often',
     async run() {
       const listeners = present()
-      if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener))))]
+      if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
       return Promise.all(listeners.map((listener) => answers(listener, hostname)))
     },
   }
@@ -71,7 +73,7 @@ async function greeting(listener: Listener, hostname: string): Promise<string> {
 }
 
 /** Whether the port could be had. */
-async function free({ host, port, speech }: Listener): Promise<Line> {
+async function free({ host, port, speech }: Listener, dataDirectory: string): Promise<Line> {
   const line = about('ports', `${speech} ${spelled({ host, port })}`)
   const server = createServer()
   try {
@@ -84,13 +86,16 @@ async function free({ host, port, speech }: Listener): Promise<Line> {
     return line.pass('The port is free.')
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? ''
-    if (code === 'EADDRINUSE') {
-      return line.fail('Another program has the port.', `Stop it, or set another port; which it is: ss -ltnp 'sport = :${port}'`)
-    }
+    const taken = (): Line =>
+      line.fail('Another program has the port.', `Stop it, or set another port; which it is: ss -ltnp 'sport = :${port}'`)
+    if (code === 'EADDRINUSE') return taken()
     if (code === 'EACCES') {
-      const fix =
-        'AmbientCapabilities=CAP_NET_BIND_SERVICE in the systemd unit, or: sysctl net.ipv4.ip_unprivileged_port_start=25'
-      return line.fail('This user may not have a port below 1024.', fix)
+      if (await isAnswered(host, port)) return taken()
+      const unit = serviceUnit(dataDirectory)
+      if (unit?.lowPorts) return line.pass(`Nothing answers there, and the service may have it (${unit.files[0]}).`)
+      const fix = `echo ${port} > /proc/sys/net/ipv4/ip_unprivileged_port_start`
+      const service = 'as a service: AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit'
+      return line.fail('This user may not have a port below 1024.', `${fix}\nOr, ${service}.`)
     }
     if (code === 'EADDRNOTAVAIL')
       return line.fail('This machine has no such address.', `Set a listener at one of: ip -brief address`)
@@ -98,6 +103,26 @@ async function free({ host, port, speech }: Listener): Promise<Line> {
   } finally {
     server.close()
   }
+}
+
+/** Whether a program listens at the port: what this user may not have it cannot try. */
+async function isAnswered(host: string, port: number): Promise<boolean> {
+  const hosts = host === '::' ? ['::1', '127.0.0.1'] : [within({ host, port }).host]
+  const found = await Promise.all(
+    hosts.map(async (one) => {
+      const socket = connect({ host: one, port, timeout: 2000 })
+      socket.on('timeout', () => socket.destroy(new Error('no answer')))
+      try {
+        await once(socket, 'connect')
+        return true
+      } catch {
+        return false
+      } finally {
+        socket.destroy()
+      }
+    }),
+  )
+  return found.includes(true)
 }
 
 /** The certificate that a listener shows to who asks for a name; undefined for one without TLS. */

@@ -29,6 +29,29 @@ export function queue({ database, now, running }: Needs): Check {
   }
 }
 
+/** Where to look when nothing of a kind gets through: to one destination, and to several. */
+interface Way {
+  one: (destination: string) => string
+  all: string
+}
+
+const retry = (kind: string): string =>
+  `pillarbox queue list --kind ${kind} has the last answer of each; once that is mended: pillarbox queue retry ID`
+
+const mail: Way = {
+  one: (domain) =>
+    `pillarbox queue list --destination ${domain} has its answers: theirs to mend, unless they name this machine (lines port25, helo, ptr, spf).`,
+  all: 'Lines port25, dns, helo and ptr say what is in the way; the way out is set by outbound.*',
+}
+
+const ways: Record<string, Way> = {
+  webhook: {
+    one: (id) => `GET /v1/webhooks/${id}/deliveries has what it answers; once it is mended: pillarbox queue retry ID, or wait.`,
+    all: retry('webhook'),
+  },
+  sms: { one: () => retry('sms'), all: retry('sms') },
+}
+
 interface Kind {
   kind: string
   waiting: number
@@ -48,7 +71,11 @@ async function judge(database: Database, { kind, waiting, oldest, due }: Kind, n
   }
   if (last && last.done === 0 && last.tried >= 5) {
     const message = `None of ${last.tried} attempts of the last hour went well; the last one: ${last.answer ?? 'no answer'}`
-    return line.fail(message, 'pillarbox doctor, lines port25, helo and ptr; the way out is set by outbound.*')
+    const { one, all } = ways[kind] ?? mail
+    const [lane] = last.lanes
+    // many destinations that all fail have this machine in common, one has its own trouble
+    if (last.lanes.size === 1) return line.warn(`${message} (all to ${lane})`, one(lane!))
+    return line.fail(message, all)
   }
   const age = now - Date.parse(oldest)
   if (waiting > 10_000) {
@@ -71,6 +98,8 @@ interface Lately {
   tried: number
   done: number
   answer: string | null
+  /** Where they went. */
+  lanes: Set<string>
   /** When the newest attempt began. */
   newest: number
 }
@@ -78,8 +107,8 @@ interface Lately {
 async function lately(database: Database, kind: string, now: number): Promise<Lately | undefined> {
   const since = new Date(now - hour).toISOString()
   // the newest attempts have the highest numbers: what is older is not read
-  const rows = await database.all<{ started_at: string; outcome: string | null; answer: string | null }>(
-    sql`SELECT started_at, outcome, answer FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
+  const rows = await database.all<{ lane: string; started_at: string; outcome: string | null; answer: string | null }>(
+    sql`SELECT lane, started_at, outcome, answer FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
       JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq
       WHERE kind = ${kind} AND started_at >= ${since} ORDER BY attempts.seq DESC`,
   )
@@ -88,6 +117,7 @@ async function lately(database: Database, kind: string, now: number): Promise<La
   return {
     tried: ended.length,
     done: ended.filter(({ outcome }) => outcome === 'done').length,
+    lanes: new Set(ended.map(({ lane }) => lane)),
     answer: ended[0]?.answer?.slice(0, 200) ?? null,
     newest: Date.parse(rows[0]!.started_at),
   }

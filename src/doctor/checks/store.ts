@@ -1,16 +1,22 @@
-import { sql } from '../../store/database.ts'
+import { performance } from 'node:perf_hooks'
 import type { Database } from '../../store/database.ts'
 import { about, reasonOf } from '../check.ts'
 import type { Check } from '../check.ts'
 import type { Line } from '../model.ts'
+import { proof, restoring, writing } from '../remedies.ts'
 
-/** Longest time in milliseconds for reading the database page by page; searches wait meanwhile. */
-const patience = 15_000
+interface Needs {
+  database: Pick<Database, 'probe' | 'damage'>
+  dataDirectory: string
+}
 
-const restore = 'Stop the box and restore a backup: pillarbox restore FILE --data DIRECTORY'
+/** Longest time for reading the whole database, and once more where the first reading found damage, in milliseconds. */
+const timeout = 22_000
+
+const copying = `See whether all of it can be copied: ${proof}`
 
 /** Whether the database keeps what it is given. */
-export function storeWrites({ database }: { database: Database }): Check {
+export function storeWrites({ database, dataDirectory }: Needs): Check {
   return {
     name: 'store writes',
     pace: 'often',
@@ -20,26 +26,35 @@ export function storeWrites({ database }: { database: Database }): Check {
         await database.probe()
         return [line.pass('It keeps what it is given.')]
       } catch (error) {
-        return [line.fail(`It keeps nothing: ${reasonOf(error)}`, 'Make room on the disk of data_dir, then restart the box.')]
+        return [line.fail(`It keeps nothing: ${reasonOf(error)}`, writing(error, dataDirectory))]
       }
     },
   }
 }
 
 /** Whether the database is whole, page by page (`PRAGMA quick_check`). */
-export function storeWhole({ database }: { database: Database }): Check {
-  return { name: 'store whole', pace: 'seldom', run: async () => [await whole(database)] }
+export function storeWhole(needs: Needs): Check {
+  return { name: 'store whole', pace: 'seldom', run: async () => [await whole(needs)] }
 }
 
-async function whole(database: Database): Promise<Line> {
+/** Takes nothing for damaged on one reading: who restores a backup loses what came since. */
+async function whole({ database, dataDirectory }: Needs): Promise<Line> {
   const line = about('store', 'integrity')
+  const end = performance.now() + timeout
+  let first: string | null = null
   try {
-    const rows = await database.slow<{ quick_check: string }>(sql`PRAGMA quick_check(1)`, patience)
-    const trouble = rows[0]?.quick_check ?? 'no answer'
-    if (trouble === 'ok') return line.pass('Every page is sound.')
-    return line.fail(`It is damaged: ${trouble.split('\n').at(-1)}`, restore)
+    first = await database.damage(timeout)
+    if (first === null) return line.pass('Every page is sound.')
+    const second = await database.damage(Math.max(1000, end - performance.now()))
+    if (second === null) {
+      const message = `One reading found damage (${first}), and the next one, made at once, found none: the disk or the memory may be failing.`
+      return line.warn(message, copying)
+    }
+    return line.fail(`It is damaged, by two readings: ${second}`, `${copying}\nOnly if that fails: ${restoring(dataDirectory)}`)
   } catch (error) {
-    const message = `It could not be read whole within ${patience / 1000} s: ${reasonOf(error)}`
-    return line.warn(message, 'Prove it by a backup: pillarbox backup FILE && pillarbox verify FILE')
+    if (first !== null) return line.warn(`One reading found damage (${first}), and a second one was not finished.`, copying)
+    const late = error instanceof Error && 'code' in error && error.code === 'too_slow'
+    const why = late ? '' : `: ${reasonOf(error)}`
+    return line.warn(`It could not be read whole within ${timeout / 1000} s${why}.`, copying)
   }
 }

@@ -5,6 +5,10 @@ import type { Line } from '../model.ts'
 /** The oldest of each line of Node without a hole we know of (the security release of 21 October 2026). */
 const safeNode: Record<string, string> = { 24: '24.22.1' }
 
+/** Node.js comes with the packages, each version of Pillarbox with its own. */
+const upgrade =
+  'Upgrade Pillarbox to its newest version, which brings its own Node.js (docs/upgrade.md), and start it by bin/pillarbox.'
+
 /** Before it a database could be damaged when its log began anew. */
 const soundSqlite = '3.51.3'
 
@@ -29,7 +33,7 @@ function ofNode(node: string): Line {
   const safe = safeNode[node.split('.')[0] ?? '']
   if (safe !== undefined && isBefore(node, safe)) {
     const message = `${node} has known holes, which ${safe} closes (CVE-2026-111497 and others).`
-    return line.warn(message, `Install Node ${safe} or a newer 24, then restart the box.`)
+    return line.warn(message, upgrade)
   }
   return line.pass(`${node}.`)
 }
@@ -37,7 +41,7 @@ function ofNode(node: string): Line {
 function ofSqlite(sqlite: string): Line {
   const line = about('version', 'sqlite')
   if (!isBefore(sqlite, soundSqlite)) return line.pass(`${sqlite}.`)
-  return line.fail(`${sqlite} can damage a database; ${soundSqlite} does not.`, 'Install the Node that the README names.')
+  return line.fail(`${sqlite} can damage a database; ${soundSqlite} does not.`, upgrade)
 }
 
 function isBefore(one: string, other: string): boolean {

@@ -40,7 +40,7 @@ export function webhooks({ database, now }: { database: Database; now: () => num
         const message = `Nothing but failure for ${spell(now() - Date.parse(failing_since!))}.`
         return line.warn(message, `What it answers: GET /v1/webhooks/${id}/deliveries`)
       })
-      return lines.length > 0 ? lines : [about('webhooks', 'all').pass('None fails.')]
+      return lines.length > 0 ? lines : [about('webhooks', 'all').pass('None has failed for 10 minutes or longer.')]
     },
   }
 }
