@@ -7,6 +7,8 @@ export const everySoundness: readonly Soundness[] = [1, 0, -1]
 /** A delivery taken from the queue, its attempt on record. */
 export interface Claim {
   seq: number
+  /** Of the delivery. */
+  id: string
   kind: string
   lane: string
   load: string
@@ -42,6 +44,8 @@ export interface Width {
   sound: number
   crowded: number
   unsound: number
+  /** And to all lanes of the kind together; without it there is no bound but that of all kinds. */
+  in_all?: number
 }
 
 const usual: Width = { sound: 16, crowded: 4, unsound: 1 }
@@ -51,6 +55,8 @@ export class Flights {
   readonly #all = new Set<Flight>()
   /** Those that still take room, by lane. */
   readonly #lanes = new Map<string, number>()
+  /** The same by kind. */
+  readonly #kinds = new Map<string, number>()
   readonly #widths = new Map<string, Width>()
   readonly #taken = { [1]: 0, [0]: 0, [-1]: 0 }
 
@@ -67,6 +73,17 @@ export class Flights {
   /** How many more may begin, to lanes of this kind. */
   room(sound: Soundness): number {
     return Math.min(mostInAll - this.#underWay, most[sound] - this.#taken[sound])
+  }
+
+  /** How many more of a kind may begin, once those that were claimed have begun. */
+  roomOf(kind: string, claimed: readonly Pick<Claim, 'kind'>[]): number {
+    const { in_all = mostInAll } = this.#widths.get(kind) ?? usual
+    return in_all - (this.#kinds.get(kind) ?? 0) - claimed.filter((claim) => claim.kind === kind).length
+  }
+
+  /** Kinds of which no more may begin for now. */
+  full(claimed: readonly Pick<Claim, 'kind'>[] = []): string[] {
+    return [...this.#widths.keys()].filter((kind) => this.roomOf(kind, claimed) <= 0)
   }
 
   /** How many more may begin to this lane. */
@@ -111,6 +128,7 @@ export class Flights {
 
   #count({ kind, lane, sound }: Claim, by: 1 | -1): void {
     this.#taken[sound] += by
+    this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) + by)
     const left = (this.#lanes.get(key(kind, lane)) ?? 0) + by
     if (left === 0) this.#lanes.delete(key(kind, lane))
     else this.#lanes.set(key(kind, lane), left)

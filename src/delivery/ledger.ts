@@ -1,6 +1,6 @@
-import { join, sql } from '../store/database.ts'
+import { empty, join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
-import type { Outcome } from './courier.ts'
+import type { Made, Outcome } from './courier.ts'
 import { everySoundness } from './flights.ts'
 import type { Claim, Flights, Soundness } from './flights.ts'
 import { few, slice } from './handfuls.ts'
@@ -16,7 +16,7 @@ export interface Shipment {
 }
 
 /** How an attempt is written down; without `next` there is no further one. */
-export interface Result {
+export interface Result extends Made {
   outcome: Outcome | 'interrupted'
   answer: string
   /** When the next attempt is due, ISO 8601. */
@@ -37,6 +37,11 @@ type Lane = Pick<Claim, 'kind' | 'lane'>
 
 /** Of those, the part that is full once lanes of this kind were looked at: however busy they are, the next are looked at too. */
 const part = { [1]: 40, [0]: 56, [-1]: slice }
+
+/** The condition that leaves out lanes of these kinds, which keep their places. */
+function without(kinds: readonly string[]): Sql {
+  return kinds.length === 0 ? empty : sql` AND kind NOT IN (${join(kinds)})`
+}
 
 /** The queue's tables: each change of a delivery also keeps its lane's next due time. */
 export class Ledger {
@@ -96,7 +101,8 @@ export class Ledger {
     for (const sound of everySoundness) {
       if (flights.room(sound) <= 0) continue
       const row = await reader.get<{ due_at: string }>(
-        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${sound} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
+        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${sound} AND due_at IS NOT NULL${without(flights.full())}
+          ORDER BY due_at LIMIT 1`,
       )
       if (row) dues.push(row.due_at)
     }
@@ -110,13 +116,16 @@ export class Ledger {
       const room = (): number => Math.min(flights.room(sound), part[sound]) - claims.length
       if (room() <= 0) continue
       const lanes = await tx.all<Lane>(
-        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${sound} AND due_at <= ${now} ORDER BY due_at LIMIT ${room()}`,
+        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${sound} AND due_at <= ${now}${without(flights.full(claims))}
+          ORDER BY due_at LIMIT ${room()}`,
       )
       const [full, others]: [Lane[], Lane[]] = [[], []]
       for (const lane of lanes) {
         // who got nothing keeps its place
         if (room() <= 0) break
-        const width = flights.roomIn(lane.kind, lane.lane, sound)
+        const left = flights.roomOf(lane.kind, claims)
+        if (left <= 0) continue
+        const width = Math.min(flights.roomIn(lane.kind, lane.lane, sound), left)
         const taken = await this.#take(tx, { ...lane, sound }, now, Math.min(width, room()))
         claims.push(...taken)
         // a full lane is looked at again when one of its attempts is over
@@ -242,8 +251,8 @@ export class Ledger {
     limit: number,
   ): Promise<Claim[]> {
     if (limit <= 0) return []
-    const rows = await tx.all<Pick<Claim, 'seq' | 'load' | 'tries' | 'created_at'> & { attempts: number }>(
-      sql`SELECT seq, load, attempts, tries, created_at FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting'
+    const rows = await tx.all<Pick<Claim, 'seq' | 'id' | 'load' | 'tries' | 'created_at'> & { attempts: number }>(
+      sql`SELECT seq, id, load, attempts, tries, created_at FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting'
         AND due_at <= ${now} ORDER BY due_at, seq LIMIT ${limit}`,
     )
     return rows.map(({ attempts, tries, ...row }) => {

@@ -9,7 +9,7 @@ import type { Metrics } from '../core/metrics.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { waitAfter } from './backoff.ts'
 import type { Wish } from './backoff.ts'
-import type { Courier } from './courier.ts'
+import type { Courier, Made, Noted } from './courier.ts'
 import { Later, Refused } from './courier.ts'
 import { Endings } from './endings.ts'
 import { DeliveryFigures } from './figures.ts'
@@ -75,8 +75,9 @@ export class Queue {
       write: (ends) => this.#writeDown(ends),
       // what waits for their room is claimed with the same commit
       writing: () => this.#expect(),
-      written: ({ claim, result }) => {
-        this.#figures.ended(claim, result)
+      written: (end) => {
+        this.#figures.ended(end.claim, end.result)
+        this.#tell(end)
         this.wake()
       },
     })
@@ -243,6 +244,13 @@ export class Queue {
   }
 
   readonly #fly = async (claim: Claim, signal: AbortSignal): Promise<Result> => {
+    const began = performance.now()
+    const noted: Noted = {}
+    const result = await this.#attempt(claim, signal, noted)
+    return { ...result, ms: performance.now() - began, noted }
+  }
+
+  async #attempt(claim: Claim, signal: AbortSignal, noted: Noted): Promise<Omit<Result, keyof Made>> {
     const { clock, random = Math.random, log } = this.#needs
     const courier = this.#couriers.get(claim.kind)
     const begun = clock.now()
@@ -250,7 +258,7 @@ export class Queue {
     const slow = (): boolean => clock.now() - begun > (courier?.prompt ?? usuallyPrompt)
     try {
       if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
-      const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal)
+      const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal, noted)
       return { outcome: 'done', answer, slow: slow() }
     } catch (error) {
       const answer = error instanceof Error ? error.message : String(error)
@@ -264,6 +272,12 @@ export class Queue {
     } finally {
       over()
     }
+  }
+
+  #tell({ claim, result }: End): void {
+    const { id, kind, load, attempt } = claim
+    const { outcome, answer, next, ms, noted } = result
+    this.#couriers.get(kind)?.ended?.({ id, load: JSON.parse(load), attempt, outcome, answer, next, ms: Math.round(ms), noted })
   }
 
   #writeDown(ends: readonly End[]): Promise<void> {

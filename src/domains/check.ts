@@ -10,6 +10,8 @@ export interface Finding extends Judged {
   value: string
   /** Whether the last look had no answer, so that this is from one before. */
   unanswered?: true
+  /** When the DNS last answered; findings of earlier versions do not say. */
+  seen_at?: string
 }
 
 /** By the key of the record. */
@@ -37,14 +39,14 @@ export async function look(wanted: Wanted[], domain: string, bench: Bench): Prom
   return new Map(seen)
 }
 
-/** What is known now of the records: what was seen, and where there was no answer what was seen before. */
-export function weigh(wanted: Wanted[], seen: Map<string, Judged | Unanswered>, before: Findings): Look {
+/** What is known now of the records: what was seen at `now`, and where there was no answer what was seen before. */
+export function weigh(wanted: Wanted[], seen: Map<string, Judged | Unanswered>, before: Findings, now: string): Look {
   const findings: Findings = {}
   const required: (Judged['status'] | 'unknown')[] = []
   for (const record of wanted) {
     const judged = seen.get(seenKey(record))
     const known = judged !== undefined && !(judged instanceof Unanswered)
-    const finding = known ? { ...judged, value: record.value } : former(record, judged, before[keyOf(record)])
+    const finding = known ? { ...judged, value: record.value, seen_at: now } : former(record, judged, before[keyOf(record)])
     if (finding) findings[keyOf(record)] = finding
     if (record.required) required.push(known ? judged.status : 'unknown')
   }
@@ -56,9 +58,10 @@ export function weigh(wanted: Wanted[], seen: Map<string, Judged | Unanswered>, 
 export function shownRecord(wanted: Wanted, findings: Findings): DnsRecord {
   const { purpose, required, type, name, value, priority, ttl } = wanted
   const kept = findings[keyOf(wanted)]
-  const finding = kept?.value === value ? kept : { status: 'missing' as const, found: [], reason: 'It was not looked up yet.' }
-  const { status, found, reason } = finding
-  return { purpose, required, type, name, value, ...(priority === undefined ? {} : { priority }), ttl, status, found, reason }
+  const none: Finding = { value, status: 'missing', found: [], reason: 'It was not looked up yet.' }
+  const { status, found, reason, unanswered = false, seen_at = null } = kept?.value === value ? kept : none
+  const record = { purpose, required, type, name, value, ...(priority === undefined ? {} : { priority }), ttl }
+  return { ...record, status, found, reason, unanswered, seen_at }
 }
 
 /** Another value, as after a change of the settings, is another question. */

@@ -7,7 +7,7 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { Agenda } from './agenda.ts'
 import { shownRecord } from './check.ts'
@@ -37,6 +37,8 @@ export interface DomainRow {
   verified_at: string | null
   last_checked_at: string | null
   next_check_at: string | null
+  /** The identity that receives what comes for unknown addresses. */
+  catch_all: string | null
   created_at: string
 }
 
@@ -60,6 +62,7 @@ interface Parts {
 export class Domains {
   readonly #parts: Parts
   readonly #known = new Map<string, Known>()
+  readonly #leaving: ((tx: Transaction, domainId: string) => Promise<void>)[] = []
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -194,6 +197,11 @@ export class Domains {
     return zoneText(await this.get(caller, id), this.#parts.settings().hostname)
   }
 
+  /** Before `start`: what else is done in the transaction of each deletion. */
+  onRemove(leave: (tx: Transaction, domainId: string) => Promise<void>): void {
+    this.#leaving.push(leave)
+  }
+
   /** Throws Fault conflict for the box's own, and while living identities have addresses in it. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     const { database, keys } = this.#parts
@@ -206,6 +214,7 @@ export class Domains {
       }
       await keys.remove(tx, id)
       await tx.run(sql`DELETE FROM domain_reports WHERE domain_id = ${id}`)
+      for (const leave of this.#leaving) await leave(tx, id)
       await tx.run(sql`DELETE FROM domains WHERE id = ${id}`)
       return { name, receives }
     })
@@ -240,10 +249,10 @@ export class Domains {
   }
 
   #present(row: DomainRow, keys: PublicKey[]): Domain {
-    const { id, name, status, is_default, findings, created_at, verified_at, last_checked_at } = row
+    const { id, name, status, is_default, catch_all, findings, created_at, verified_at, last_checked_at } = row
     const seen = JSON.parse(findings) as Findings
     const dns_records = recordsOf(name, keys, this.#parts.settings()).map((wanted) => shownRecord(wanted, seen))
-    return { id, name, status, default: is_default === 1, dns_records, created_at, verified_at, last_checked_at }
+    return { id, name, status, default: is_default === 1, catch_all, dns_records, created_at, verified_at, last_checked_at }
   }
 }
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, generateKeyPair, randomInt } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
+import type { KeyObject, KeyPairKeyObjectResult } from 'node:crypto'
 import { promisify } from 'node:util'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -33,6 +33,9 @@ interface FreshKey extends Pick<PublicKey, 'selector' | 'algorithm' | 'public_te
 /** Whose keys. */
 type Owner = { id: string; name: string }
 
+/** Makes an RSA key of 2048 bits. */
+export type RsaPair = () => Promise<KeyPairKeyObjectResult>
+
 /** How long the records of a retired key stay listed: mail that it signed may still be under way. */
 const farewell = 7 * 86_400_000
 
@@ -44,9 +47,12 @@ export class DkimKeys {
   readonly #agenda: Agenda
   readonly #signing = new Map<string, Promise<SigningKey[]>>()
   readonly #making = new Map<string, Promise<void>>()
+  readonly #rsaPair: RsaPair
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: { database: Database; clock: Clock; seal: Seal; agenda: Agenda }) {
+  /** `rsaPair` is for tests, most of which need a key but not a fresh one. */
+  constructor(parts: { database: Database; clock: Clock; seal: Seal; agenda: Agenda; rsaPair?: RsaPair | undefined }) {
+    this.#rsaPair = parts.rsaPair ?? makeRsaPair
     this.#agenda = parts.agenda
     this.#database = parts.database
     this.#clock = parts.clock
@@ -163,7 +169,7 @@ export class DkimKeys {
 
   /** One after the other: the thread pool that makes them also forces commits to disk. */
   #next(algorithm: SigningKey['algorithm']): Promise<FreshKey> {
-    const made = this.#turn.then(() => generate(algorithm, this.#clock.now()))
+    const made = this.#turn.then(() => generate(algorithm, this.#clock.now(), this.#rsaPair))
     this.#turn = made.catch(() => undefined)
     return made
   }
@@ -171,9 +177,11 @@ export class DkimKeys {
 
 const generatePair = promisify(generateKeyPair)
 
-async function generate(algorithm: SigningKey['algorithm'], now: number): Promise<FreshKey> {
+export const makeRsaPair: RsaPair = () => generatePair('rsa', { modulusLength: 2048 })
+
+async function generate(algorithm: SigningKey['algorithm'], now: number, rsaPair: RsaPair): Promise<FreshKey> {
   const isRsa = algorithm === 'rsa-sha256'
-  const pair = isRsa ? await generatePair('rsa', { modulusLength: 2048 }) : await generatePair('ed25519')
+  const pair = isRsa ? await rsaPair() : await generatePair('ed25519')
   const spki = pair.publicKey.export({ type: 'spki', format: 'der' })
   // RFC 8463 4.2: of an Ed25519 key only its 32 octets, which end its SubjectPublicKeyInfo
   const octets = isRsa ? spki : spki.subarray(-32)

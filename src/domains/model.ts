@@ -15,6 +15,10 @@ export const DnsRecord = z
     status: z.enum(['missing', 'invalid', 'valid']),
     found: z.array(z.string()).meta({ description: 'what the DNS answered' }),
     reason: z.string().nullable().meta({ description: 'what is wrong, and what would be right' }),
+    unanswered: z.boolean().meta({ description: 'whether the DNS gave no answer at the last check: the rest is from before' }),
+    seen_at: Timestamp.nullable().meta({
+      description: 'when the DNS last answered; null when it never did, or that was not recorded',
+    }),
   })
   .meta({ id: 'DnsRecord' })
 export type DnsRecord = z.output<typeof DnsRecord>
@@ -26,6 +30,9 @@ export const Domain = z
     name: z.string().meta({ description: 'lower-case A-labels' }),
     status: z.enum(['pending', 'verified']),
     default: z.boolean().meta({ description: "the box's own; new addresses are in it" }),
+    catch_all: Id('ident')
+      .nullable()
+      .meta({ description: 'the identity that receives mail for unknown addresses of the domain' }),
     dns_records: z.array(DnsRecord),
     created_at: Timestamp,
     verified_at: Timestamp.nullable(),

@@ -16,6 +16,7 @@ import type { Database } from '../store/database.ts'
 import { Agenda } from './agenda.ts'
 import { Domains } from './domains.ts'
 import { DkimKeys } from './keys.ts'
+import type { RsaPair } from './keys.ts'
 import { domainFailed, domainVerified } from './model.ts'
 import { domainNameOf } from './name.ts'
 import { Reports } from './reports.ts'
@@ -39,6 +40,7 @@ interface Needs {
   operatorAccount: string
   /** Begins to ask the DNS anew. */
   inquire: (settings: DomainSettings) => FreshInquiry
+  testing?: { rsaPair?: RsaPair | undefined } | undefined
 }
 
 /** Our domains: what the DNS must say of them, whether it does, and the keys that sign for them. */
@@ -58,7 +60,7 @@ export class DomainsPart implements Part {
     this.#settings = settingsOf(config)
     const settings = (): DomainSettings => this.#settings
     const agenda = new Agenda()
-    const keys = new DkimKeys({ ...needs, agenda })
+    const keys = new DkimKeys({ ...needs, agenda, rsaPair: needs.testing?.rsaPair })
     this.domains = new Domains({ ...needs, keys, agenda, settings, domain: config.mail.domain })
     const checked = metrics.counter(
       'pillarbox_domain_checks_total',

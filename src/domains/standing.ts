@@ -5,7 +5,7 @@ import type { Findings } from './check.ts'
 import type { DomainRow } from './domains.ts'
 import type { DkimKeys } from './keys.ts'
 import type { DnsRecord } from './model.ts'
-import { keyOf, recordsOf } from './records.ts'
+import { recordsOf } from './records.ts'
 import type { DomainSettings } from './settings.ts'
 import { zoneLine } from './zone.ts'
 
@@ -13,8 +13,6 @@ import { zoneLine } from './zone.ts'
 export interface StandingRecord extends DnsRecord {
   /** A DKIM key that signs nothing now. */
   idle: boolean
-  /** The last look had no answer. */
-  unanswered: boolean
   /** The line of a zone file that should be there. */
   zone: string
 }
@@ -41,7 +39,6 @@ export async function standingOf(database: Database, keys: DkimKeys, settings: D
     const records = recordsOf(name, known.get(id)!, settings).map((wanted) => ({
       ...shownRecord(wanted, seen),
       idle: wanted.purpose === 'dkim' && !wanted.required,
-      unanswered: seen[keyOf(wanted)]?.unanswered ?? false,
       zone: zoneLine(wanted),
     }))
     return { name, receives: receives === 1, records }

@@ -49,11 +49,15 @@ const patience = 72 * 3_600_000
 
 /** A run of the job begins no check after so many milliseconds, so that the box can stop. */
 const longestRun = 10_000
+
+/** Between two looks that callers ask for, in milliseconds. */
+const lookAgainPause = 5000
 const mostAtOnce = 8
 
 /** Finds out whether the DNS of our domains is as it should be, and draws the conclusion. */
 export class Verification {
   readonly #parts: Parts
+  #lookedAgain = 0
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -115,15 +119,12 @@ export class Verification {
     }
   }
 
-  /** Looks at those that were not looked at in the last seconds, as many as one run of the job. */
+  /** Looks at all domains, as many as one run of the job, but not again within some seconds: callers choose how often they ask. */
   async lookAgain(): Promise<void> {
     const { database, clock } = this.#parts
-    await this.#checkThese(
-      await database.all<DomainRow>(
-        sql`SELECT * FROM domains WHERE last_checked_at IS NULL OR last_checked_at < ${iso(clock.now() - 5000)}
-          ORDER BY last_checked_at LIMIT 200`,
-      ),
-    )
+    if (Math.abs(clock.now() - this.#lookedAgain) < lookAgainPause) return
+    this.#lookedAgain = clock.now()
+    await this.#checkThese(await database.all<DomainRow>(sql`SELECT * FROM domains ORDER BY last_checked_at LIMIT 200`))
   }
 
   async #checkAll(): Promise<void> {
@@ -180,7 +181,7 @@ export class Verification {
       return { domain: await domains.shown(tx, row), held: false, outcome: 'late', turned: null }
     }
     const wanted = recordsOf(row.name, (await keys.of(tx, [id])).get(id)!, settings())
-    const { findings, outcome } = weigh(wanted, seen, JSON.parse(row.findings) as Findings)
+    const { findings, outcome } = weigh(wanted, seen, JSON.parse(row.findings) as Findings, began)
     const held = outcome === 'right' && (await this.#isHeld(tx, row))
     const after: DomainRow = {
       ...moved(row, held ? 'unknown' : outcome, began),

@@ -12,6 +12,7 @@ import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import { claim, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
 import { merged } from './merging.ts'
 import type { Identity, IdentityChange, IdentityFilter, NewIdentity, Storage } from './model.ts'
 import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
@@ -84,7 +85,8 @@ export class Identities {
     // a number is not bought for what is refused anyway
     await this.#plan.require(this.#database, caller.account_id, 'identities')
     if (name !== undefined) await this.#requireFree(this.#database, caller.account_id, name)
-    if (wish.email_username !== undefined) await this.#requireAddress(`${wish.email_username}@${domain}`)
+    const address = wish.email_username === undefined ? undefined : `${wish.email_username}@${domain}`
+    if (address !== undefined) await requireFreeAddress(this.#database, address, caller.account_id)
     const phone = await this.#phoneNumbers.acquire(caller.account_id, wish.phone_country)
     try {
       return await make(phone)
@@ -177,11 +179,24 @@ export class Identities {
     })
   }
 
-  /** The identity an address belongs to, living or not. The address is lower case. */
-  async ownerOf(address: string, reader: Reader = this.#database): Promise<IdentityRow | undefined> {
-    return reader.get<IdentityRow>(
-      sql`SELECT identities.* FROM addresses JOIN identities ON identities.id = addresses.identity_id WHERE addresses.address = ${address}`,
+  /**
+   * The identity that mail to an address reaches, living or not: the one whose own address it is, that an alias leads to, or else the catch-all of
+   * the domain. The address is lower case and without a tag. An address that was given out once, or is reserved, is not the catch-all's.
+   */
+  ownerOf(address: string, reader: Reader = this.#database): Promise<IdentityRow | undefined> {
+    return reached(reader, address)
+  }
+
+  /** The identity of this address or alias, living or not; no catch-all is asked. The address is lower case and without a tag. */
+  named(address: string): Promise<IdentityRow | undefined> {
+    return this.#database.get<IdentityRow>(
+      sql`SELECT * FROM identities WHERE id = (SELECT identity_id FROM addresses WHERE address = ${address})`,
     )
+  }
+
+  /** Which of these addresses (lower case, without tags) are the identity's own or its aliases. */
+  ownAmong(id: string, addresses: string[]): Promise<string[]> {
+    return ownAmong(this.#database, id, addresses)
   }
 
   /** The operator's mailbox for `postmaster` and `abuse` of our domains (RFC 5321 4.5.1), made when the first such message comes. */
@@ -211,7 +226,7 @@ export class Identities {
     if (wish.name !== undefined) await this.#requireFree(tx, accountId, name)
     const id = newId('ident')
     const now = iso(this.#clock.now())
-    const email = await this.#claim(tx, id, wish.email_username, name, domain, role)
+    const email = await this.#claim(tx, accountId, id, wish.email_username, name, domain, role)
     const row = await tx.get<IdentityRow>(
       sql`INSERT INTO identities (id, account_id, name, name_key, email, date_of_birth, status, metadata, created_at, updated_at)
         VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${wish.date_of_birth ?? adultDate(this.#clock.now())}, 'active',
@@ -225,6 +240,7 @@ export class Identities {
 
   async #claim(
     tx: Transaction,
+    accountId: string,
     id: string,
     username: string | undefined,
     name: string,
@@ -237,14 +253,8 @@ export class Identities {
       const local = `${wanted.slice(0, longestLocalPart - suffix.length).replace(/[._-]+$/, '')}${suffix}`
       const free = role || !reserved.has(local)
       const address = `${local}@${domain}`
-      const { changes } = free
-        ? await tx.run(sql`INSERT INTO addresses (address, identity_id) VALUES (${address}, ${id}) ON CONFLICT DO NOTHING`)
-        : { changes: 0 }
-      if (changes === 1) return address
-      if (username !== undefined) {
-        const why = reserved.has(local) ? 'is reserved for the operator' : 'is taken; an address is never given twice'
-        throw conflict(`${address} ${why}.`, { param: 'email_username' })
-      }
+      if (free && (await claim(tx, { address, account_id: accountId, identity_id: id, alias_id: null }))) return address
+      if (username !== undefined) throw await notFree(tx, address, 'email_username')
     }
   }
 
@@ -258,11 +268,6 @@ export class Identities {
   get #phoneNumbers(): PhoneNumbers {
     if (!this.#phones) throw new Error('Nobody gives numbers.')
     return this.#phones
-  }
-
-  async #requireAddress(address: string): Promise<void> {
-    if (await this.ownerOf(address))
-      throw conflict(`${address} is taken; an address is never given twice.`, { param: 'email_username' })
   }
 
   async #requireFree(tx: Reader, accountId: string, name: string): Promise<void> {

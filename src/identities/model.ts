@@ -70,6 +70,11 @@ export const Identity = z
   .meta({ id: 'Identity' })
 export type Identity = z.output<typeof Identity>
 
+/** What stands before the @ of an address that is given out here. */
+export const LocalPart = z.string().regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55}$/, {
+  error: 'must be 1 to 56 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit',
+})
+
 export const NewIdentity = z
   .strictObject({
     name: Name.optional().meta({ description: 'unique in the account without regard to case; made when left out' }),
@@ -81,12 +86,7 @@ export const NewIdentity = z
       .optional(),
     metadata: Metadata.optional(),
     date_of_birth: DateOfBirth.optional(),
-    email_username: z
-      .string()
-      .regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55}$/, {
-        error: 'must be 1 to 56 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit',
-      })
-      .optional(),
+    email_username: LocalPart.optional(),
     email_domain: z.string().min(1).max(253).optional(),
   })
   .meta({ id: 'NewIdentity' })
@@ -96,7 +96,7 @@ export type NewIdentity = z.output<typeof NewIdentity>
 export const IdentityFilter = z.strictObject({
   ...Paging.shape,
   name: z.string().min(1).max(512).optional().meta({ description: 'the one of this name, without regard to case' }),
-  email: z.string().min(1).max(320).optional().meta({ description: 'the one of this address' }),
+  email: z.string().min(1).max(320).optional().meta({ description: 'the one of this address, its own or an alias' }),
   query: z
     .string()
     .min(1)
@@ -125,3 +125,39 @@ export const IdentityGone = z.object({ id: Id('ident'), name: z.string(), email:
 export const identityCreated = eventType('identity.created', ['identities:read'], 'An identity was made.', Identity)
 export const identityUpdated = eventType('identity.updated', ['identities:read'], 'An identity was changed.', Identity)
 export const identityDeleted = eventType('identity.deleted', ['identities:read'], 'An identity was deleted.', IdentityGone)
+
+/** A further address of a domain: mail to it goes to an identity of the domain's account. */
+export const Alias = z
+  .object({
+    id: Id('alias'),
+    domain_id: Id('dom'),
+    address: z.string().meta({ description: 'also with a tag: local_part+tag' }),
+    local_part: z.string(),
+    identity_id: Id('ident').meta({ description: 'who receives its mail, and may send from it' }),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Alias' })
+export type Alias = z.output<typeof Alias>
+
+export const NewAlias = z
+  .strictObject({
+    local_part: LocalPart.meta({ description: 'what stands before the @' }),
+    identity_id: Id('ident').meta({ description: "one of the account's" }),
+  })
+  .meta({ id: 'NewAlias' })
+export type NewAlias = z.output<typeof NewAlias>
+
+export const AliasChange = z
+  .strictObject({ identity_id: Id('ident').optional().meta({ description: 'who receives its mail from now on' }) })
+  .meta({ id: 'AliasChange' })
+export type AliasChange = z.output<typeof AliasChange>
+
+export const DomainChange = z
+  .strictObject({
+    catch_all: Id('ident')
+      .nullable()
+      .optional()
+      .meta({ description: 'who receives mail for unknown addresses of the domain; null refuses it' }),
+  })
+  .meta({ id: 'DomainChange' })
+export type DomainChange = z.output<typeof DomainChange>

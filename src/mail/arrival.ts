@@ -8,6 +8,7 @@ import type { Bodies } from './examine.ts'
 import type { Examination } from './examiner.ts'
 import type { Email, Envelope } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
+import { othersAmong } from './threads.ts'
 import type { Threaded } from './threads.ts'
 
 /** Characters of a message that can be found again by search. */
@@ -54,9 +55,15 @@ export async function duplicateOf(
 }
 
 /** What decides on the thread of a copy. */
-export function threadedOf({ envelope, examined: { parsed }, owner }: Copy): Threaded {
+export function threadedOf(copy: Copy): Threaded {
+  const {
+    envelope,
+    examined: { parsed },
+    owner,
+  } = copy
   const from = parsed.from?.address ?? envelope.mail_from
-  const others = [from, ...[...parsed.to, ...parsed.cc].map((one) => one.address)].filter((address) => address !== owner.email)
+  const addresses = [from, ...[...parsed.to, ...parsed.cc].map((one) => one.address)]
+  const others = othersAmong(addresses, owner.email, copy.recipient)
   const { subject, references, in_reply_to } = parsed
   return { identity_id: owner.id, subject, references, in_reply_to, others, own: owner.email }
 }

@@ -4,10 +4,10 @@ import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
 import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
 import { isIP } from 'node:net'
 import { domainName, oneLine } from './authentication-results.ts'
-import type { Inquiry } from './dns.ts'
+import type { Inquiry, Lookup } from './dns.ts'
 import type { Header } from './author.ts'
 import type { HeaderField } from './headers.ts'
-import type { Authentication, AuthResult, Envelope } from './model.ts'
+import type { Authentication, AuthResult, Envelope, PublishedPolicy } from './model.ts'
 
 export type Spf = Authentication['spf']
 /** A DKIM signature; `partial` when it leaves part of the body unsigned (`l=`, RFC 6376 8.2). */
@@ -33,6 +33,8 @@ export interface Policy {
   /** The signing domains that are aligned. */
   aligned: Set<string>
   reason: string | null
+  /** The record, when it asks for reports. */
+  published: PublishedPolicy | null
 }
 
 type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
@@ -94,7 +96,8 @@ export async function checkPolicy(address: string, spf: string[], dkim: string[]
     resolver: resolverOf(inquiry),
     strict: true,
   })
-  if (!response) return { result: 'fail', domain: null, policy: null, spf: false, aligned: new Set(), reason: reason ?? null }
+  if (!response)
+    return { result: 'fail', domain: null, policy: null, spf: false, aligned: new Set(), reason: reason ?? null, published: null }
   return {
     result: resultOf(response.status.result),
     domain: domainName(response.status.header?.from ?? '') || null,
@@ -102,6 +105,49 @@ export async function checkPolicy(address: string, spf: string[], dkim: string[]
     spf: Boolean(response.alignment?.spf?.result),
     aligned: dkimAligned ?? new Set(),
     reason: response.error ?? null,
+    published: publishedIn(response),
+  }
+}
+
+/** A domain's DMARC record as the DNS has it now, where it was found, and the organizational domain (RFC 9989 4.10). */
+export interface Discovery {
+  record: string | null
+  found_at: string | null
+  organizational: string | null
+}
+
+/** Throws when the DNS gives no clear answer. */
+export async function discoverDmarc(domain: string, lookup: Lookup): Promise<Discovery> {
+  const { response } = await evaluateDmarc({
+    headerFrom: [`postmaster@${domain}`],
+    fromFields: 1,
+    spfDomains: [],
+    dkimDomains: [],
+    resolver: lookup as Resolver,
+    strict: true,
+  })
+  if (!response) return { record: null, found_at: null, organizational: null }
+  if (response.status.result === 'temperror') throw new Error(response.error ?? 'the DNS gave no answer')
+  return {
+    record: response.rr ?? null,
+    found_at: response.policyDomain ?? null,
+    organizational: response.domain ?? null,
+  }
+}
+
+function publishedIn(response: Exclude<Awaited<ReturnType<typeof evaluateDmarc>>['response'], false>): PublishedPolicy | null {
+  const { policyDomain, rr, p, sp, np, testMode, alignment } = response
+  if (!policyDomain || !rr || !/;\s*rua\s*=[^;]*mailto:/i.test(rr)) return null
+  const fo = /;\s*fo\s*=\s*([01ds](?:\s*:\s*[01ds]){0,3})\s*(?:;|$)/i.exec(rr)?.[1]
+  return {
+    domain: domainName(policyDomain),
+    p,
+    sp,
+    np: np ?? null,
+    adkim: alignment?.dkim?.strict ? 's' : 'r',
+    aspf: alignment?.spf?.strict ? 's' : 'r',
+    fo: fo?.replaceAll(/\s/g, '').toLowerCase() ?? null,
+    testing: testMode,
   }
 }
 

@@ -4,8 +4,8 @@ import type { EmailFilter } from './queries.ts'
 
 /** Whether an index leads to the rows. */
 export function isQuick(filter: EmailFilter): boolean {
-  const { from, subject, label, has_attachments, offset } = filter
-  return [from, subject, label, has_attachments].every((one) => one === undefined) && offset < 1000
+  const { from, to, subject, label, has_attachments, offset } = filter
+  return [from, to, subject, label, has_attachments].every((one) => one === undefined) && offset < 1000
 }
 
 /** The conditions of a list. */
@@ -41,6 +41,7 @@ function given({ direction, spam, duplicates }: EmailFilter): Pick<EmailFilter, 
 export function common(filter: {
   unread?: boolean | undefined
   from?: string | undefined
+  to?: string | undefined
   after?: string | undefined
   before?: string | undefined
 }): Sql[] {
@@ -50,6 +51,7 @@ export function common(filter: {
     // lowered by the same hand on both sides, for engines differ in what they lower
     list.push(sql`(instr(lower(from_address), lower(${filter.from})) > 0 OR instr(lower(from_name), lower(${filter.from})) > 0)`)
   }
+  if (filter.to !== undefined) list.push(sql`instr(lower(to_text), lower(${filter.to})) > 0`)
   if (filter.after !== undefined) list.push(sql`received_at > ${filter.after}`)
   if (filter.before !== undefined) list.push(sql`received_at < ${filter.before}`)
   return list

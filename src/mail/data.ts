@@ -12,6 +12,9 @@ export type Flaw = 'bare' | 'line' | 'size' | 'memory'
 /** A client that stuffs dots makes chunks of a few octets each; this many are put together, or they would weigh fifty times their octets. */
 const gathered = 512
 
+/** Octets of a message with a flaw that are held to say which it was. */
+const shownOfFlawed = 16_384
+
 /** Collects the octets of one message exactly as they came, and finds its flaws while they come. */
 export class MessageOctets {
   readonly #limit: number
@@ -20,6 +23,7 @@ export class MessageOctets {
   #recent: Buffer[] = []
   #size = 0
   #flaw: Flaw | null = null
+  #head: Buffer | null = null
   /** The chunk before ended between CR and LF. */
   #split = false
   /** Octets of the unfinished line so far. */
@@ -45,8 +49,14 @@ export class MessageOctets {
     if (this.#flaw) return
     this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
     if (!this.#flaw && !this.#share.take(chunk.length)) this.#flaw = 'memory'
-    if (this.#flaw) this.drop()
-    else this.#hold(chunk)
+    if (!this.#flaw) return this.#hold(chunk)
+    this.#head = beginningOf([...this.#blocks, ...this.#recent, chunk])
+    this.drop()
+  }
+
+  /** How a message with a flaw begins, as far as it came; null without one. */
+  get head(): Buffer | null {
+    return this.#head
   }
 
   /** Lets go of all that is held, and gives back its share. */
@@ -97,4 +107,15 @@ export class MessageOctets {
       start = feed + 1
     }
   }
+}
+
+/** A copy, so that the rest is not held by it. */
+function beginningOf(parts: readonly Buffer[]): Buffer {
+  const head = Buffer.alloc(shownOfFlawed)
+  let at = 0
+  for (const part of parts) {
+    if (at === head.length) break
+    at += part.copy(head, at)
+  }
+  return head.subarray(0, at)
 }

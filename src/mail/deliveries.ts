@@ -23,6 +23,8 @@ export interface AttemptAnswer {
   enhanced_code: string | null
   response: string
   mx: string | null
+  /** The address of that server; not of attempts that an older version made. */
+  ip?: string | null
   tls: string | null
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Budget } from './budget.ts'
 import type { DoorFigures } from './figures.ts'
+import { Journal } from './journal.ts'
 import { Logins } from './logins.ts'
 import type { LoginLimits } from './logins.ts'
 import type { Gate } from './mailroom.ts'
@@ -33,10 +34,10 @@ export class Doors {
   constructor(gate: Gate, settings: DoorSettings, { clock, log, ...beside }: Beside) {
     this.#gate = gate
     this.#settings = settings
-    const doorLog = log.child({ door: 'submission' })
-    this.#logins = new Logins(gate, () => this.#settings, clock, doorLog)
+    const journal = new Journal(log, beside.figures)
+    this.#logins = new Logins(gate, () => this.#settings, clock, log, journal)
     const open = (own: ReceiverSettings): Receiver | null =>
-      own.listen.length === 0 ? null : new Receiver(own, this.#logins, doorLog, beside)
+      own.listen.length === 0 ? null : new Receiver(own, this.#logins, log, { ...beside, journal })
     this.#starttls = open(this.#fitted(false))
     this.#tls = open(this.#fitted(true))
   }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
 import { deflateRawSync } from 'node:zlib'
 import { oneLine } from './authentication-results.ts'
 import { Dns } from './dns.ts'
@@ -72,11 +73,9 @@ const deflatable = 64 * 1024
 
 const nothing = new Uint8Array()
 
-/** Serves the thread that started this one, until that ends it. */
-export function serve(readers: Readers) {
-  const port = parentPort
+/** Serves the thread that started this one, or the other end of a port until that is closed. */
+export function serve(readers: Readers, port: MessagePort | null = parentPort, start: Start = workerData) {
   if (!port) throw new Error('this runs in a worker thread')
-  const start: Start = workerData
   let settings = start.settings
   const tally = new DnsTally(start.queries)
   let dns = new Dns(settings.dns, undefined, tally)
@@ -93,7 +92,8 @@ export function serve(readers: Readers) {
     for (const task of order.tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
   })
   const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)
-  setInterval(() => underway > 0 && say({ alive: true }), start.heartbeat)
+  const heartbeat = setInterval(() => underway > 0 && say({ alive: true }), start.heartbeat)
+  port.once('close', () => clearInterval(heartbeat))
   say({ alive: true })
 
   async function run(task: Task, raw: Buffer) {

@@ -4,11 +4,11 @@ import { deflateRawSync } from 'node:zlib'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { DnsTally } from '../delivery/dns-tally.ts'
-import type { Bodies, ExamineSettings, Result } from './examine.ts'
+import type { Bodies, ExamineSettings, Result, Start } from './examine.ts'
 import type { Attachment, Envelope, Verdict } from './model.ts'
 import type { Parsed } from './parsed.ts'
-import { Seat } from './seat.ts'
-import type { End, Job } from './seat.ts'
+import { Seat, startThread } from './seat.ts'
+import type { End, Job, Thread } from './seat.ts'
 import { unread } from './unread.ts'
 import { undecided } from './undecided.ts'
 
@@ -35,7 +35,8 @@ export interface ExaminerOptions {
   parseDeadline?: number
   /** Megabytes of heap for one worker. */
   memory?: number
-  workerUrl?: URL
+  /** Starts a worker thread; tests give one that served another box before, as most of its cost is in loading the parsers. */
+  thread?: (start: Start, memory: number) => Thread
 }
 
 const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)
@@ -76,7 +77,7 @@ export class Examiner {
       depth: 32,
       parseDeadline: 10_000,
       memory: 512,
-      workerUrl: new URL('./examine-worker.ts', import.meta.url),
+      thread: (start, megabytes) => startThread(new URL('./examine-worker.ts', import.meta.url), start, megabytes),
       ...options,
     }
     this.#watch = setInterval(() => this.#inspect(), Math.min(1000, this.#options.parseDeadline / 4))
@@ -219,11 +220,10 @@ export class Examiner {
   }
 
   #open(): Seat {
-    const { workerUrl, memory, parseDeadline } = this.#options
+    const { thread, memory, parseDeadline } = this.#options
+    const start = { settings: this.#settings, heartbeat: Math.min(1000, parseDeadline / 4), queries: this.queries.cells }
     return new Seat({
-      url: workerUrl,
-      start: { settings: this.#settings, heartbeat: Math.min(1000, parseDeadline / 4), queries: this.queries.cells },
-      memory,
+      thread: thread(start, memory),
       onFree: () => {
         this.#failedStarts = 0
         this.#pump()

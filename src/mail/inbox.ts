@@ -15,7 +15,7 @@ import type { Mailbox } from './address.ts'
 import { duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
 import type { Copy, Message } from './arrival.ts'
 import type { Examiner } from './examiner.ts'
-import type { CheckResults, Desk, Hosted, Mailroom } from './mailroom.ts'
+import type { CheckResults, Desk, Findings, Hosted, Mailroom, VerdictListener } from './mailroom.ts'
 import type { Authentication, Envelope } from './model.ts'
 import { emailReceived } from './model.ts'
 import { isAnswer } from './outsiders.ts'
@@ -68,6 +68,7 @@ export class Inbox implements Mailroom {
   readonly #desks: readonly Desk[]
   readonly #operatorAccount: string
   #settings: InboxSettings
+  #listener: VerdictListener | undefined
 
   constructor(parts: Parts) {
     this.#database = parts.database
@@ -83,6 +84,11 @@ export class Inbox implements Mailroom {
     this.#desks = parts.desks
     this.#operatorAccount = parts.operatorAccount
     this.#settings = parts.settings
+  }
+
+  /** Who hears of the verdict on each message of others', but not of what comes for our return paths and report addresses. */
+  onVerdict(listener: VerdictListener): void {
+    this.#listener = listener
   }
 
   reload(settings: InboxSettings): void {
@@ -107,39 +113,49 @@ export class Inbox implements Mailroom {
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
-  async keep(envelope: Envelope, raw: Buffer, note: (results: CheckResults) => void): Promise<string> {
-    const [examined, unwanted] = await Promise.all([this.#examiner.examine(raw, envelope), this.#screening.isSpam(envelope, raw)])
-    const { action, reply, authentication } = examined.verdict
+  async keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void): Promise<string> {
+    const examining = this.#examiner.examine(raw, envelope).then((examination) => {
+      // also of what another filter refuses (RFC 9990 3.1)
+      if (!this.#isForDesks(envelope)) this.#listener?.(envelope, examination.verdict)
+      return examination
+    })
+    const [examined, unwanted] = await Promise.all([examining, this.#screening.isSpam(envelope, raw)])
+    const { verdict, parsed } = examined
+    const { action, reply, authentication } = verdict
     const spam = unwanted || action === 'spam'
-    note(resultsOf(authentication, spam))
+    note({
+      results: resultsOf(authentication, spam),
+      message_id: parsed.message_id,
+      from_domain: domainOf(parsed.from?.address),
+    })
     if (action === 'reject' && reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
     if (this.#settings.strict_temperror && authentication.dmarc.result === 'temperror') {
       throw new Refusal(451, '4.4.3', 'The DNS gave no answer about the sender; try again later')
     }
-    await this.#storeAll({ envelope, raw, examined, spam })
+    note({ email_ids: await this.#storeAll({ envelope, raw, examined, spam }) })
     return envelope.session
   }
 
   /**
    * Keeps a message that one of our own sends to some of our own, as if it had come: known to be the sender's, so nothing is asked of the
-   * DNS. The envelope is `own`; throws the Refusal that RCPT or DATA would answer.
+   * DNS. The envelope is `own`; answers the ids of the e-mails. Throws the Refusal that RCPT or DATA would answer.
    */
-  async keepOwn(envelope: Envelope, raw: Buffer): Promise<void> {
+  async keepOwn(envelope: Envelope, raw: Buffer): Promise<string[]> {
     for (const recipient of envelope.recipients) await this.ownerOf(recipient, raw.length)
     const examined = await this.#examiner.examine(raw, envelope)
     const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
-    await this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
+    return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
 
-  /** Stores once more when there was too little room, and what was deleted has made way. */
-  async #storeAll(message: Message): Promise<void> {
-    const store = (): Promise<void> => this.#database.transaction((tx) => this.#store(tx, message))
+  /** Stores once more when there was too little room, and what was deleted has made way. Answers the ids of the e-mails. */
+  async #storeAll(message: Message): Promise<string[]> {
+    const store = (): Promise<string[]> => this.#database.transaction((tx) => this.#store(tx, message))
     try {
-      await store()
+      return await store()
     } catch (error) {
       if (!isFull(error)) throw error
       for (const recipient of message.envelope.recipients) await this.#makeRoom(recipient, message.raw.length)
-      await store()
+      return store()
     }
   }
 
@@ -155,7 +171,7 @@ export class Inbox implements Mailroom {
     return { operator, owner: await this.#identities.ownerOf(address) }
   }
 
-  async #store(tx: Transaction, message: Message): Promise<void> {
+  async #store(tx: Transaction, message: Message): Promise<string[]> {
     const { envelope, raw, examined } = message
     const owners: Recipient[] = []
     let taken = false
@@ -168,7 +184,7 @@ export class Inbox implements Mailroom {
       if (found) owners.push({ ...found, recipient })
     }
     // deleted between RCPT and the end of DATA
-    if (owners.length === 0 && taken) return
+    if (owners.length === 0 && taken) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     requireRoom(owners, raw.length)
     const kept = {
@@ -179,11 +195,15 @@ export class Inbox implements Mailroom {
     }
     const rawId = await keepBlob(tx, kept)
     const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
-    for (const { owner, recipient } of owners) await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient })
+    const ids: string[] = []
+    for (const { owner, recipient } of owners) {
+      ids.push(await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient }))
+    }
     if (examined.parsed.report) for (const desk of this.#desks) await desk.hears?.(tx, message)
+    return ids
   }
 
-  async #deliver(tx: Transaction, copy: Copy): Promise<void> {
+  async #deliver(tx: Transaction, copy: Copy): Promise<string> {
     const { examined, owner, envelope } = copy
     const now = this.#clock.now()
     const to = copy.recipient.includes('@') ? copy.recipient : `${copy.recipient}@${this.#settings.domain}`
@@ -210,7 +230,7 @@ export class Inbox implements Mailroom {
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
     // the sender came again because our 250 was lost (RFC 1047): kept and marked, but it is no news
-    if (!thread) return
+    if (!thread) return email.id
     await insertSearchable(tx, seq, email, copy.examined.parsed)
     await addToThread(tx, thread, {
       ...threaded,
@@ -228,6 +248,13 @@ export class Inbox implements Mailroom {
       remark: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
     })
+    return email.id
+  }
+
+  /** Reports on reports would never end. */
+  #isForDesks({ recipients }: Envelope): boolean {
+    const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
+    return boxes.every((box) => this.#desks.some((desk) => desk.answers(box) !== 'not ours'))
   }
 
   #deskOf(box: Mailbox): Desk | undefined {
@@ -245,6 +272,10 @@ export class Inbox implements Mailroom {
     if (!owner || owner.status === 'deleted') return undefined
     return { owner, ...(await this.#room.of(owner, operator, tx)) }
   }
+}
+
+function domainOf(address: string | undefined): string | null {
+  return address?.slice(address.lastIndexOf('@') + 1) ?? null
 }
 
 function resultsOf({ spf, dkim, dmarc, arc }: Authentication, spam: boolean): CheckResults {

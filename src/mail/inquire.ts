@@ -1,4 +1,5 @@
-import { checkSpf } from './checks.ts'
+import { checkSpf, discoverDmarc } from './checks.ts'
+import type { Discovery } from './checks.ts'
 import { Dns, Inquiry } from './dns.ts'
 import type { DnsSettings, Lookup } from './dns.ts'
 
@@ -7,6 +8,8 @@ export interface FreshInquiry {
   lookup: Lookup
   /** What a receiver makes of mail in the domain's name from an address (RFC 7208), and why. */
   spf: (client: { ip: string; domain: string }) => Promise<{ result: string; reason: string | null }>
+  /** A domain's DMARC record. Throws when the DNS gives no clear answer. */
+  dmarc: (domain: string) => Promise<Discovery>
   /** Ends it: what has no answer yet is not waited for. */
   close(): void
 }
@@ -18,6 +21,7 @@ export function inquire({ dns, hostname }: { dns: DnsSettings; hostname: string 
     lookup: inquiry.lookup,
     spf: ({ ip, domain }) =>
       checkSpf({ remote_address: ip, mail_from: `postmaster@${domain}`, helo: hostname }, inquiry, hostname),
+    dmarc: (domain) => discoverDmarc(domain, inquiry.lookup),
     close: () => inquiry.close(),
   }
 }

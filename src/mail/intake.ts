@@ -3,10 +3,10 @@ import type { Log } from '../core/log.ts'
 import { Budget } from './budget.ts'
 import { MessageOctets } from './data.ts'
 import type { DoorFigures } from './figures.ts'
-import { Journal } from './journal.ts'
+import { Journal, spoken } from './journal.ts'
 import { deliveredBefore } from './loop.ts'
 import { senderOf } from './mailbox.ts'
-import type { CheckResults, Mailroom } from './mailroom.ts'
+import type { Findings, Mailroom } from './mailroom.ts'
 import { receiving, submitting } from './manners.ts'
 import type { Manners } from './manners.ts'
 import type { Envelope } from './model.ts'
@@ -14,6 +14,7 @@ import { Refusal } from './refusal.ts'
 import { isTrouble, refusalOf, replyError, within } from './replies.ts'
 import type { ReplyError } from './replies.ts'
 import { headerLength, receivedHops } from './trace.ts'
+import { glance } from './unread.ts'
 import type { Visit } from './visit.ts'
 
 export interface IntakeLimits {
@@ -30,6 +31,7 @@ export interface IntakeLimits {
 /** What several intakes may share, and who is told of what this one does. */
 export interface IntakeBeside {
   budget?: Budget
+  journal?: Journal
   figures?: DoorFigures
 }
 
@@ -55,6 +57,8 @@ interface Session {
   }
 }
 
+type Note = (found: Partial<Findings>) => void
+
 type Answer = (error?: Error | null, text?: string) => void
 
 /** What a message may overrun `size` by before the connection is cut: room for a client that stops when it is done. */
@@ -71,16 +75,16 @@ export class Intake {
   readonly #mailroom: Mailroom | null
   readonly #manners: Manners
   readonly #log: Log
-  readonly #journal: Journal
+  readonly journal: Journal
 
   /** Without a mailroom, mail is taken only of who has logged in, into theirs. */
-  constructor(limits: () => IntakeLimits, mailroom: Mailroom | null, log: Log, { budget, figures }: IntakeBeside = {}) {
+  constructor(limits: () => IntakeLimits, mailroom: Mailroom | null, log: Log, { budget, figures, journal }: IntakeBeside = {}) {
     this.#limits = limits
     this.#budget = budget ?? new Budget(() => Math.max(limits().max_memory, 4 * limits().size))
     this.#mailroom = mailroom
     this.#manners = mailroom ? receiving : submitting
     this.#log = log
-    this.#journal = new Journal(log, figures)
+    this.journal = journal ?? new Journal(log, figures)
   }
 
   /** Counts since the box started; `octets_held` is how many there are now. */
@@ -108,7 +112,10 @@ export class Intake {
       return null
     } catch (error) {
       const refused = this.#reply(error, session.id)
-      this.#journal.sender(session.id, refused)
+      this.journal.refused('sender', refused)
+      const { remoteAddress: ip, hostNameAppearsAs: helo } = session
+      const client = { session: session.id, ip, helo, tls: visit?.tls ?? null }
+      visit?.explain(spoken(refused), (reply) => this.journal.sender(client, path.address, reply))
       return refused
     }
   }
@@ -124,7 +131,9 @@ export class Intake {
     } catch (error) {
       this.#counts.refused_recipients++
       const refused = this.#reply(error, session.id)
-      this.#journal.recipient(envelopeOf(visit, session), path.address, refused)
+      const envelope = envelopeOf(visit, session)
+      this.journal.refused('recipient', refused)
+      visit?.explain(spoken(refused), (reply) => this.journal.recipient(envelope, path.address, reply))
       return refused
     }
   }
@@ -142,12 +151,18 @@ export class Intake {
       octets.drop()
       this.#counts.refused_messages++
       const refusal = refusalOf('size')
-      const cut = { id: null, octets: octets.size, results: null, reply: replyError(refusal), milliseconds: 0 }
-      this.#journal.message(envelopeOf(visit, session), cut)
+      const refused = replyError(refusal)
+      const envelope = envelopeOf(visit, session)
+      const cut = { id: null, size: octets.size, found: glance(octets.head), ms: 0 }
+      this.journal.refused('message', refused)
+      visit.explain(spoken(refused), (reply) => this.journal.message(envelope, { ...cut, reply }))
       visit.cut(refusal)
     })
     // The client went away in the middle: nobody is left to answer.
-    stream.on('error', () => octets.drop())
+    stream.on('error', () => {
+      if (!visit.closing) this.journal.lost(envelopeOf(visit, session), octets.size)
+      octets.drop()
+    })
     stream.on('end', () => {
       visit.keep()
       this.#settle(visit, session, octets, answer).catch((error: unknown) => {
@@ -160,21 +175,22 @@ export class Intake {
     // The library forgets its transaction with the answer.
     const envelope = envelopeOf(visit, session)
     const began = performance.now()
-    let results: CheckResults | null = null
-    const end = (id: string | null, reply: string | ReplyError): void => {
-      this.#journal.message(envelope, { id, octets: octets.size, results, reply, milliseconds: performance.now() - began })
-    }
+    const found: Partial<Findings> = {}
+    const note = (more: Partial<Findings>): void => void Object.assign(found, more)
+    const { size } = octets
     try {
-      const id = await this.#keep(this.#roomFor(visit), envelope, octets, (found) => (results = found))
+      const id = await this.#keep(this.#roomFor(visit), envelope, octets, note)
       this.#counts.messages++
-      this.#counts.octets += octets.size
+      this.#counts.octets += size
       const text = `2.0.0 Ok: queued as ${id}`
-      end(id, `250 ${text}`)
+      this.journal.message(envelope, { id, size, found, reply: `250 ${text}`, ms: performance.now() - began })
       visit.settle('message', () => answer(null, text))
     } catch (error) {
       this.#counts[isTrouble(this.#manners.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
       const reply = this.#reply(error, session.id)
-      end(null, reply)
+      const ending = { id: null, size, found: { ...glance(octets.head), ...found }, ms: performance.now() - began }
+      this.journal.refused('message', reply)
+      visit.explain(spoken(reply), (heard) => this.journal.message(envelope, { ...ending, reply: heard }))
       // Whatever stands behind such a message may be what it was to hide.
       visit.settle(octets.flaw === 'bare' ? 'hang up' : 'message', () => answer(reply))
     }
@@ -186,7 +202,7 @@ export class Intake {
     throw new Refusal(530, '5.7.0', visit?.tls ? 'Log in first' : 'Must issue a STARTTLS command first')
   }
 
-  #keep(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: (results: CheckResults) => void): Promise<string> {
+  #keep(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: Note): Promise<string> {
     const work = this.#hand(mailroom, envelope, octets, note)
     // Not when the client is answered: work that is late holds the message still.
     const end = (): void => octets.drop()
@@ -194,21 +210,22 @@ export class Intake {
     return within(this.#limits().data_timeout, work)
   }
 
-  async #hand(
-    mailroom: Mailroom,
-    envelope: Envelope,
-    octets: MessageOctets,
-    note: (results: CheckResults) => void,
-  ): Promise<string> {
+  async #hand(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: Note): Promise<string> {
     if (octets.flaw) throw refusalOf(octets.flaw)
     const raw = octets.whole()
-    const { max_received } = this.#limits()
-    if (headerLength(raw) > largestHeader) throw new Refusal(552, '5.3.4', 'The header of the message is too large')
-    if (receivedHops(raw) > max_received) throw new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
-    if (this.#manners.once && deliveredBefore(raw, envelope.recipients)) {
-      throw new Refusal(554, '5.4.6', 'This came here before, it looks like a loop')
-    }
+    const flaw = this.#flawOf(raw, envelope)
+    // what is examined is read there
+    if (flaw || !this.#manners.once) note(glance(raw))
+    if (flaw) throw flaw
     return mailroom.keep(envelope, raw, note)
+  }
+
+  #flawOf(raw: Buffer, { recipients }: Envelope): Refusal | null {
+    const { max_received } = this.#limits()
+    if (headerLength(raw) > largestHeader) return new Refusal(552, '5.3.4', 'The header of the message is too large')
+    if (receivedHops(raw) > max_received) return new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
+    if (!this.#manners.once || !deliveredBefore(raw, recipients)) return null
+    return new Refusal(554, '5.4.6', 'This came here before, it looks like a loop')
   }
 
   #reply(error: unknown, session: string): ReplyError {

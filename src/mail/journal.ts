@@ -1,65 +1,185 @@
+import { loggable } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
 import type { DoorFigures, Stage } from './figures.ts'
-import type { CheckResults } from './mailroom.ts'
+import type { Findings } from './mailroom.ts'
 import type { Envelope } from './model.ts'
+import { RepeatedRefusals } from './repeated-refusals.ts'
 import type { ReplyError } from './replies.ts'
+import { enhancedCodeIn } from './reply-codes.ts'
 
 /** How one message ended. */
 export interface Ending {
   /** Its id at the mailroom; null when it was not kept. */
   id: string | null
-  octets: number
-  /** What the checks said, if it came so far. */
-  results: CheckResults | null
-  /** As the client heard it; an error is a refusal. */
-  reply: string | ReplyError
-  /** From the end of DATA to the reply. */
-  milliseconds: number
+  size: number
+  /** What is known of it, as far as it was looked at. */
+  found: Partial<Findings>
+  /** As the client heard it: code, enhanced code and text. */
+  reply: string
+  /** From the end of DATA to the reply, in milliseconds. */
+  ms: number
 }
 
-/** The mail log, at level info: who sent what to whom, and what we said. Addresses and figures, nothing of the messages themselves. */
+/** Who was refused. */
+export interface Client {
+  /** Of the connection, or of the transaction. */
+  session: string
+  ip: string
+  helo?: string
+  tls?: { version: string; cipher: string } | null
+}
+
+/** Characters of what a client writes that are logged: of an address or name, of a reply or command; and of all recipients together. */
+const mostName = 320
+const mostText = 512
+const mostRecipients = 16_384
+
+/** The mail log: who sent what to whom, and what we said. Addresses and figures, nothing of the messages themselves. */
 export class Journal {
   readonly #log: Log
   readonly #figures: DoorFigures | undefined
+  readonly #repeated: RepeatedRefusals
 
   constructor(log: Log, figures?: DoorFigures) {
     this.#figures = figures
     // no field of ours can hold a secret, and looking for one would cost more than the line
     this.#log = log.child({}, { redact: [] })
+    this.#repeated = new RepeatedRefusals((unlogged) => this.#log.info(unlogged, 'More of the same were refused'))
+  }
+
+  /** Writes what was counted in place of being written. */
+  flush(): void {
+    this.#repeated.flush()
   }
 
   /** One line for each message that came to its end, or was cut off. */
-  message(envelope: Envelope, { id, octets, results, reply, milliseconds }: Ending): void {
-    if (typeof reply !== 'string') this.#refused('message', reply)
+  message(envelope: Envelope, { id, size, found, reply, ms }: Ending): void {
+    const { results, message_id, from_domain, email_ids } = found
     if (results) this.#figures?.checked(results)
     // one that was cut off has no end to count from
-    if (milliseconds > 0) this.#figures?.answered(milliseconds / 1000)
-    const said = typeof reply === 'string' ? reply : spoken(reply)
-    const line = { queue_id: id, ...from(envelope), recipients: envelope.recipients, octets, reply: said, ...results }
-    this.#log.info({ ...line, milliseconds: Math.round(milliseconds) }, id === null ? 'Message refused' : 'Message taken')
+    if (ms > 0) this.#figures?.answered(ms / 1000)
+    const to = recipientsOf(envelope)
+    const line = {
+      ...from(clientOf(envelope)),
+      queue_id: id,
+      message_id: message_id ? loggable(message_id, mostText) : null,
+      from: loggable(envelope.mail_from, mostName),
+      from_domain: from_domain ? loggable(from_domain, mostName) : null,
+      to,
+      ...(to.length < envelope.recipients.length ? { to_count: envelope.recipients.length } : {}),
+      size,
+      ...results,
+      ...(email_ids?.length ? { email_ids } : {}),
+      result: id === null ? 'refused' : 'accepted',
+      ...replied(reply),
+      ms: Math.round(ms),
+    }
+    this.#log.info(line, id === null ? 'Message refused' : 'Message taken')
+  }
+
+  /** One line for each message whose client went away before its end; `size` is what had come of it. */
+  lost(envelope: Envelope, size: number): void {
+    if (!this.#repeated.admits(envelope.remote_address, 'connection lost')) return
+    const to = recipientsOf(envelope)
+    const line = { ...from(clientOf(envelope)), from: loggable(envelope.mail_from, mostName), to, size, result: 'lost' }
+    this.#log.info(line, 'Connection lost during DATA')
   }
 
   /** One line for each recipient that was refused, with the address as the client wrote it. */
-  recipient(envelope: Envelope, address: string, reply: ReplyError): void {
-    this.#refused('recipient', reply)
-    this.#log.info({ ...from(envelope), recipient: address, reply: spoken(reply) }, 'Recipient refused')
+  recipient(envelope: Envelope, address: string, reply: string): void {
+    if (!this.#admits('recipient', envelope.remote_address, reply)) return
+    const names = { from: loggable(envelope.mail_from, mostName), to: loggable(address, mostName) }
+    this.#log.info({ ...from(clientOf(envelope)), ...names, ...replied(reply) }, 'Recipient refused')
   }
 
-  /** One line for each sender that was refused. */
-  sender(session: string, reply: ReplyError): void {
-    this.#refused('sender', reply)
-    this.#log.debug({ session, reply: spoken(reply) }, 'Sender refused')
+  /** One line for each sender that was refused, with the address as the client wrote it. */
+  sender(client: Client, address: string, reply: string): void {
+    if (!this.#admits('sender', client.ip, reply)) return
+    this.#log.info({ ...from(client), from: loggable(address, mostName), ...replied(reply) }, 'Sender refused')
   }
 
-  #refused(stage: Stage, { responseCode, message }: ReplyError): void {
+  /** One line for any other command that was refused; after a 421 the session is over. */
+  command(client: Client, command: string | null, reply: string): void {
+    if (!this.#admits('command', client.ip, reply)) return
+    const written = command === null ? null : loggable(command, mostText)
+    const sender = /^MAIL FROM:\s*<([^>]*)>/i.exec(written ?? '')?.[1]
+    const names = { command: written, ...(sender === undefined ? {} : { from: sender.slice(0, mostName) }) }
+    this.#log.info(
+      { ...from(client), ...names, ...replied(reply) },
+      reply.startsWith('421') ? 'Session closed' : 'Command refused',
+    )
+  }
+
+  /** One line for each connection that was not taken. */
+  connection(ip: string, reply: string): void {
+    this.count('connection', reply)
+    if (this.#admits('connection', ip, reply)) this.#log.warn({ ip, ...replied(reply) }, 'Connection refused')
+  }
+
+  /** One line for each TLS handshake that failed; `why` is from the TLS library. */
+  handshake(client: Client, why: string): void {
+    if (!this.#repeated.admits(client.ip, 'TLS handshake')) return
+    this.#log.info({ ...from(client), reason: loggable(why, mostText) }, 'TLS handshake failed')
+  }
+
+  /** One line for each login that failed; `identity` is null unless the name is known here. */
+  login(client: Client, { identity, why }: { identity: string | null; why: string }, reply: string): void {
+    if (!this.#admits('login', client.ip, reply)) return
+    this.#log.warn({ ...from(client), identity, why, ...replied(reply) }, 'Login failed')
+  }
+
+  /** One line for each login that was not tried, as too many from that network failed. */
+  blocked(client: Client, reply: string): void {
+    if (!this.#admits('login', client.ip, reply)) return
+    this.#log.warn({ ...from(client), ...replied(reply) }, 'Login not tried: too many failed from this network')
+  }
+
+  /** Counts a refusal for the metrics. */
+  refused(stage: Stage, { responseCode, message }: ReplyError): void {
     this.#figures?.refused(stage, responseCode, message)
+  }
+
+  count(stage: Stage, reply: string): void {
+    this.#figures?.refused(stage, Number(reply.slice(0, 3)), reply.slice(4))
+  }
+
+  #admits(stage: string, ip: string, reply: string): boolean {
+    return this.#repeated.admits(ip, `${stage} ${reply.slice(0, 3)} ${enhancedCodeIn(reply) ?? ''}`.trimEnd())
   }
 }
 
-function spoken({ responseCode, message }: ReplyError): string {
+/** A reply as the client hears it. */
+export function spoken({ responseCode, message }: ReplyError): string {
   return `${responseCode} ${message}`
 }
 
-function from({ session, remote_address, helo, mail_from, tls }: Envelope): object {
-  return { session, client: remote_address, helo, sender: mail_from, tls: tls?.version ?? null }
+function replied(reply: string): { code: number; enhanced_code: string | null; reply: string } {
+  return { code: Number(reply.slice(0, 3)), enhanced_code: enhancedCodeIn(reply), reply: loggable(reply, mostText) }
+}
+
+function clientOf({ session, remote_address, helo, tls }: Envelope): Client {
+  return { session, ip: remote_address, helo, tls }
+}
+
+function from({ session, ip, helo, tls }: Client): object {
+  return {
+    session,
+    ip,
+    ...(helo ? { helo: loggable(helo, mostName) } : {}),
+    tls: tls?.version ?? null,
+    ...(tls ? { cipher: tls.cipher } : {}),
+  }
+}
+
+/** As many as a line has room for. */
+function recipientsOf({ recipients }: Envelope): string[] {
+  let room = mostRecipients
+  const found: string[] = []
+  for (const recipient of recipients) {
+    const address = loggable(recipient, mostName)
+    room -= address.length
+    if (room < 0) break
+    found.push(address)
+  }
+  return found
 }

@@ -2,8 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { FailedLogins } from './failed-logins.ts'
+import { spoken } from './journal.ts'
+import type { Journal } from './journal.ts'
 import type { Gate } from './mailroom.ts'
 import { Refusal } from './refusal.ts'
+import { replyError } from './replies.ts'
 import type { Visit } from './visit.ts'
 
 export interface LoginLimits {
@@ -30,12 +33,14 @@ export class Logins {
   readonly stats = { logins: 0, failed_logins: 0, blocked_logins: 0 }
   readonly #limits: () => LoginLimits
   readonly #log: Log
+  readonly #journal: Journal
   readonly #failed: FailedLogins
 
-  constructor(gate: Gate, limits: () => LoginLimits, clock: Clock, log: Log) {
+  constructor(gate: Gate, limits: () => LoginLimits, clock: Clock, log: Log, journal: Journal) {
     this.gate = gate
     this.#limits = limits
     this.#log = log
+    this.#journal = journal
     this.#failed = new FailedLogins(clock)
   }
 
@@ -43,12 +48,13 @@ export class Logins {
   async enter(visit: Visit, session: string, credentials: Credentials): Promise<string> {
     const { max_failed_logins, failed_login_delay } = this.#limits()
     const { username = '', password, authcid, authzid } = credentials
-    const line = { session, client: visit.address }
+    const client = { session, ip: visit.address, helo: visit.helo, tls: visit.tls }
     if (visit.failedLogins >= perSession) throw new Refusal(421, '4.7.0', 'Too many failed logins')
     if (this.#failed.tooMany(visit.address, max_failed_logins)) {
       this.stats.blocked_logins++
-      this.#log.warn(line, 'Login not tried: too many failed from this network')
-      throw new Refusal(454, '4.7.0', 'Too many failed logins from your network, try again later')
+      const blocked = new Refusal(454, '4.7.0', 'Too many failed logins from your network, try again later')
+      visit.explain(spoken(replyError(blocked)), (reply) => this.#journal.blocked(client, reply))
+      throw blocked
     }
     const answered = sleep(failed_login_delay, undefined, { ref: false })
     const entry = await this.gate.enter(username, password ?? '', visit.address)
@@ -57,15 +63,17 @@ export class Logins {
     if (entry.mailroom && !twofold) {
       this.stats.logins++
       visit.mailroom = entry.mailroom
-      this.#log.debug({ ...line, identity: entry.who }, 'Logged in')
+      this.#log.debug({ session, ip: visit.address, identity: entry.who }, 'Logged in')
       return entry.who
     }
     visit.failedLogins++
     this.stats.failed_logins++
     this.#failed.note(visit.address, username, password ?? '')
     // a name that nobody has may be a password in the wrong place
-    this.#log.warn({ ...line, identity: entry.who, why: entry.mailroom ? 'on behalf of another' : entry.why }, 'Login failed')
+    const told = { identity: entry.who, why: entry.mailroom ? 'on behalf of another' : entry.why }
+    const wrong = new Refusal(535, '5.7.8', 'Name or password is wrong')
     await answered
-    throw new Refusal(535, '5.7.8', 'Name or password is wrong')
+    visit.explain(spoken(replyError(wrong)), (reply) => this.#journal.login(client, told, reply))
+    throw wrong
   }
 }

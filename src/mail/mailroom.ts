@@ -2,7 +2,7 @@ import type { Transaction } from '../store/database.ts'
 import type { Mailbox } from './address.ts'
 import type { Message } from './arrival.ts'
 import type { StoredEmail } from './email-rows.ts'
-import type { Envelope } from './model.ts'
+import type { Envelope, Verdict } from './model.ts'
 
 /** Which domains are ours. */
 export interface Hosted {
@@ -37,6 +37,17 @@ export interface CheckResults {
   spam: boolean
 }
 
+/** What is found out about a message on its way in, for the log. */
+export interface Findings {
+  results: CheckResults
+  /** As its header has it, with angle brackets. */
+  message_id: string | null
+  /** The domain of its From field. */
+  from_domain: string | null
+  /** The e-mails it was kept as. */
+  email_ids: string[]
+}
+
 /** Where the receiver asks whether a recipient is ours, and hands over what it took. */
 export interface Mailroom {
   /** MAIL: resolves when mail of this sender (empty for the null sender) is taken; left out where everybody's is. */
@@ -49,10 +60,13 @@ export interface Mailroom {
   ownerOf(address: string, size: number): Promise<void>
   /**
    * Resolves with the queue id once the message is on disk: only then the client hears 250. A `Refusal` is passed on to the client, a full
-   * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what the checks said, whatever becomes of the message, if they came so far.
+   * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what is found out, as soon as it is, whatever becomes of the message.
    */
-  keep(envelope: Envelope, raw: Buffer, note: (results: CheckResults) => void): Promise<string>
+  keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void): Promise<string>
 }
+
+/** Hears what the checks said of each message of others', also of one that is refused; must not throw. */
+export type VerdictListener = (envelope: Envelope, verdict: Verdict) => void
 
 /** What came of a login: who it is and the mailroom of theirs, or why not; `who` is null unless the name is known here. */
 export type Entry = { mailroom: Mailroom; who: string } | { mailroom: null; who: string | null; why: string }

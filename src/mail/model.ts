@@ -82,6 +82,19 @@ export interface Envelope {
   own?: true
 }
 
+/** The DMARC policy of a domain that asks for aggregate reports, as a report shows it (RFC 9990 3.1.1.5). */
+export interface PublishedPolicy {
+  /** Where the record was found. */
+  domain: string
+  p: string
+  sp: string
+  np: string | null
+  adkim: 'r' | 's'
+  aspf: 'r' | 's'
+  fo: string | null
+  testing: boolean
+}
+
 /** What the checks said, and what to do about it. */
 export interface Verdict {
   authentication: Authentication
@@ -93,6 +106,10 @@ export interface Verdict {
   reply: { code: number; enhanced: string; text: string } | null
   /** The value of our Authentication-Results field (RFC 8601), folded, without the field name. */
   authentication_results: string
+  /** The policy that was applied; null where there is none, or its domain asks for no reports. */
+  published: PublishedPolicy | null
+  /** The trusted ARC sealer whose word overrode a DMARC failure. */
+  forwarder: string | null
 }
 
 export const EmailStatus = z.enum([

@@ -16,11 +16,13 @@ import type { EmailDetail, StoredEmail, WithBody } from './email-rows.ts'
 import type { Examination } from './examiner.ts'
 import type { Address, Delivery, Email } from './model.ts'
 import { isOutside } from './outsiders.ts'
-import { addToThread, threadNamed, threadOf } from './threads.ts'
+import { addToThread, othersAmong, threadNamed, threadOf } from './threads.ts'
 
 /** A composed message of an identity, read by the examiner. */
 export interface OutgoingMessage {
   owner: IdentityRow
+  /** The address it is from: the owner's own, or another of theirs. */
+  from: string
   raw: Buffer
   examined: Examination
   /** All of them, in the order to, cc, bcc. */
@@ -66,7 +68,7 @@ export class Outgoing {
 
   /** Keeps a message with a row for each recipient, queued or scheduled; answers it, those rows, and what tells the log of it as it is now. */
   async keep(tx: Transaction, message: OutgoingMessage): Promise<Kept> {
-    const { owner, raw, examined, trace, send_at } = message
+    const { owner, from, raw, examined, trace, send_at } = message
     const { parsed } = examined
     const at = iso(this.#clock.now())
     const others = [...new Set(message.recipients.map(({ address }) => address.address))]
@@ -75,7 +77,11 @@ export class Outgoing {
       subject: parsed.subject,
       references: parsed.references,
       in_reply_to: parsed.in_reply_to,
-      others: [...parsed.to, ...parsed.cc].map(({ address }) => address).filter((address) => address !== owner.email),
+      others: othersAmong(
+        [...parsed.to, ...parsed.cc].map(({ address }) => address),
+        owner.email,
+        from,
+      ),
       own: owner.email,
     }
     const thread =
@@ -88,7 +94,7 @@ export class Outgoing {
       bytes: examined.deflated ?? raw,
     })
     const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
-    const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: owner.email })
+    const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: from })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
     await insertSearchable(tx, seq, email, parsed)
@@ -97,7 +103,7 @@ export class Outgoing {
       seq,
       at,
       snippet: email.snippet,
-      participants: [owner.email, ...others],
+      participants: [from, ...others],
       unread: false,
     })
     const recipients = []
@@ -241,7 +247,7 @@ function lastWord({ status, smtp_code, enhanced_code, response, next_attempt_at 
 }
 
 function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string; thread_id: string }): Email {
-  const { owner, raw, recipients, labels, send_at, examined } = message
+  const { owner, from, raw, recipients, labels, send_at, examined } = message
   const { parsed } = examined
   const of = (field: RecipientRow['field']): Address[] =>
     recipients.filter((one) => one.field === field).map(({ address }) => address)
@@ -251,7 +257,7 @@ function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string
     thread_id,
     direction: 'outbound',
     status: send_at === null ? 'queued' : 'scheduled',
-    from: owner.email,
+    from,
     from_name: parsed.from?.name ?? '',
     to: of('to')
       .map(({ address }) => address)

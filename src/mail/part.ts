@@ -23,12 +23,13 @@ import { Doors } from './doors.ts'
 import type { DoorSettings } from './doors.ts'
 import { Emails } from './emails.ts'
 import { Examiner } from './examiner.ts'
+import type { ExaminerOptions } from './examiner.ts'
 import type { ExamineSettings } from './examine.ts'
 import { examinerFigures } from './examiner-figures.ts'
 import { MailFigures } from './figures.ts'
 import { Inbox } from './inbox.ts'
 import type { InboxSettings } from './inbox.ts'
-import type { Desk, Gate, Hosted } from './mailroom.ts'
+import type { Desk, Gate, Hosted, VerdictListener } from './mailroom.ts'
 import { emailReceived } from './model.ts'
 import { Outgoing } from './outgoing.ts'
 import { RawMail } from './raw-mail.ts'
@@ -55,9 +56,11 @@ interface Needs {
   certificates: Certificates
   config: Config
   log: Log
+  submissionLog: Log
   metrics: Metrics
   operatorAccount: string
   urls: SignedUrls
+  testing?: { examiner?: ExaminerOptions | undefined } | undefined
 }
 
 /** Longest time in milliseconds from the end of DATA to our answer. */
@@ -96,7 +99,7 @@ export class MailPart implements Part {
       submission: () => this.#doors?.stats,
       limits: () => ({ connections: this.#config.smtp.max_connections, octets: this.#receiver?.budget.limit ?? 0 }),
     })
-    this.examiner = new Examiner(examinerSettings(config), log)
+    this.examiner = new Examiner(examinerSettings(config), log, needs.testing?.examiner)
     this.#screening = new Screening(screeningSettings(config), log)
     this.emails = new Emails({ ...needs, hostname: config.hostname })
     this.outgoing = new Outgoing(needs)
@@ -153,19 +156,24 @@ export class MailPart implements Part {
     this.#desks.push(desk)
   }
 
+  /** Who hears of the verdict on each message of others'. */
+  onVerdict(listener: VerdictListener): void {
+    this.inbox.onVerdict(listener)
+  }
+
   /** Who may hand in mail; before `start`. */
   setGate(gate: Gate): void {
     this.#gate = gate
   }
 
   async start(): Promise<void> {
-    const { clock, log } = this.#needs
+    const { clock, log, submissionLog } = this.#needs
     this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log, { figures: this.#figures.of('smtp') })
     await this.#receiver.start()
     if (!this.#gate) return
     this.#doors = new Doors(this.#gate, this.#doorSettings(), {
       clock,
-      log,
+      log: submissionLog,
       budget: this.#receiver.budget,
       figures: this.#figures.of('submission'),
     })

@@ -5,6 +5,7 @@ import { Label } from './model.ts'
 const filters = {
   unread: Flag.optional(),
   from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address or name' }),
+  to: z.string().min(1).max(320).optional().meta({ description: 'part of the address it arrived at, or of those it went to' }),
   after: TimestampInput.optional().meta({ description: 'received after this time' }),
   before: TimestampInput.optional().meta({ description: 'received before this time' }),
 }

@@ -6,11 +6,13 @@ import { SMTPConnection } from 'smtp-server/lib/smtp-connection'
 import type { Log } from '../core/log.ts'
 import type { Budget } from './budget.ts'
 import { keepALabels } from './a-labels.ts'
+import { dialogueLogger } from './dialogue.ts'
 import type { DoorFigures } from './figures.ts'
 import { Guard } from './guard.ts'
 import type { ConnectionLimits } from './guard.ts'
 import { Intake } from './intake.ts'
 import type { IntakeBeside, IntakeLimits } from './intake.ts'
+import type { Client } from './journal.ts'
 import { addressesOf, listenOn } from './listening.ts'
 import type { Credentials, Logins } from './logins.ts'
 import type { Mailroom } from './mailroom.ts'
@@ -83,6 +85,7 @@ export class Receiver {
   async start(): Promise<void> {
     checkCertificate(this.#settings)
     this.#smtp = this.#library()
+    if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#visits.get(session)?.address)
     this.#servers = await listenOn(
       this.#settings.listen,
       (socket) => this.#accept(socket),
@@ -102,6 +105,7 @@ export class Receiver {
       })
     }
     for (const visit of this.#visits.values()) visit.destroy()
+    this.#intake.journal.flush()
   }
 
   /** Takes over all settings but `listen`; the certificate for new sessions, the old ones live on. Throws on a bad one and changes nothing. */
@@ -109,6 +113,7 @@ export class Receiver {
     checkCertificate(settings)
     this.#settings = settings
     this.#smtp?.updateSecureContext({ ...settings.tls, ...changeable(settings) })
+    if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#visits.get(session)?.address)
   }
 
   #library(): SMTPServer {
@@ -173,7 +178,7 @@ export class Receiver {
     if (verdict !== 'welcome') {
       this.#counts.refused_connections++
       const text = verdict === 'full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
-      this.#figures?.refused('connection', 421, text)
+      this.#intake.journal.connection(address, `421 ${text}`)
       socket.end(`421 ${text}\r\n`)
       socket.destroySoon()
       return
@@ -189,10 +194,16 @@ export class Receiver {
     keepALabels(connection)
     const visit = new Visit(connection.id, address, socket, connection, () => this.#settings, this.#logins !== null)
     this.#visits.set(connection.id, visit)
+    const { journal } = this.#intake
+    const client = (): Client => ({ session: connection.id, ip: address, helo: visit.helo, tls: visit.tls })
+    visit.refused = (reply, command) => journal.command(client(), command, reply)
     let unsecured = false
     connection.on('error', (error) => {
       // the library's own mark on what becomes of a handshake, of which it tells twice
-      if ('meta' in error && !unsecured) this.#figures?.secured(null)
+      if ('meta' in error && !unsecured) {
+        this.#figures?.secured(null)
+        journal.handshake(client(), whyFailed(error))
+      }
       unsecured ||= 'meta' in error
       smtp.emit('error', error)
     })
@@ -251,6 +262,11 @@ function changeable(settings: ReceiverSettings) {
     maxRecipients: settings.max_recipients,
     socketTimeout: settings.idle_timeout,
   }
+}
+
+/** Why there is no TLS; the library writes its own words over those of OpenSSL. */
+function whyFailed(error: Error & { meta?: { message?: string } }): string {
+  return error.meta?.message ?? error.message
 }
 
 /** The library would fall back to a key that everyone has, or lose the certificate it holds. */

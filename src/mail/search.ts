@@ -35,7 +35,7 @@ export class Search {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset, ...named } = wish
     if (Object.values(named).every((value) => value === undefined)) {
-      throw invalid('query', 'Give at least one of query, from, after, before and unread.')
+      throw invalid('query', 'Give at least one of query, from, to, after, before and unread.')
     }
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const name = `search ${identityId} ${JSON.stringify(named)}`

@@ -20,11 +20,28 @@ export interface Job {
 /** Why a worker is no more. */
 export type End = 'deadline' | 'memory' | 'crash'
 
+/** What a seat needs of a worker thread. */
+export interface Thread {
+  on(event: 'message', listener: (report: Report) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'exit', listener: () => void): unknown
+  postMessage(order: Order, transfer: ArrayBuffer[]): void
+  terminate(): Promise<unknown>
+}
+
+/** A thread of the program at `url`, with so many megabytes of heap. */
+export function startThread(url: URL, start: Start, memory: number): Thread {
+  // a small young generation: much is made and little is kept
+  return new Worker(url, {
+    name: 'examiner',
+    workerData: start,
+    resourceLimits: { maxOldGenerationSizeMb: memory, maxYoungGenerationSizeMb: 64 },
+  })
+}
+
 export interface SeatOptions {
-  url: URL
-  start: Start
-  /** Megabytes of heap. */
-  memory: number
+  /** A worker thread that was just started. */
+  thread: Thread
   /** The worker can take more. */
   onFree(): void
   onEnd(seat: Seat, why: End, started: boolean): void
@@ -32,7 +49,7 @@ export interface SeatOptions {
 
 /** One worker thread and the jobs in it. */
 export class Seat {
-  readonly #worker: Worker
+  readonly #worker: Thread
   readonly #options: SeatOptions
   readonly #jobs = new Map<number, { job: Job; since: number }>()
   #started = false
@@ -43,11 +60,7 @@ export class Seat {
 
   constructor(options: SeatOptions) {
     this.#options = options
-    this.#worker = new Worker(options.url, {
-      workerData: options.start,
-      // a small young generation: much is made and little is kept
-      resourceLimits: { maxOldGenerationSizeMb: options.memory, maxYoungGenerationSizeMb: 64 },
-    })
+    this.#worker = options.thread
     this.#worker.on('message', (report: Report) => this.#hear(report))
     this.#worker.on('error', (error: Error) => this.end(codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash'))
     this.#worker.on('exit', () => this.end('crash'))

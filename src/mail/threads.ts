@@ -9,6 +9,7 @@ import type { Identities } from '../identities/identities.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import { mailbox } from './address.ts'
 import type { Emails } from './emails.ts'
 import type { Thread, ThreadWithMessages } from './model.ts'
 
@@ -43,6 +44,18 @@ export interface Joined {
   id: string
   participants: string[]
   fresh: boolean
+}
+
+/** Those of the addresses on a message that are not the identity's: neither its own, nor the alias at which the message arrived, with any tag. */
+export function othersAmong(addresses: string[], own: string, arrivedAt: string): string[] {
+  const alias = untagged(arrivedAt)
+  const others = addresses.filter((address) => address !== own)
+  return alias === own ? others : others.filter((address) => untagged(address) !== alias)
+}
+
+function untagged(address: string): string {
+  const { local, domain } = mailbox(address, '')
+  return `${local}@${domain}`
 }
 
 /**

@@ -7,7 +7,7 @@ import { insertSearchable } from './arrival.ts'
 import { deliveriesOf, worstOf } from './deliveries.ts'
 import { selectWithBody, storedColumns, whole } from './email-rows.ts'
 import type { StoredEmail, WithBody } from './email-rows.ts'
-import { returnToThread, takeFromThread } from './threads.ts'
+import { othersAmong, returnToThread, takeFromThread } from './threads.ts'
 
 interface Parts {
   events: EventLog
@@ -62,7 +62,7 @@ export class MailTrash {
     await returnToThread(tx, row.thread_id, {
       identity_id: row.identity_id,
       subject: row.subject,
-      others: addresses.filter((address) => address !== own),
+      others: othersAmong(addresses, own, direction === 'inbound' ? email.to : email.from),
       own,
       unread: row.read === 0,
     })

@@ -16,6 +16,8 @@ export function undecided(envelope: Envelope, hostname: string, why: string, res
     action: 'keep',
     reply: null,
     authentication_results: authenticationResults(hostname, authentication, envelope),
+    published: null,
+    forwarder: null,
   }
 }
 
@@ -35,5 +37,7 @@ export function vouched(envelope: Envelope, hostname: string, from: string): Ver
     action: 'keep',
     reply: null,
     authentication_results: authenticationResults(hostname, authentication, envelope),
+    published: null,
+    forwarder: null,
   }
 }

@@ -1,6 +1,7 @@
 import { mailboxes } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
+import type { Findings } from './mailroom.ts'
 import type { Parsed } from './parsed.ts'
 
 /** What can be said of a message the parser did not finish: its plain header fields, cheap to read whatever they hold. */
@@ -33,6 +34,17 @@ export function unread(raw: Buffer, why: string): Parsed {
     attachments: [],
     report: null,
     parse_error: why,
+  }
+}
+
+/** Which message it is that begins so, for the log; empty of one that did not begin. */
+export function glance(head: Buffer | null): Pick<Findings, 'message_id' | 'from_domain'> {
+  const fields = head === null ? [] : headersOf(head.subarray(0, longestHeader))
+  const address = mailboxes(fields.filter(({ name }) => name === 'from').map(({ value }) => value.slice(0, longestValue)))[0]
+    ?.address
+  return {
+    message_id: idsIn(firstValue(fields, 'message-id')?.slice(0, longestValue))[0] ?? null,
+    from_domain: address === undefined ? null : address.slice(address.lastIndexOf('@') + 1),
   }
 }
 

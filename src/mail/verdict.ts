@@ -5,7 +5,7 @@ import { Inquiry } from './dns.ts'
 import type { Lookup } from './dns.ts'
 import { authorOf, readHeader } from './author.ts'
 import type { Author, Header } from './author.ts'
-import type { Address, Authentication, AuthResult, Envelope, Verdict } from './model.ts'
+import type { Address, Authentication, AuthResult, Envelope, PublishedPolicy, Verdict } from './model.ts'
 import { undecided } from './undecided.ts'
 
 export interface VerdictSettings {
@@ -45,7 +45,7 @@ export function confirm(verdict: Verdict, shown: Address | null, envelope: Envel
   if (verdict.verified_domain === null) return verdict
   if (shown && domainOf(shown.address) === verdict.verified_domain) return verdict
   const dmarc: Dmarc = { ...verdict.authentication.dmarc, result: 'fail', aligned_by: [], reason: ambiguous }
-  return conclude({ ...verdict.authentication, dmarc }, null, envelope, settings)
+  return conclude({ ...verdict.authentication, dmarc }, { vouched: null, published: verdict.published }, envelope, settings)
 }
 
 async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
@@ -69,12 +69,13 @@ async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings
     reason,
   }))
   const { result, chain, reason, vouched } = signed.arc
-  return conclude({ spf, dkim, dmarc, arc: { result, chain, reason } }, vouched, envelope, settings)
+  const published = alone?.published ?? null
+  return conclude({ spf, dkim, dmarc, arc: { result, chain, reason } }, { vouched, published }, envelope, settings)
 }
 
 function conclude(
   authentication: Authentication,
-  vouched: Arc['vouched'],
+  { vouched, published }: { vouched: Arc['vouched']; published: PublishedPolicy | null },
   envelope: Envelope,
   settings: VerdictSettings,
 ): Verdict {
@@ -88,6 +89,8 @@ function conclude(
     action,
     reply: action === 'reject' ? { code: 550, enhanced: '5.7.26', text } : null,
     authentication_results: authenticationResults(settings.hostname, authentication, envelope),
+    published,
+    forwarder: dmarc.result === 'fail' ? vouched : null,
   }
 }
 

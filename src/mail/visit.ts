@@ -1,4 +1,6 @@
+/* oxlint-disable no-underscore-dangle -- the library's own names */
 import type { Socket } from 'node:net'
+import { shownCommand } from './commands.ts'
 import { feedMessage } from './data-feed.ts'
 import type { Parser } from './data-feed.ts'
 import type { Mailroom } from './mailroom.ts'
@@ -8,8 +10,13 @@ import type { Refusal } from './refusal.ts'
 export interface Connection {
   send(code: number, data?: string | string[] | null, context?: string | false): void
   close(): void
-  session: { envelope?: { rcptTo: unknown[] } }
+  /** `error` is the last reply of 400 and above, as it went out. */
+  session: { envelope?: { rcptTo: unknown[] }; error?: string | undefined }
+  hostNameAppearsAs: string | false
   _parser: Parser | false
+  _onCommand(command: string | Buffer, callback?: () => void): void
+  /** Set while what comes next is no command but part of an AUTH. */
+  _nextHandler: unknown
 }
 
 export interface VisitLimits {
@@ -40,13 +47,15 @@ export class Visit {
   /** Of who has logged in. */
   mailroom: Mailroom | null = null
   failedLogins = 0
+  /** Hears of each reply of 400 and above, as it went out, with the command it answers unless that may hold a secret. */
+  refused: (reply: string, command: string | null) => void = () => undefined
   /** What is still to be done once the session is under TLS. */
   greet: () => void = () => undefined
   /** `receiving` a message: then only its pace is watched; or `keeping` it: then no clock but the mailroom's runs. */
   phase: 'talking' | 'receiving' | 'keeping' = 'talking'
   #socket: Socket
   readonly #connection: Connection
-  readonly #send: Connection['send']
+  readonly #write: Connection['send']
   readonly #limits: () => VisitLimits
   readonly #life: NodeJS.Timeout
   readonly #privately: boolean
@@ -57,6 +66,11 @@ export class Visit {
   #leaving = false
   #pace: NodeJS.Timeout | undefined
   #received = 0
+  #command: string | Buffer | null = null
+  #explained: ((reply: string) => void) | null = null
+  #explanation = ''
+  #over = false
+  #closing = false
 
   /** `privately`: who comes here logs in, and not before TLS. */
   constructor(
@@ -72,10 +86,31 @@ export class Visit {
     this.address = address
     this.#socket = socket
     this.#connection = connection
-    this.#send = connection.send.bind(connection)
+    this.#write = connection.send.bind(connection)
     this.#limits = limits
     connection.send = (code, data, context) => this.#reply(code, data, context)
+    const run = connection._onCommand.bind(connection)
+    connection._onCommand = (command, callback) => {
+      this.#command = connection._nextHandler ? null : command
+      run(command, callback)
+    }
     this.#life = setTimeout(() => this.#expire(), limits().session_timeout)
+  }
+
+  get helo(): string {
+    return this.#connection.hostNameAppearsAs || ''
+  }
+
+  /** Whether it is the box that ends the session, so that the client has not just gone away. */
+  get closing(): boolean {
+    return this.#closing || this.#leaving
+  }
+
+  /** The next refusal is told to `write` in place of `refused`; with `reply` itself when the client is gone before it is sent. */
+  explain(reply: string, write: (reply: string) => void): void {
+    if (this.#over) return write(reply)
+    this.#explained = write
+    this.#explanation = reply
   }
 
   /** The session moved under TLS, to another socket. */
@@ -88,7 +123,6 @@ export class Visit {
   /** A message begins. */
   receive(): void {
     this.phase = 'receiving'
-    // oxlint-disable-next-line no-underscore-dangle -- the library's own name
     const { _parser: parser } = this.#connection
     if (parser) feedMessage(parser)
     this.#received = 0
@@ -115,6 +149,7 @@ export class Visit {
   /** A client that goes on sending when it was told the limit: it hears why, and no more of it is read. */
   cut(refusal: Refusal): void {
     this.#say(refusal.code, refusal.enhanced, refusal.text)
+    this.#closing = true
     clearInterval(this.#pace)
     this.#connection.close()
     this.#socket.pause()
@@ -129,6 +164,8 @@ export class Visit {
 
   /** The connection ended. */
   ended(): void {
+    this.#over = true
+    this.#tell(this.#explanation)
     clearTimeout(this.#life)
     clearInterval(this.#pace)
   }
@@ -190,6 +227,22 @@ export class Visit {
 
   #say(code: number, enhanced: string, text: string): void {
     this.#send(code, `${enhanced} ${text}`, false)
+  }
+
+  #send(code: number, data: string | string[] | null | undefined, context: string | false | undefined): void {
+    this.#write(code, data, context)
+    if (code === 421) this.#closing = true
+    if (code < 400 || this.#over) return
+    const { error = '' } = this.#connection.session
+    if (this.#explained) this.#tell(error)
+    // that we go is no fault of the client's
+    else if (!this.#leaving) this.refused(error, this.#command === null ? null : shownCommand(this.#command))
+  }
+
+  #tell(reply: string): void {
+    const write = this.#explained
+    this.#explained = null
+    write?.(reply)
   }
 
   /** Counted anew each time: who sent much at first could hold it for hours if the average of all were asked. */

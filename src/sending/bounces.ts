@@ -1,11 +1,13 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import { loggable } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { Mailbox } from '../mail/address.ts'
 import type { Message } from '../mail/arrival.ts'
 import type { Desk } from '../mail/mailroom.ts'
+import type { Envelope } from '../mail/model.ts'
 import type { Outgoing, Parcel } from '../mail/outgoing.ts'
 import type { DeliveryReport, FeedbackReport, ReportedRecipient } from '../mail/reported.ts'
 import type { Transaction } from '../store/database.ts'
@@ -67,7 +69,8 @@ export class Bounces implements Desk {
           : automated
             ? 'automatic'
             : 'unknown'
-    this.#note(tx, outcome, { session: envelope.session, email: parcel?.recipient.email_id })
+    const said = report?.kind === 'delivery' && parcel ? report : null
+    this.#note(tx, outcome, envelope, parcel, said)
   }
 
   /** A feedback report that came to a mailbox (`abuse`, or the sender's own) counts when it brings back one of our return paths. */
@@ -80,7 +83,7 @@ export class Bounces implements Desk {
     const parcel = seq === undefined ? undefined : await outgoing.parcel(seq, tx)
     if (!parcel) return
     const outcome = await this.#complained(tx, parcel, report)
-    this.#note(tx, outcome, { session: envelope.session, email: parcel.recipient.email_id })
+    this.#note(tx, outcome, envelope, parcel)
   }
 
   async #returned(tx: Transaction, parcel: Parcel, report: DeliveryReport): Promise<Outcome> {
@@ -139,12 +142,37 @@ export class Bounces implements Desk {
     return 'complained'
   }
 
-  #note(tx: Transaction, outcome: Outcome, about: { session: string; email: string | undefined }): void {
+  /** One line for each message that came back: which one it was, and which one it is about. */
+  #note(
+    tx: Transaction,
+    outcome: Outcome,
+    { session, remote_address: ip }: Envelope,
+    parcel: Parcel | undefined,
+    report: DeliveryReport | null = null,
+  ): void {
+    const { email, recipient } = parcel ?? {}
+    const [said] = report && recipient ? concerning(report, recipient.address) : []
+    const line = {
+      session,
+      ip,
+      email_id: email?.id ?? null,
+      message_id: email?.message_id ?? null,
+      delivery_id: recipient?.delivery_id ?? null,
+      from: email?.from_address,
+      to: recipient && loggable(recipient.address, 320),
+      ...(said && report ? repliedIn(said, report) : {}),
+      outcome,
+    }
     tx.afterCommit(() => {
       this.#counted.labels(outcome).inc()
-      this.#parts.log.info({ ...about, outcome }, 'Mail came back for a message sent')
+      this.#parts.log.info(line, 'Mail came back for a message sent')
     })
   }
+}
+
+function repliedIn(said: ReportedRecipient, report: DeliveryReport): object {
+  const { smtp_code: code, enhanced_code, response } = told(said, report)
+  return { code, enhanced_code, reply: loggable(response, 512) }
 }
 
 /** What a report writes into the delivery. */

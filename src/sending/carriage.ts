@@ -14,7 +14,8 @@ import type { Outgoing } from '../mail/outgoing.ts'
 import type { Database } from '../store/database.ts'
 import { Connections } from './connections.ts'
 import { MailCourier } from './courier.ts'
-import type { Patience, Routing } from './courier.ts'
+import type { Patience } from './attempt-bounds.ts'
+import type { Routing } from './courier.ts'
 import { Dane } from './dane.ts'
 import type { Dial } from './dial.ts'
 import { Handover } from './handover.ts'
@@ -22,10 +23,13 @@ import { MailExchangers } from './mx.ts'
 import { Outcomes } from './outcomes.ts'
 import { Policies } from './policies.ts'
 import { Reach } from './reach.ts'
+import { domainOf } from './recipients.ts'
 import type { ReturnPaths } from './return-path.ts'
 import type { OutboundSettings } from './settings.ts'
 import type { Suppressions } from './suppressions.ts'
 import { TlsMemory } from './tls-memory.ts'
+import type { TlsListener } from './tls-result.ts'
+import { Undelivered } from './undelivered.ts'
 import { Ways } from './ways.ts'
 
 /** What tests put in place of TCP to mail servers, of TLS to policy hosts, and of the time that an attempt may take. */
@@ -51,6 +55,25 @@ interface Needs extends CarriageTest {
   settings: OutboundSettings
 }
 
+/** A message that no identity sends. */
+export interface SystemMail {
+  from: string
+  to: string
+  octets: Buffer
+  /** Whether it goes whatever is wrong with TLS (RFC 8460 3). */
+  despite_tls: boolean
+}
+
+/** What became of an attempt to hand one over, with the server's words. */
+export interface Handed {
+  outcome: 'delivered' | 'deferred' | 'refused'
+  response: string
+  mx: string | null
+}
+
+/** Milliseconds that one attempt may take. */
+const systemTime = 5 * 60_000
+
 /** All that carries mail to others, put together; what the settings decide is made anew when they change. */
 export class Carriage {
   readonly courier: MailCourier
@@ -59,6 +82,7 @@ export class Carriage {
   readonly #outside: Outside
   readonly #memory: TlsMemory
   #routing: Routing & { exchangers: MailExchangers }
+  #listener: TlsListener | undefined
 
   constructor(needs: Needs) {
     this.#needs = needs
@@ -101,6 +125,32 @@ export class Carriage {
     throw new Error(`no server of ${domain} took a connection`)
   }
 
+  /** Who hears how TLS sessions went. */
+  onTls(listener: TlsListener): void {
+    this.#listener = listener
+  }
+
+  /** Hands over a message that no identity sends, to a domain that is not ours. */
+  async transmit({ from, to, octets, despite_tls }: SystemMail, signal: AbortSignal): Promise<Handed> {
+    const { ways, handover } = this.#routing
+    const overdue = AbortSignal.timeout(systemTime)
+    try {
+      const way = await ways.to(domainOf(to), false, despite_tls)
+      const copy = { from, to, require_tls: false }
+      const { response, hostname } = await handover.deliver(way, copy, async () => octets, AbortSignal.any([signal, overdue]))
+      return { outcome: 'delivered', response, mx: hostname }
+    } catch (error) {
+      if (error instanceof Undelivered) {
+        const { response, mx } = error.answer
+        return { outcome: error.permanent ? 'refused' : 'deferred', response: response ?? error.message, mx }
+      }
+      if (overdue.aborted && !signal.aborted) {
+        return { outcome: 'deferred', response: `no end within ${systemTime / 1000} s`, mx: null }
+      }
+      throw error
+    }
+  }
+
   async stop(): Promise<void> {
     this.#connections.drop()
     await this.#outside.close()
@@ -120,7 +170,13 @@ export class Carriage {
       hostname: settings.hostname,
       exchangers,
       ways: new Ways(settings, policies),
-      handover: new Handover(exchangers, this.#connections, this.#memory),
+      handover: new Handover({
+        exchangers,
+        connections: this.#connections,
+        memory: this.#memory,
+        log: this.#needs.log,
+        report: (result) => this.#listener?.(result),
+      }),
     }
   }
 }

@@ -1,5 +1,4 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
-import type { IdentityRow } from '../identities/identities.ts'
 import type { Address } from '../mail/model.ts'
 import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './ready-octets.ts'
 import { domainOf } from './recipients.ts'
@@ -17,6 +16,7 @@ export interface Enclosure {
 
 /** A message before it is octets; everything in it was checked. */
 export interface Draft {
+  from: string
   addressees: Addressee[]
   subject: string
   text: string | null
@@ -35,22 +35,22 @@ export interface Draft {
   thread_id: string | null
 }
 
+/** A message but for its envelope: what it says. */
+export type Written = Omit<Draft, 'from' | 'addressees' | 'send_at'>
+
 /**
  * The octets of a message, CRLF throughout and no line over 998 octets, and apart from them its Date field (`at` in milliseconds): that one
  * changes with the time of sending.
  */
-export async function compose(
-  draft: Draft,
-  { owner, at }: { owner: IdentityRow; at: number },
-): Promise<{ raw: Buffer; head: string }> {
+export async function compose(draft: Draft, { name, at }: { name: string; at: number }): Promise<{ raw: Buffer; head: string }> {
   const of = (field: Field): Address[] => draft.addressees.filter((one) => one.field === field).map(({ address }) => address)
   const head = `Date: ${headerDate(at)}\r\n`
   const built = await new MailComposer({
-    from: { name: owner.name, address: owner.email },
+    from: { name, address: draft.from },
     to: copies(of('to')),
     cc: copies(of('cc')),
     replyTo: copies(draft.reply_to),
-    messageId: freshMessageId(domainOf(owner.email)),
+    messageId: freshMessageId(domainOf(draft.from)),
     date: head.slice('Date: '.length, -2),
     ...(draft.in_reply_to === null ? {} : { inReplyTo: draft.in_reply_to }),
     references: draft.references,

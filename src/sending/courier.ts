@@ -1,9 +1,10 @@
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { loggable } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
 import { Later, Refused } from '../delivery/courier.ts'
-import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { Courier, Ended, Noted, Outcome, ServerAnswer } from '../delivery/courier.ts'
 import { attemptsOf } from '../delivery/history.ts'
 import type { Attempt } from '../delivery/history.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -11,7 +12,10 @@ import type { Inbox } from '../mail/inbox.ts'
 import type { Outgoing, Parcel } from '../mail/outgoing.ts'
 import type { Refusal } from '../mail/refusal.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
-import type { Handover } from './handover.ts'
+import { AttemptBounds } from './attempt-bounds.ts'
+import type { Patience } from './attempt-bounds.ts'
+import { noteSecurity, reachedIn, writeAttempt } from './attempt-line.ts'
+import type { Handover, Trying } from './handover.ts'
 import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
 import { readAnswer } from './outcomes.ts'
@@ -45,20 +49,8 @@ interface Parts {
   patience?: Patience | undefined
 }
 
-/** Longest time for one attempt in milliseconds, and for one with a large message: RFC 5321 4.5.3.2.6 allows ten minutes after its end. */
-export interface Patience {
-  usual: number
-  large: number
-}
-
 const minute = 60_000
 const hour = 60 * minute
-
-/** Octets from which on a message is large. */
-const large = 1024 * 1024
-
-/** Octets of messages in memory at one time. */
-const mostHeld = 256 * 1024 * 1024
 
 /** Times that a message is tried again sooner than planned because a server asked for it. */
 const mostSoon = 12
@@ -90,11 +82,11 @@ export class MailCourier implements Courier<EmailLoad> {
   readonly prompt = 30_000
   readonly #parts: Parts
   readonly #deliveries: Counter<'result' | 'tls'>
-  /** Octets of messages on their way now. */
-  #held = 0
+  readonly #bounds: AttemptBounds
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#bounds = new AttemptBounds(parts.patience)
     this.#deliveries = parts.metrics.counter(
       'pillarbox_mail_deliveries_total',
       'Attempts to deliver mail, by result and by how the way was encrypted: checked, unchecked, none (in the clear, or no server was spoken to)',
@@ -106,15 +98,18 @@ export class MailCourier implements Courier<EmailLoad> {
     await this.#parts.outgoing.note(tx, recipient_seq, { status: 'sending', attempts: attempt, next_attempt_at: null })
   }
 
-  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal): Promise<string> {
+  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
     try {
-      const answer = await this.#attempt(load, attempt, signal)
+      const answer = await this.#attempt(load, attempt, signal, noted)
       this.#count(answer)
       return JSON.stringify(answer)
     } catch (error) {
       if (!(error instanceof Undelivered)) throw error
-      this.#count(error.answer)
-      const { answer, permanent, within } = error
+      const { permanent, within } = error
+      noteSecurity(noted, error.security)
+      // of one that was given up in the middle: the server that it had come to
+      const answer = error.answer.mx === null ? { ...error.answer, ...reachedIn(noted) } : error.answer
+      this.#count(answer)
       if (permanent) throw new Refused(JSON.stringify(answer))
       const soon = within !== undefined && (await this.#mayHurry(load))
       throw new Later(JSON.stringify(soon ? { ...answer, soon } : answer), undefined, soon ? within : undefined)
@@ -123,6 +118,10 @@ export class MailCourier implements Courier<EmailLoad> {
 
   settle(tx: Transaction, { recipient_seq }: EmailLoad, outcome: Outcome, answer: string, next?: string): Promise<void> {
     return this.#parts.outcomes.note(tx, recipient_seq, outcome, answer, next)
+  }
+
+  ended(end: Ended<EmailLoad>): void {
+    writeAttempt(this.#parts.log, end)
   }
 
   async about(reader: Reader, { recipient_seq }: EmailLoad): Promise<Record<string, string>> {
@@ -136,6 +135,11 @@ export class MailCourier implements Courier<EmailLoad> {
     return readAnswer(answer).response
   }
 
+  server(answer: string): ServerAnswer {
+    const { smtp_code, enhanced_code, response, mx, ip = null, tls } = readAnswer(answer)
+    return { smtp_code, enhanced_code, response, mx, ip, tls }
+  }
+
   /** Not what bounced, nor what was taken back. */
   async repeat(tx: Transaction, { recipient_seq }: EmailLoad): Promise<void> {
     const recipient = await this.#parts.outgoing.recipient(recipient_seq, tx)
@@ -146,26 +150,32 @@ export class MailCourier implements Courier<EmailLoad> {
     await this.#parts.outgoing.note(tx, recipient, { status: 'queued' })
   }
 
-  async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal): Promise<CourierAnswer> {
+  async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal, noted: Noted): Promise<CourierAnswer> {
     const { outgoing, domains, returnPaths, routing } = this.#parts
     const parcel = await outgoing.parcel(load.recipient_seq)
     if (!parcel) throw refused('the message was deleted', { cancelled: true })
-    await this.#check(parcel, attempt)
     const { email, recipient } = parcel
+    const { id: email_id, message_id, from_address } = email
+    Object.assign(noted, { message_id, email_id, from: from_address, to: loggable(recipient.address, 320) })
+    await this.#check(parcel, attempt)
     const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), leaves(email))
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
-    if (domains.receives(domainOf(to))) return this.#within(parcel, { from, to }, await this.#octets(parcel))
+    noted['return_path'] = from
+    if (domains.receives(domainOf(to))) return this.#within(parcel, { from, to }, await this.#octets(parcel), noted)
     this.#requireSending(domainOf(email.from_address))
     const { ways, handover } = routing()
     const require_tls = load.require_tls === true
-    return this.#bounded(email.size, signal, async (limited, hold) => {
+    return this.#bounds.run(email.size, signal, async (limited, hold) => {
       const way = await ways.to(domainOf(to), require_tls)
       const read = (): Promise<Buffer> => {
         hold()
         return this.#octets(parcel)
       }
-      const { response, hostname, tls } = await handover.deliver(way, { from, to, require_tls }, read, limited)
-      return { ...accepted(response), outcome: way.outcome, mx: hostname, tls }
+      const trying: Trying = ({ hostname: mx, address: ip }) => void Object.assign(noted, { mx, ip })
+      const receipt = await handover.deliver(way, { from, to, require_tls }, read, limited, trying)
+      const { response, hostname: mx, address: ip, tls, security } = receipt
+      noteSecurity(noted, security)
+      return { ...accepted(response), outcome: way.outcome, mx, ip, tls }
     })
   }
 
@@ -218,7 +228,12 @@ export class MailCourier implements Courier<EmailLoad> {
   }
 
   /** From one of our own to another: nothing goes over the network. */
-  async #within({ recipient }: Parcel, { from, to }: { from: string; to: string }, raw: Buffer): Promise<CourierAnswer> {
+  async #within(
+    { recipient }: Parcel,
+    { from, to }: { from: string; to: string },
+    raw: Buffer,
+    noted: Noted,
+  ): Promise<CourierAnswer> {
     const { inbox, routing } = this.#parts
     const envelope = {
       remote_address: '127.0.0.1',
@@ -232,46 +247,17 @@ export class MailCourier implements Courier<EmailLoad> {
       own: true as const,
     }
     try {
-      await inbox.keepOwn(envelope, raw)
+      noted['email_ids'] = await inbox.keepOwn(envelope, raw)
     } catch (error) {
       if (!isRefusal(error)) throw error
-      throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at(routing().hostname, null)
+      throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at({
+        hostname: routing().hostname,
+        address: null,
+        tls: null,
+        security: null,
+      })
     }
-    return { ...accepted('taken by this box'), outcome: 'delivered', mx: routing().hostname, tls: null }
-  }
-
-  /** Runs an attempt that ends in time; it calls `hold` before it has the message in memory, which throws when there is no room. */
-  async #bounded<Result>(
-    size: number,
-    signal: AbortSignal,
-    work: (limited: AbortSignal, hold: () => void) => Promise<Result>,
-  ): Promise<Result> {
-    const { usual, large: long } = this.#parts.patience ?? { usual: 5 * minute, large: 10 * minute }
-    const time = size > large ? long : usual
-    const overdue = new AbortController()
-    const timer = setTimeout(() => overdue.abort(), time)
-    let held = 0
-    const hold = (): void => {
-      if (this.#held > 0 && this.#held + size > mostHeld) {
-        throw new Undelivered(
-          { outcome: 'deferred', response: 'too much mail is on its way; this one waits' },
-          { within: minute },
-        )
-      }
-      held = size
-      this.#held += size
-    }
-    try {
-      return await work(AbortSignal.any([signal, overdue.signal]), hold)
-    } catch (error) {
-      if (overdue.signal.aborted && !signal.aborted && !(error instanceof Undelivered)) {
-        throw later(`no end within ${time / 1000} s`, '4.4.2')
-      }
-      throw error
-    } finally {
-      clearTimeout(timer)
-      this.#held -= held
-    }
+    return { ...accepted('taken by this box'), outcome: 'delivered', mx: routing().hostname, ip: null, tls: null }
   }
 
   #count({ outcome, tls }: CourierAnswer): void {
@@ -280,7 +266,7 @@ export class MailCourier implements Courier<EmailLoad> {
   }
 }
 
-function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'tls'> {
+function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'ip' | 'tls'> {
   const { code, enhanced, text } = readReply(response)
   return { smtp_code: code === 0 ? null : code, enhanced_code: enhanced, response: text }
 }

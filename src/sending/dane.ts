@@ -19,7 +19,9 @@ export class Dane {
   /** The questions of one attempt to deliver to a domain. */
   of(domain: string): DaneQuestions {
     let exchanges: Promise<boolean> | undefined
+    const found = new Map<string, Tlsa[]>()
     return {
+      found,
       checkDnssecSecure: async (host) => {
         // RFC 7672 2.2.1: an exchange that anybody may have put there is not worth checking
         exchanges ??= this.#dns.ask(domain, 'MX').then(({ secure }) => secure)
@@ -28,13 +30,14 @@ export class Dane {
         return { secure: addresses.every(({ secure }) => secure) }
       },
       resolveTlsa: async (name) => {
-        const { secure, found } = await this.#dns.ask(name, 'TLSA')
-        return secure
-          ? found
-              .filter(({ length }) => length > 3)
-              .map(tlsa)
-              .filter(usable)
-          : []
+        const answer = await this.#dns.ask(name, 'TLSA')
+        if (!answer.secure) return []
+        const records = answer.found
+          .filter(({ length }) => length > 3)
+          .map(tlsa)
+          .filter(usable)
+        found.set(name, records)
+        return records
       },
     }
   }
@@ -44,6 +47,8 @@ export class Dane {
 export interface DaneQuestions {
   checkDnssecSecure: (host: string) => Promise<{ secure: boolean }>
   resolveTlsa: (name: string) => Promise<Tlsa[]>
+  /** What was found, by name. */
+  found: ReadonlyMap<string, Tlsa[]>
 }
 
 function tlsa(content: Buffer): Tlsa {

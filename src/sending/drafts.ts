@@ -1,7 +1,7 @@
 import { invalid } from '../core/fault.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Outside } from '../delivery/outside.ts'
-import type { Draft } from './compose.ts'
+import type { Draft, Written } from './compose.ts'
 import { enclosuresOf } from './enclosures.ts'
 import { headerFields, messageIds, requireWritable } from './header-fields.ts'
 import type { NewEmail, NewForward, NewReply } from './model.ts'
@@ -37,7 +37,7 @@ export class Drafts {
   }
 
   /** What the wish itself says of a message, not yet whom it goes to, when, and what it answers. Throws Fault invalid_request. */
-  async read(wish: Wish, signal: AbortSignal): Promise<Omit<Draft, 'addressees' | 'send_at'>> {
+  async read(wish: Wish, signal: AbortSignal): Promise<Written> {
     const { fields, known } = headerFields(wish.headers)
     const subject = one(wish.subject, known.subject, 'subject') ?? ''
     requireWritable(subject, 'subject')

@@ -54,6 +54,7 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
     route({
       method: 'POST',
       path: '/identities/:id/emails/:email_id/cancel',
+      stores: false,
       scope: write,
       tag,
       summary: 'Cancel an e-mail',

@@ -1,9 +1,9 @@
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Identities } from '../identities/identities.ts'
+import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Examiner } from '../mail/examiner.ts'
-import type { Email } from '../mail/model.ts'
+import type { Address, Email } from '../mail/model.ts'
 import type { Enclosure } from './compose.ts'
 import type { Drafts } from './drafts.ts'
 import { requireFewHops } from './hops.ts'
@@ -13,6 +13,7 @@ import type { Outbox } from './outbox.ts'
 import { forwardSubject, replySubject, withForwarded, withReplyQuote } from './quoting.ts'
 import { addresseesOf } from './recipients.ts'
 import { answered, automaticAnswer, referring } from './replying.ts'
+import { mailboxOf, senderOf } from './sender.ts'
 import type { Original } from './replying.ts'
 
 interface Parts {
@@ -22,6 +23,8 @@ interface Parts {
   drafts: Drafts
   outbox: Outbox
 }
+
+const none: { to: Address[]; cc: Address[] } = { to: [], cc: [] }
 
 /** What callers write: new messages, answers, and what they pass on. */
 export class Letters {
@@ -36,7 +39,8 @@ export class Letters {
     const owner = await identities.row(caller, identityId)
     const addressees = addresseesOf(wish)
     const original = wish.in_reply_to === undefined ? undefined : await this.#namedIn(caller, identityId, wish.in_reply_to)
-    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
+    const from = await senderOf(identities, owner, wish.from, original?.email)
+    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
       const draft = await drafts.read(wish, signal)
       if (!original) return draft
       requireUnsaid(draft, 'in_reply_to')
@@ -53,10 +57,11 @@ export class Letters {
     const { identities, drafts, outbox } = this.#parts
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
-    const { to, cc } = answered(original, owner, wish.reply_all ?? false)
+    const from = await senderOf(identities, owner, wish.from, original.email)
+    const { to, cc } = answered(original, wish.reply_all === true ? await this.#others(owner, original) : none)
     const addressees = addresseesOf({ to, cc: [...cc, ...[wish.cc ?? []].flat()], bcc: wish.bcc })
     if (addressees.length === 0) throw nobody()
-    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
+    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
       return {
@@ -74,8 +79,9 @@ export class Letters {
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(wish)
+    const from = await senderOf(identities, owner, wish.from)
     requireFewHops(await this.#parts.emails.octets(original.row), 'email_id')
-    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at) }, async () => {
+    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
       const isWhole = wish.as_attachment ?? false
@@ -101,6 +107,17 @@ export class Letters {
       .slice(0, 100)
       .toWellFormed()
     return { filename: `${name || 'message'}.eml`, content_type: 'message/rfc822', content, content_id: null }
+  }
+
+  /** Who else than the identity itself was written to. */
+  async #others(owner: IdentityRow, { email }: Original): Promise<{ to: Address[]; cc: Address[] }> {
+    const { to, cc } = email.recipients
+    if (email.direction === 'outbound') return { to: [], cc }
+    const addresses = [...to, ...cc].map(({ address }) => mailboxOf(address))
+    // a catch-all is told by where the message arrived
+    const own = new Set([owner.email, mailboxOf(email.to), ...(await this.#parts.identities.ownAmong(owner.id, addresses))])
+    const isOther = ({ address }: Address): boolean => !own.has(mailboxOf(address))
+    return { to: to.filter(isOther), cc: cc.filter(isOther) }
   }
 
   async #attachments({ email, row }: Original): Promise<Enclosure[]> {

@@ -28,6 +28,10 @@ const NewAttachment = z
 export type NewAttachment = z.output<typeof NewAttachment>
 
 const contents = {
+  from: z.string().max(1000).optional().meta({
+    description:
+      'an address that the identity receives mail at: its own, an alias, or any of a domain whose catch-all it is. Left out: the one at which the answered e-mail arrived, else its own',
+  }),
   body_text: z.string().optional(),
   body: z.string().optional().meta({ description: 'the same as body_text' }),
   body_html: z.string().optional(),

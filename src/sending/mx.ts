@@ -6,7 +6,7 @@ import { isAbsent } from '../delivery/resolve.ts'
 import type { Records, RecordsOf } from '../delivery/resolve.ts'
 import { connectFailure, dialSocket } from './dial.ts'
 import type { Dial } from './dial.ts'
-import type { Dane, DaneQuestions } from './dane.ts'
+import type { Dane, DaneQuestions, Tlsa } from './dane.ts'
 import type { Reach } from './reach.ts'
 import { later, never, refused, Undelivered } from './undelivered.ts'
 
@@ -19,6 +19,8 @@ export interface Target {
   host?: string
   /** Whether a policy lets us speak to this server. */
   admits?: (hostname: string) => boolean
+  /** TLSA records are not asked for. */
+  withoutDane?: true
 }
 
 /** A server that took the connection. */
@@ -28,6 +30,8 @@ export interface Opened {
   address: string
   /** Checks the certificate against TLSA records (RFC 7672); answers what is wrong. Only where there are any. */
   prove?: (certificate: Certificate, chain: Certificate[]) => Error | undefined
+  /** These records. */
+  tlsa?: Tlsa[]
   /** Connects to the same address once more. */
   again(): Promise<Socket>
 }
@@ -52,7 +56,11 @@ interface Options {
   mxLastError: Error
   dnsOptions: { ignoreIPv6: boolean; resolveRecords: (name: string, type: keyof RecordsOf) => Promise<unknown> }
   dane?: DaneQuestions & { enabled: true }
-  connectHook: (delivery: unknown, place: Place, done: (error: Error) => void) => void
+  connectHook: (delivery: Delivery, place: Place, done: (error: Error) => void) => void
+}
+/** The library's work, when it is about to connect: the exchanges with their addresses. */
+interface Delivery {
+  mx: { exchange: string; A: string[]; AAAA: string[] }[]
 }
 interface Place {
   host: string
@@ -96,14 +104,18 @@ export class MailExchangers {
    * The servers of a domain that take a connection, best first; whoever is done with one takes the next only if that one would not do.
    * Throws Undelivered when there is none at all, and at the end when one was not reached.
    */
-  async *servers(target: Target, signal: AbortSignal): AsyncGenerator<Opened, void> {
+  async *servers(
+    target: Target,
+    signal: AbortSignal,
+    trying: (server: { hostname: string; address: string }) => void = () => undefined,
+  ): AsyncGenerator<Opened, void> {
     const view = this.#view(target)
     const spent: string[] = []
     let first: Undelivered | undefined
     let opened = 0
     for (let tries = 0; tries < mostServers; tries++) {
       try {
-        const found = await this.#connect(target, view, spent, signal)
+        const found = await this.#connect(target, view, spent, signal, trying)
         opened += 1
         yield found
       } catch (error) {
@@ -119,7 +131,13 @@ export class MailExchangers {
     if (first && !first.permanent) throw first
   }
 
-  async #connect(target: Target, view: View, spent: string[], signal: AbortSignal): Promise<Opened> {
+  async #connect(
+    target: Target,
+    view: View,
+    spent: string[],
+    signal: AbortSignal,
+    trying: (server: { hostname: string; address: string }) => void,
+  ): Promise<Opened> {
     const open = async (address: string): Promise<Socket> => {
       this.#check(target, address)
       try {
@@ -134,6 +152,7 @@ export class MailExchangers {
         throw later(`${address}: ${connectFailure(error)}`, '4.4.1', 'connect')
       }
     }
+    const dane = target.host === undefined && !target.withoutDane ? this.#dane?.of(target.domain) : undefined
     const found = await mxConnect({
       target: target.domain,
       port: target.port,
@@ -142,10 +161,15 @@ export class MailExchangers {
       ignoreMXHosts: spent,
       mxLastError: exhausted,
       dnsOptions: { ignoreIPv6: !this.#settings.ipv6, resolveRecords: view.resolve },
-      ...(this.#dane && target.host === undefined ? { dane: { enabled: true, ...this.#dane.of(target.domain) } } : {}),
-      connectHook: callbackify(async (_delivery: unknown, place: Place): Promise<void> => {
+      ...(dane ? { dane: { enabled: true, ...dane } } : {}),
+      connectHook: callbackify(async ({ mx }: Delivery, place: Place): Promise<void> => {
         spent.push(place.host)
-        place.socket = await open(place.host)
+        const exchange = mx.find(({ A, AAAA }) => A.includes(place.host) || AAAA.includes(place.host))?.exchange
+        const server = { hostname: bare(exchange ?? target.host ?? target.domain), address: place.host }
+        trying(server)
+        place.socket = await open(place.host).catch((error: unknown) => {
+          throw error instanceof Undelivered ? error.at({ ...server, tls: null, security: null }) : error
+        })
       }),
     }).catch((error: unknown) => {
       throw error === exhausted || error instanceof Undelivered ? (view.failure ?? error) : view.explain(error)
@@ -158,7 +182,8 @@ export class MailExchangers {
       throw notAdmitted(target.domain)
     }
     const prove = daneVerifier && ((one: Certificate, chain: Certificate[]) => daneVerifier(hostname, one, chain))
-    return { socket, hostname, address: host, ...(prove ? { prove } : {}), again: () => open(host) }
+    const tlsa = dane?.found.get(`_${target.port}._tcp.${hostname}`) ?? []
+    return { socket, hostname, address: host, ...(prove ? { prove, tlsa } : {}), again: () => open(host) }
   }
 
   #check({ domain, host, port }: Target, address: string): void {
@@ -258,7 +283,7 @@ function forbidden(why: string): Undelivered {
 }
 
 function notAdmitted(domain: string): Undelivered {
-  return later(`no mail server of ${domain} is one that its MTA-STS policy names (RFC 8461)`, '4.7.0')
+  return later(`no mail server of ${domain} is one that its MTA-STS policy names (RFC 8461)`, '4.7.0', 'policy')
 }
 
 /** A name as it is compared: lower case, no dot at the end. */

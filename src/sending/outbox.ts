@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
+import { loggable } from '../core/log.ts'
+import type { Log } from '../core/log.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -12,7 +14,7 @@ import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { compose } from './compose.ts'
-import type { Draft } from './compose.ts'
+import type { Draft, Written } from './compose.ts'
 import type { Limits, Load } from './limits.ts'
 import { requireFewHops } from './hops.ts'
 import { kind } from './load.ts'
@@ -36,6 +38,7 @@ export interface OutboxSettings {
 }
 
 interface Parts {
+  log: Log
   database: Database
   clock: Clock
   domains: Pick<Domains, 'receives' | 'requireSending'>
@@ -53,6 +56,8 @@ interface Parts {
 /** A message that a program composed itself. */
 export interface RawMail {
   owner: IdentityRow
+  /** The address in its From, one of the owner's, without a tag. */
+  from: string
   /** The whole message. Bcc fields are taken out, lone CR and LF made line ends, a missing Date or Message-ID added. */
   raw: Buffer
   /** The envelope; who is in neither To nor Cc is a blind copy. */
@@ -64,6 +69,8 @@ export interface RawMail {
 /** A message whose octets are settled. */
 interface Ready {
   owner: IdentityRow
+  /** The address it is from, one of the owner's. */
+  from: string
   raw: Buffer
   /** Header fields that go before the octets, and may yet change: the Date of what was composed here. */
   head: string
@@ -90,18 +97,18 @@ export class Outbox {
   }
 
   /**
-   * Composes and takes a message of an identity; answers it as stored. `write` is asked for what it says only when it may be sent at all.
+   * Composes and takes a message of an identity, from its own address unless the caller has seen to it that another is its, too; answers it as stored. `write` is asked for what it says only when it may be sent at all.
    * Throws the Fault that says why not.
    */
   async accept(
     owner: IdentityRow,
-    { addressees, send_at }: Pick<Draft, 'addressees' | 'send_at'>,
-    write: () => Promise<Omit<Draft, 'addressees' | 'send_at'>>,
+    { addressees, send_at, from = owner.email }: Pick<Draft, 'addressees' | 'send_at'> & { from?: string },
+    write: () => Promise<Written>,
   ): Promise<Email> {
-    await this.#require(owner, addressees, send_at)
-    const draft: Draft = { ...(await write()), addressees, send_at }
+    await this.#require(owner, from, addressees, send_at)
+    const draft: Draft = { ...(await write()), from, addressees, send_at }
     const at = send_at === null ? this.#parts.clock.now() : Date.parse(send_at)
-    const { raw, head } = await compose(draft, { owner, at })
+    const { raw, head } = await compose(draft, { name: owner.name, at })
     if (raw.length + head.length > largestMessage) {
       const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
       throw invalid(param, `The message has ${raw.length} octets; ${largestMessage} (25 MiB) can be sent.`, 'message_too_large')
@@ -110,27 +117,28 @@ export class Outbox {
   }
 
   /** Takes a message as it is, to be sent at once; the caller has seen to it that its From is the owner's. */
-  async acceptRaw({ owner, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
+  async acceptRaw({ owner, from, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
     const addresses = recipients.map((one) => recipientAddress(one, 'to'))
     const { clock, examiner } = this.#parts
     requireFewHops(raw, 'raw')
-    const octets = readyOctets(raw, { now: clock.now(), domain: domainOf(owner.email) })
+    const octets = readyOctets(raw, { now: clock.now(), domain: domainOf(from) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
     if (addresses.length > mostRecipients) throw invalid('to', `A message can go to ${mostRecipients} recipients.`)
-    const examined = await examiner.examine(octets, envelopeOf(owner))
+    const examined = await examiner.examine(octets, envelopeOf(from))
     const addressees = placed(addresses, examined)
-    await this.#require(owner, addressees, null)
-    return this.#post({ owner, raw: octets, head: '', addressees, labels, send_at: null, require_tls, thread_id: null }, examined)
+    await this.#require(owner, from, addressees, null)
+    const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
+    return this.#post({ owner, from, raw: octets, ...rest }, examined)
   }
 
-  /** What a message counts for. */
-  load(owner: Pick<IdentityRow, 'id' | 'email'>, addresses: string[], at: number): Load {
+  /** What a message counts for: of this identity, from this address. */
+  load(identityId: string, from: string, addresses: string[], at: number): Load {
     const outside = addresses.filter((address) => !this.#parts.domains.receives(domainOf(address))).length
-    return { identity_id: owner.id, domain: domainOf(owner.email), recipients: addresses.length, outside, at }
+    return { identity_id: identityId, domain: domainOf(from), recipients: addresses.length, outside, at }
   }
 
   /** Whatever can be told before the message is composed. */
-  async #require(owner: IdentityRow, addressees: Addressee[], sendAt: string | null): Promise<void> {
+  async #require(owner: IdentityRow, from: string, addressees: Addressee[], sendAt: string | null): Promise<void> {
     const { database, clock, domains, suppressions, limits, plan } = this.#parts
     requireActive(owner)
     const outside = addressees.filter(({ address }) => !domains.receives(domainOf(address.address)))
@@ -139,7 +147,7 @@ export class Outbox {
       const why = 'this box sends no mail to others (outbound.mode is none).'
       throw invalid(stuck.field, `${stuck.address.address} is not on this box, and ${why}`, 'outbound_off')
     }
-    if (outside.length > 0) domains.requireSending(domainOf(owner.email))
+    if (outside.length > 0) domains.requireSending(domainOf(from))
     const addresses = addressees.map(({ address }) => address.address)
     const unwelcome = await suppressions.among(database, owner.account_id, addresses)
     if (unwelcome.length > 0) {
@@ -149,7 +157,7 @@ export class Outbox {
     }
     const at = sendAt === null ? clock.now() : Date.parse(sendAt)
     await plan.require(database, owner.account_id, 'emails_sent', 1, at)
-    await limits.require(database, this.load(owner, addresses, at))
+    await limits.require(database, this.load(owner.id, from, addresses, at))
   }
 
   #leaves(domain: string): boolean {
@@ -158,10 +166,10 @@ export class Outbox {
 
   async #post(ready: Ready, known?: Examination): Promise<Email> {
     const { database, clock, examiner, signer } = this.#parts
-    const { owner, raw, head, addressees, send_at } = ready
-    const examined = known ?? (await examiner.examine(raw, envelopeOf(owner)))
+    const { owner, from, raw, head, addressees, send_at } = ready
+    const examined = known ?? (await examiner.examine(raw, envelopeOf(from)))
     // what leaves later is signed then: with the keys that are published then
-    const signatures = send_at === null ? await signer.sign(domainOf(owner.email), Buffer.concat([Buffer.from(head), raw])) : ''
+    const signatures = send_at === null ? await signer.sign(domainOf(from), Buffer.concat([Buffer.from(head), raw])) : ''
     await this.#makeRoom(owner, raw.length)
     return database.transaction(async (tx) => {
       const { outgoing, limits, plan } = this.#parts
@@ -173,15 +181,22 @@ export class Outbox {
       const addresses = addressees.map(({ address }) => address.address)
       const at = send_at === null ? clock.now() : Date.parse(send_at)
       await plan.take(tx, owner.account_id, 'emails_sent', at)
-      await limits.count(tx, this.load(owner, addresses, at))
+      await limits.count(tx, this.load(owner.id, from, addresses, at))
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
       const kept = await outgoing.keep(tx, { ...ready, recipients: addressees, examined, trace: signatures + head })
       await this.#enqueue(tx, ready, kept)
       await kept.tell(emailQueued)
+      tx.afterCommit(() => this.#tell(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
+  }
+
+  /** One line for each message that was taken for sending. */
+  #tell({ id, message_id, from, size, send_at }: Email, addresses: string[]): void {
+    const to = addresses.map((address) => loggable(address, 320))
+    this.#parts.log.info({ email_id: id, message_id, from, to, size, send_at }, 'Message queued')
   }
 
   /** What was deleted makes way for what is sent. Who has too little room all the same is told so in the transaction. */
@@ -193,11 +208,11 @@ export class Outbox {
     if (lacking > 0) await trash.giveWay({ account_id }, lacking)
   }
 
-  async #enqueue(tx: Transaction, { owner, send_at, require_tls }: Ready, kept: Kept): Promise<void> {
+  async #enqueue(tx: Transaction, { from, send_at, require_tls }: Ready, kept: Kept): Promise<void> {
     const { queue } = this.#parts
     if (send_at !== null) {
       const load: ReleaseLoad = { email_id: kept.email.id, require_tls }
-      const id = await queue.enqueue(tx, { kind: releaseKind, lane: domainOf(owner.email), load, due: send_at })
+      const id = await queue.enqueue(tx, { kind: releaseKind, lane: domainOf(from), load, due: send_at })
       await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE email_id = ${kept.email.id}`)
       return
     }
@@ -220,11 +235,11 @@ export async function enqueueCopies(
 }
 
 /** The envelope under which the examiner reads a message of ours: nothing about it is judged. */
-function envelopeOf(owner: IdentityRow): Envelope {
+function envelopeOf(from: string): Envelope {
   return {
     remote_address: '127.0.0.1',
     helo: 'localhost',
-    mail_from: owner.email,
+    mail_from: from,
     recipients: [],
     smtputf8: true,
     eight_bit: true,

@@ -91,7 +91,11 @@ export class Outcomes {
   }
 }
 
-function statusOf(outcome: Outcome, said: CourierAnswer): 'delivered' | 'sent' | 'deferred' | 'bounced' | 'failed' | 'cancelled' {
+/** What became of the recipient. */
+export function statusOf(
+  outcome: Outcome,
+  said: CourierAnswer,
+): 'delivered' | 'sent' | 'deferred' | 'bounced' | 'failed' | 'cancelled' {
   if (outcome === 'done') return said.outcome === 'sent' ? 'sent' : 'delivered'
   if (outcome === 'deferred') return 'deferred'
   if (said.cancelled) return 'cancelled'

@@ -36,7 +36,7 @@ import {
   largestMessage,
 } from './model.ts'
 import { Carriage } from './carriage.ts'
-import type { CarriageTest } from './carriage.ts'
+import type { CarriageTest, Handed, SystemMail } from './carriage.ts'
 import { Drafts } from './drafts.ts'
 import { emailRoutes } from './email-routes.ts'
 import { Letters } from './letters.ts'
@@ -53,6 +53,7 @@ import { Signer } from './signing.ts'
 import { Submission } from './submission.ts'
 import type { SubmissionSettings } from './submitter.ts'
 import { Suppressions } from './suppressions.ts'
+import type { TlsListener } from './tls-result.ts'
 
 interface Needs {
   database: Database
@@ -93,6 +94,7 @@ export class SendingPart implements Part {
   readonly returnPaths: ReturnPaths
   readonly #carriage: Carriage
   readonly outbox: Outbox
+  readonly signer: Signer
   readonly #needs: Needs
   readonly #limits: Limits
   readonly #outside: Outside
@@ -109,7 +111,8 @@ export class SendingPart implements Part {
     needs.mail.addDesk(new Bounces({ ...needs, suppressions, returnPaths, outgoing: needs.mail.outgoing }))
     const { config, clock, mail } = needs
     this.#limits = new Limits(clock, config.outbound)
-    const signer = new Signer(needs)
+    this.signer = new Signer(needs)
+    const { signer } = this
     this.outbox = new Outbox({
       ...needs,
       outgoing: mail.outgoing,
@@ -169,6 +172,16 @@ export class SendingPart implements Part {
   /** Reaches the server that takes mail for a domain, and hangs up; answers who it is. Throws a sentence. */
   probe(domain: string, signal: AbortSignal): Promise<string> {
     return this.#carriage.probe(domain, signal)
+  }
+
+  /** Hands over a message that no identity sends, to a domain that is not ours. */
+  transmit(mail: SystemMail, signal: AbortSignal): Promise<Handed> {
+    return this.#carriage.transmit(mail, signal)
+  }
+
+  /** Who hears how TLS sessions with servers of others went. */
+  onTls(listener: TlsListener): void {
+    this.#carriage.onTls(listener)
   }
 
   reload(config: Config): void {

@@ -101,11 +101,10 @@ export class Pending implements Dispatcher {
     const at = this.#parts.drafts.sendAt(wish) ?? iso(clock.now())
     const moved = email.status === 'scheduled' && first?.delivery_id && (await queue.postpone(tx, first.delivery_id, at))
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
-    const owner = { id: email.identity_id, email: email.from_address }
     const addresses = rows.map(({ address }) => address)
     await plan.move(tx, await this.#accountOf(tx, email), 'emails_sent', countedAt(email), Date.parse(at))
-    await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
-    await limits.count(tx, outbox.load(owner, addresses, Date.parse(at)))
+    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
+    await limits.count(tx, outbox.load(email.identity_id, email.from_address, addresses, Date.parse(at)))
     // unsigned until it leaves, so that the date is all there is before the octets
     await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
     for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
@@ -126,9 +125,8 @@ export class Pending implements Dispatcher {
       taken.push(row)
     }
     if (taken.length === 0) return 0
-    const owner = { id: email.identity_id, email: email.from_address }
     const addresses = taken.map(({ address }) => address)
-    await limits.uncount(tx, outbox.load(owner, addresses, countedAt(email)))
+    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
     if (taken.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
     await outgoing.tell(tx, emailCancelled, email.id, {})
     return taken.length

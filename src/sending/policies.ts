@@ -6,6 +6,7 @@ import type { Records } from '../delivery/resolve.ts'
 import { isAbsent } from '../delivery/resolve.ts'
 import { sql } from '../store/database.ts'
 import type { Database } from '../store/database.ts'
+import type { TlsFailure } from './tls-result.ts'
 
 /** What a domain says of TLS to its servers (RFC 8461 3.2). */
 export interface Policy {
@@ -53,6 +54,8 @@ const patience = minute
 export class Policies {
   readonly #parts: Parts
   readonly #known = new Map<string, { policy: Promise<Found>; until: number }>()
+  /** Of the domains in `#known` whose policy could not be fetched, why. */
+  readonly #failures = new Map<string, TlsFailure>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -70,12 +73,19 @@ export class Policies {
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= mostRemembered) break
       this.#known.delete(oldest)
+      this.#failures.delete(oldest)
     }
     return policy
   }
 
+  /** Why the policy of a domain could not be fetched when it was last looked for; undefined when it could, or there is none. */
+  failure(domain: string): TlsFailure | undefined {
+    return this.#failures.get(domain)
+  }
+
   async #look(domain: string): Promise<Found> {
     const { database, clock } = this.#parts
+    this.#failures.delete(domain)
     const now = clock.now()
     const row = await database.get<Row>(
       sql`SELECT policy_id, policy, expires_at FROM mta_sts_policies WHERE domain = ${domain} AND expires_at > ${iso(now)}`,
@@ -112,7 +122,8 @@ export class Policies {
         signal: new AbortController().signal,
       })
       if (status !== 200) throw new Error(`the policy host answered ${status}`)
-      if (!/^text\/plain\s*(?:;|$)/i.test(String(headers['content-type'] ?? ''))) throw new Error('the policy is not text/plain')
+      if (!/^text\/plain\s*(?:;|$)/i.test(String(headers['content-type'] ?? '')))
+        throw new InvalidPolicy('the policy is not text/plain')
       const policy = readPolicy(body.toString('utf8'))
       const expires = iso(clock.now() + policy.max_age * 1000)
       await database.transaction((tx) =>
@@ -125,9 +136,20 @@ export class Policies {
       return policy
     } catch (error) {
       log.info({ domain, err: error }, 'an MTA-STS policy could not be fetched')
+      this.#failures.set(domain, fetchFailure(error))
       return undefined
     }
   }
+}
+
+class InvalidPolicy extends Error {}
+
+/** RFC 8460 4.3.2.2 */
+function fetchFailure(error: unknown): TlsFailure {
+  const reason = error instanceof Error ? error.message.slice(0, 200) : null
+  if (error instanceof InvalidPolicy) return { type: 'sts-policy-invalid', reason }
+  const isCertificate = /^(?:CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/.test(reason ?? '')
+  return { type: isCertificate ? 'sts-webpki-invalid' : 'sts-policy-fetch-error', reason }
 }
 
 /** Reads a policy (RFC 8461 3.2); throws a sentence when it is none. */
@@ -138,18 +160,18 @@ export function readPolicy(text: string): Policy {
     .filter((parts) => parts !== null)
     .map(([, name, value]) => [name!, value!] as const)
   const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
-  if (first('version') !== 'STSv1') throw new Error('the policy is of no version that is known')
+  if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy is of no version that is known')
   const mode = first('mode')
-  if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') throw new Error('the policy has no mode')
+  if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') throw new InvalidPolicy('the policy has no mode')
   const age = first('max_age') ?? ''
-  if (!/^\d{1,10}$/.test(age)) throw new Error('the policy has no max_age')
+  if (!/^\d{1,10}$/.test(age)) throw new InvalidPolicy('the policy has no max_age')
   const mx = fields.filter(([name]) => name === 'mx').map(([, value]) => value.toLowerCase().replace(/\.$/, ''))
-  if (mode !== 'none' && mx.length === 0) throw new Error('the policy names no server')
+  if (mode !== 'none' && mx.length === 0) throw new InvalidPolicy('the policy names no server')
   return { mode, mx: mx.slice(0, 1000), max_age: Math.min(Number(age), 31_557_600) }
 }
 
 /** Whether a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
-export function names({ mx }: Policy, hostname: string): boolean {
+export function names({ mx }: Pick<Policy, 'mx'>, hostname: string): boolean {
   const rest = hostname.slice(hostname.indexOf('.') + 1)
   return mx.some(
     (pattern) => pattern === hostname || (pattern.startsWith('*.') && pattern.slice(2) === rest && rest !== hostname),

@@ -1,9 +1,8 @@
 import { conflict, invalid } from '../core/fault.ts'
-import type { IdentityRow } from '../identities/identities.ts'
 import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
 import type { Address, Email } from '../mail/model.ts'
 import type { Draft } from './compose.ts'
-import { domainOf, reachable, sameMailbox } from './recipients.ts'
+import { reachable, sameMailbox } from './recipients.ts'
 
 /** A message that another one refers to. */
 export interface Original {
@@ -33,13 +32,13 @@ export function automaticAnswer({ email }: Original, wish: Draft['auto_submitted
   )
 }
 
-/** Whom an answer goes to. Throws Fault conflict when there is nobody: the null sender, a bounce, an address that cannot be. */
-export function answered(original: Original, owner: IdentityRow, all: boolean): { to: Address[]; cc: Address[] } {
+/**
+ * Whom an answer goes to: its author, or the recipients of one's own, and `others` of the recipients. Throws Fault conflict when there is nobody: the
+ * null sender, a bounce, an address that cannot be.
+ */
+export function answered(original: Original, others: { to: Address[]; cc: Address[] }): { to: Address[]; cc: Address[] } {
   const { email, row } = original
-  if (email.direction === 'outbound') {
-    const to = email.recipients.to.flatMap((one) => reachable(one) ?? [])
-    return { to, cc: all ? email.recipients.cc.flatMap((one) => reachable(one) ?? []) : [] }
-  }
+  if (email.direction === 'outbound') return { to: reachables(email.recipients.to), cc: reachables(others.cc) }
   const { mail_from } = JSON.parse(row.detail) as EmailDetail
   if (mail_from === '') {
     throw conflict('This message has no sender: it is a bounce or a notice, and nobody reads an answer (RFC 3834 2).', {
@@ -49,18 +48,13 @@ export function answered(original: Original, owner: IdentityRow, all: boolean): 
   const name = email.reply_to === null || sameMailbox(email.reply_to, email.from) ? email.from_name : ''
   const author = reachable({ address: email.reply_to ?? email.from, name })
   if (!author) throw conflict('This message names no address that an answer could go to.', { code: 'no_reply_address' })
-  if (!all) return { to: [author], cc: [] }
-  const others = (list: Address[]): Address[] =>
-    list
-      .flatMap((one) => reachable(one) ?? [])
-      .filter(({ address }) => !isOwn(address, owner) && !sameMailbox(address, author.address))
-  return { to: [author, ...others(email.recipients.to)], cc: others(email.recipients.cc) }
+  const isAuthor = ({ address }: Address): boolean => sameMailbox(address, author.address)
+  const rest = (list: Address[]): Address[] => reachables(list).filter((one) => !isAuthor(one))
+  return { to: [author, ...rest(others.to)], cc: rest(others.cc) }
+}
+
+function reachables(list: Address[]): Address[] {
+  return list.flatMap((one) => reachable(one) ?? [])
 }
 
 const writable = /^<[!-;=?-~]{1,900}>$/
-
-/** The identity's address, with any tag. */
-function isOwn(address: string, { email }: IdentityRow): boolean {
-  const local = address.slice(0, address.lastIndexOf('@')).replace(/\+.*$/s, '')
-  return sameMailbox(`${local}@${domainOf(address)}`, email)
-}

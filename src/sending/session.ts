@@ -2,11 +2,16 @@
 import { isAscii } from 'node:buffer'
 import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
+import type { Log } from '../core/log.ts'
+import { loggedDialogue } from './dialogue.ts'
 import { connectFailure } from './dial.ts'
 import type { Opened } from './mx.ts'
 import { readReply, refusal } from './smtp-reply.ts'
 import type { Stage } from './smtp-reply.ts'
+import { certificateFailure, flawOf } from './tls-result.ts'
+import type { TlsFailure } from './tls-result.ts'
 import { later, never, Undelivered } from './undelivered.ts'
+import type { Reached, Security } from './undelivered.ts'
 
 /**
  * How much TLS: `clear` none at all; `may` takes what there is and checks nothing; `checked` wants a certificate of the server's name
@@ -46,12 +51,14 @@ const greeting = 60_000
 const resetting = 10_000
 
 /** One SMTP connection as a client (RFC 5321), from the greeting on. Whatever the other side does, every step ends with the signal. */
-export class Session {
+export class Session implements Reached {
   readonly hostname: string
+  readonly address: string
   /** Version and cipher, and whether the certificate was checked; null in the clear. */
   readonly tls: string | null
-  /** Whether the certificate was checked, and good. */
-  readonly isChecked: boolean
+  readonly security: Security | null
+  /** What a check of TLS would have found, whether or not there was one. */
+  readonly flaw: TlsFailure | null
   /** Messages that it was used for. */
   messages = 0
   /** Called when the server has gone, or we have closed. */
@@ -59,7 +66,7 @@ export class Session {
   readonly #connection: SMTPConnection
 
   /** Greets a server; throws Undelivered when that fails, with the step `tls` when the encryption was at fault. */
-  static async open(opened: Opened, manner: Manner, signal: AbortSignal): Promise<Session> {
+  static async open(opened: Opened, manner: Manner, signal: AbortSignal, log?: Log): Promise<Session> {
     const { level, implicit, name, login } = manner
     const connection = new SMTPConnection({
       connection: opened.socket,
@@ -75,6 +82,7 @@ export class Session {
       socketTimeout: 300_000,
       socketCloseTimeout: 0,
       maxResponseSize: largestReply,
+      ...(log ? loggedDialogue(log, opened) : {}),
     })
     connection.on('error', () => undefined)
     try {
@@ -89,19 +97,22 @@ export class Session {
     }
   }
 
-  private constructor({ hostname, prove }: Opened, connection: SMTPConnection, level: TlsLevel) {
+  private constructor({ hostname, address, prove }: Opened, connection: SMTPConnection, level: TlsLevel) {
     this.hostname = hostname
+    this.address = address
     this.#connection = connection
     connection.once('end', () => this.onEnd?.())
     const socket = connection._socket
+    this.flaw = flawOf(socket)
     if (!(socket instanceof TLSSocket)) {
       this.tls = null
-      this.isChecked = false
+      this.security = null
       return
     }
     if (level === 'proved') requireProof(socket, prove)
-    this.isChecked = level === 'checked' || level === 'proved' || socket.authorized
-    this.tls = `${socket.getProtocol()} ${socket.getCipher().name}, certificate ${this.isChecked ? 'checked' : 'not checked'}`
+    const verified = level === 'checked' || level === 'proved' || socket.authorized
+    this.security = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name, verified }
+    this.tls = `${this.security.version} ${this.security.cipher}, certificate ${verified ? 'checked' : 'not checked'}`
   }
 
   /** Whether another message may be sent over it. */
@@ -220,7 +231,7 @@ function openingFailure(error: unknown, connection: SMTPConnection, level: TlsLe
   const encrypting = connection.upgrading === true || code === 'ETLS'
   if (encrypting || (level !== 'may' && isCertificate(error))) {
     const why = response === undefined ? connectFailure(error) : readReply(response).text
-    return later(`TLS failed: ${why}`, '4.7.5', 'tls')
+    return tlsFailed(why, response === undefined ? certificateFailure(error) : { type: 'starttls-not-supported', reason: null })
   }
   if (response !== undefined) {
     const answer = refusal(response, 'greeting')
@@ -255,7 +266,14 @@ function requireProof(socket: TLSSocket, prove: Opened['prove']): void {
   for (let one = socket.getPeerX509Certificate(); one && chain.length < 10; one = one.issuerCertificate) chain.push(one)
   const [leaf, ...issuers] = chain
   const wrong = leaf && prove ? prove(leaf, issuers) : new Error('it showed no certificate')
-  if (wrong) throw later(`TLS failed: ${wrong.message.slice(0, 300)}`, '4.7.5', 'tls')
+  if (!wrong) return
+  const why = wrong.message.slice(0, 300)
+  throw tlsFailed(why, { type: 'validation-failure', reason: why })
+}
+
+function tlsFailed(why: string, tlsFailure: TlsFailure): Undelivered {
+  const answer = { outcome: 'deferred' as const, response: `TLS failed: ${why}`, enhanced_code: '4.7.5' }
+  return new Undelivered(answer, { step: 'tls', tlsFailure })
 }
 
 /** Adds the word that the library only says for addresses in the envelope: names in the header need it too (RFC 6531 3.4). */

@@ -5,13 +5,14 @@ import { may } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
-import type { Mailroom } from '../mail/mailroom.ts'
+import type { Findings, Mailroom } from '../mail/mailroom.ts'
 import type { Envelope } from '../mail/model.ts'
 import type { MailPart } from '../mail/part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import type { Outbox } from './outbox.ts'
 import { domainOf, recipientAddress } from './recipients.ts'
+import { mailboxOf, maySendFrom } from './sender.ts'
 import type { Suppressions } from './suppressions.ts'
 
 /** What handing in mail needs of the box. */
@@ -47,17 +48,23 @@ export interface Login {
 export class Submitter implements Mailroom {
   readonly #parts: SubmissionParts
   readonly #login: Login
+  /** Of the message that is being handed in. */
+  #sender: string
 
   constructor(parts: SubmissionParts, login: Login) {
     this.#parts = parts
     this.#login = login
+    this.#sender = login.owner.email
   }
 
   /** Throws Fault: `sender_not_allowed` for an address that is another's, unauthorized when the login is no longer good. */
   async welcomes(sender: string): Promise<void> {
     if (this.#parts.space.low()) throw storageFull()
     await this.#requireStanding()
-    if (!(await this.#isOwn(sender))) throw this.#notAllowed(sender === '' ? 'The null sender' : sender)
+    if (!(await maySendFrom(this.#parts.identities, this.#login.owner, sender))) {
+      throw this.#notAllowed(sender === '' ? 'The null sender' : sender)
+    }
+    this.#sender = mailboxOf(sender)
   }
 
   /** Throws Fault for who cannot be written to: no address, suppressed, or out of reach. */
@@ -76,22 +83,24 @@ export class Submitter implements Mailroom {
     if (domains.receives(domainOf(recipient))) return
     if (!leaves(settings(), domainOf(recipient)))
       throw invalid('to', `${recipient} is not on this box, and no mail leaves it.`, 'outbound_off')
-    domains.requireSending(domainOf(owner.email))
+    domains.requireSending(domainOf(this.#sender))
   }
 
   /** Hands the message to the outbox, as the API would; answers its id. */
-  async keep(envelope: Envelope, raw: Buffer): Promise<string> {
+  async keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void): Promise<string> {
     const { outbox, authorOf } = this.#parts
     const owner = await this.#requireStanding()
     const { address, reason } = authorOf(raw)
     if (address === null) throw unreadable(reason)
-    if (!(await this.#isOwn(address))) throw this.#notAllowed(`From: ${address}`)
+    if (!(await maySendFrom(this.#parts.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
     const email = await outbox.acceptRaw({
       owner,
+      from: mailboxOf(address),
       raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
       recipients: envelope.recipients.map((recipient) => this.#whole(recipient)),
       require_tls: envelope.require_tls === true,
     })
+    note({ email_ids: [email.id], message_id: email.message_id })
     return email.id
   }
 
@@ -104,11 +113,6 @@ export class Submitter implements Mailroom {
     const rotated = holder !== undefined && since < holder.rotated && holder.rotated <= clock.now()
     if (owner && !rotated && refusal(owner, holder) === null) return owner
     throw new Fault('unauthorized', 'This login is no longer good')
-  }
-
-  async #isOwn(address: string): Promise<boolean> {
-    const found = await this.#parts.identities.ownerOf(withoutTag(canonical(address)))
-    return found?.id === this.#login.owner.id
   }
 
   #notAllowed(what: string): Fault {
@@ -130,12 +134,6 @@ export class Submitter implements Mailroom {
   }
 }
 
-/** An address as the box keeps its own: ASCII in lower case, the domain as the DNS writes it. Other letters are no spelling of ASCII ones. */
-export function canonical(address: string): string {
-  const local = address.slice(0, Math.max(0, address.lastIndexOf('@')))
-  return `${local}@${domainOf(address)}`.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
-}
-
 /** Why this key may not send as this identity now; null when it may. */
 export function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_agent'> | undefined): string | null {
   if (owner.status !== 'active') return `the identity is ${owner.status}`
@@ -149,12 +147,6 @@ export function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_ag
 /** Whether mail for this domain leaves the box at all. */
 function leaves({ outbound }: SubmissionSettings, domain: string): boolean {
   return outbound.mode !== 'none' || outbound.relays.some(({ domains }) => domains.includes(domain))
-}
-
-function withoutTag(address: string): string {
-  const at = address.lastIndexOf('@')
-  const plus = address.indexOf('+')
-  return plus < 1 || plus > at ? address : `${address.slice(0, plus)}${address.slice(at)}`
 }
 
 function unreadable(reason: string | null): Fault {

@@ -1,4 +1,5 @@
 import type { AttemptAnswer } from '../mail/deliveries.ts'
+import type { TlsFailure } from './tls-result.ts'
 
 /** How an attempt went, with what is drawn from it. */
 export interface CourierAnswer extends AttemptAnswer {
@@ -10,25 +11,51 @@ export interface CourierAnswer extends AttemptAnswer {
   cancelled?: true
 }
 
+/** How a connection is encrypted. */
+export interface Security {
+  version: string
+  cipher: string
+  /** Whether the certificate was checked, and good. */
+  verified: boolean
+}
+
+/** A server that was spoken to, or at least connected to. */
+export interface Reached {
+  hostname: string
+  address: string | null
+  /** `security` in words; null in the clear. */
+  tls: string | null
+  security: Security | null
+}
+
 /** Which step of reaching a server failed, where that decides what is tried next. */
-export type Step = 'connect' | 'loop' | 'tls' | 'require_tls'
+export type Step = 'connect' | 'loop' | 'tls' | 'require_tls' | 'policy'
 
 /** Why a message was not handed over, and whether another attempt makes sense. */
 export class Undelivered extends Error {
   readonly answer: CourierAnswer & Unhappy
   readonly step: Step | undefined
+  /** How the connection was secured, if there was one. */
+  security: Security | null = null
   /** Soonest and latest time of the next attempt, in milliseconds from now. */
   readonly within: number | undefined
+  /** What a report says of the step `tls`. */
+  readonly tlsFailure: TlsFailure | undefined
 
   constructor(
     answer: Partial<CourierAnswer> & Unhappy & { response: string },
-    { within, step }: { within?: number | undefined; step?: Step | undefined } = {},
+    {
+      within,
+      step,
+      tlsFailure,
+    }: { within?: number | undefined; step?: Step | undefined; tlsFailure?: TlsFailure | undefined } = {},
   ) {
     super(answer.response)
     this.name = 'Undelivered'
     this.step = step
-    this.answer = { smtp_code: null, enhanced_code: null, mx: null, tls: null, ...answer }
+    this.answer = { smtp_code: null, enhanced_code: null, mx: null, ip: null, tls: null, ...answer }
     this.within = within
+    this.tlsFailure = tlsFailure
   }
 
   /** Whether the destination itself said no for good. */
@@ -37,8 +64,10 @@ export class Undelivered extends Error {
   }
 
   /** The same, with who was spoken to. */
-  at(mx: string, tls: string | null): Undelivered {
-    return new Undelivered({ ...this.answer, mx, tls }, this)
+  at({ hostname: mx, address: ip, tls, security }: Reached): Undelivered {
+    const said = new Undelivered({ ...this.answer, mx, ip, tls }, this)
+    said.security = security
+    return said
   }
 }
 

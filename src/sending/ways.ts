@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import type { Destination } from './handover.ts'
 import { names } from './policies.ts'
+import { noPolicy, stsPolicy } from './tls-result.ts'
 import type { Policies } from './policies.ts'
 import type { TlsLevel } from './session.ts'
 import type { OutboundSettings, Relay } from './settings.ts'
@@ -21,15 +22,18 @@ export class Ways {
     this.#policies = policies
   }
 
-  /** The way to a domain (lower-case A-labels) that is not ours. Throws Undelivered. */
-  async to(domain: string, requireTls: boolean): Promise<Way> {
+  /**
+   * The way to a domain (lower-case A-labels) that is not ours; `despiteTls` when its policies do not matter (RFC 8460 3). Throws
+   * Undelivered.
+   */
+  async to(domain: string, requireTls: boolean, despiteTls = false): Promise<Way> {
     if (isIP(domain) > 0 || !/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(domain))
       throw never('the address has no domain but a literal', '5.1.3')
     const { mode, relay, relays } = this.#settings
     const special = relays.find(({ domains }) => domains.includes(domain))
     if (special) return this.#relayed(special, requireTls)
     if (mode === 'none') throw later('no mail leaves this box (outbound.mode is none)')
-    if (mode === 'direct') return this.#direct(domain, requireTls)
+    if (mode === 'direct') return despiteTls ? this.#heedless(domain) : this.#direct(domain, requireTls)
     if (!relay) throw later('there is no relay (outbound.relay), though outbound.mode is relay')
     return this.#relayed(relay, requireTls)
   }
@@ -49,6 +53,20 @@ export class Ways {
     return {
       target: { domain, port, ...(enforced ? { admits: (host: string) => names(enforced, host) } : {}) },
       manner: { name: hostname, level, implicit: false },
+      outcome: 'delivered',
+      held: {
+        policy: policy ? stsPolicy(domain, policy) : noPolicy(domain),
+        mode: policy?.mode ?? 'none',
+        failure: mta_sts ? this.#policies.failure(domain) : undefined,
+      },
+    }
+  }
+
+  #heedless(domain: string): Way {
+    const { port, hostname } = this.#settings
+    return {
+      target: { domain, port, withoutDane: true },
+      manner: { name: hostname, level: 'may', implicit: false },
       outcome: 'delivered',
     }
   }

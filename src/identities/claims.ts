@@ -1,0 +1,60 @@
+import { conflict } from '../core/fault.ts'
+import type { Fault } from '../core/fault.ts'
+import { join, sql } from '../store/database.ts'
+import type { Reader, Transaction } from '../store/database.ts'
+import { reserved } from './names.ts'
+import type { IdentityRow } from './row.ts'
+
+/** What an address is claimed for: an identity of the account, as its own address or by an alias. */
+export interface Claim {
+  address: string
+  account_id: string
+  identity_id: string
+  alias_id: string | null
+}
+
+/** Gives out an address, unless it was given out before; what was an alias of the same account may be given out again. Answers whether it was. */
+export async function claim(tx: Transaction, { address, account_id, identity_id, alias_id }: Claim): Promise<boolean> {
+  const { changes } = await tx.run(
+    sql`INSERT INTO addresses (address, identity_id, alias_id, alias_account_id)
+      VALUES (${address}, ${identity_id}, ${alias_id}, ${alias_id === null ? null : account_id})
+      ON CONFLICT (address) DO UPDATE SET identity_id = excluded.identity_id, alias_id = excluded.alias_id, alias_account_id = excluded.alias_account_id
+      WHERE alias_id IS NULL AND alias_account_id = ${account_id}`,
+  )
+  return changes === 1
+}
+
+/** Throws Fault conflict, param email_username, when the account could not claim the address now. */
+export async function requireFreeAddress(reader: Reader, address: string, accountId: string): Promise<void> {
+  const taken = await reader.get(
+    sql`SELECT 1 FROM addresses WHERE address = ${address} AND (alias_id IS NOT NULL OR coalesce(alias_account_id, '') <> ${accountId})`,
+  )
+  if (taken !== undefined) throw await notFree(reader, address, 'email_username')
+}
+
+/** Fault conflict that says why an address cannot be given out. */
+export async function notFree(reader: Reader, address: string, param: string): Promise<Fault> {
+  if (reserved.has(address.slice(0, address.lastIndexOf('@'))))
+    return conflict(`${address} is reserved for the operator.`, { param })
+  const alias = await reader.get(sql`SELECT 1 FROM aliases WHERE address = ${address}`)
+  return conflict(`${address} is taken; ${alias ? 'it is an alias' : 'an address is never given twice'}.`, { param })
+}
+
+/** The identity that mail to an address reaches, living or not; see `Identities.ownerOf`. */
+export function reached(reader: Reader, address: string): Promise<IdentityRow | undefined> {
+  const at = address.lastIndexOf('@')
+  const caught = reserved.has(address.slice(0, at)) ? '' : address.slice(at + 1)
+  return reader.get<IdentityRow>(
+    sql`SELECT * FROM identities WHERE id = coalesce((SELECT identity_id FROM addresses WHERE address = ${address}),
+      (SELECT catch_all FROM domains WHERE name = ${caught} AND receives = 1))`,
+  )
+}
+
+/** Which of these addresses are the identity's own or its aliases. */
+export async function ownAmong(reader: Reader, id: string, addresses: string[]): Promise<string[]> {
+  if (addresses.length === 0) return []
+  const rows = await reader.all<{ address: string }>(
+    sql`SELECT address FROM addresses WHERE identity_id = ${id} AND address IN (${join(addresses)})`,
+  )
+  return rows.map(({ address }) => address)
+}
