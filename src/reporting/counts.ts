@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { dayOf, dueTime } from './days.ts'
+import type { Kind, Subject } from './days.ts'
+
+/** One result to be counted. */
+export interface Result {
+  kind: Kind
+  /** The domain that is reported to, lower-case A-labels. */
+  domain: string
+  /** What its report says of the domain; the last one of a day counts. */
+  policy: unknown
+  /** What its report tells apart: equal ones are one row. */
+  record: unknown
+}
+
+/** Others choose their domains and addresses: what they can make us keep of one day and kind is bounded. */
+export interface Bounds {
+  domains: number
+  rows: number
+  rows_of_domain: number
+  /** Different results in memory, until they are written. */
+  pending: number
+}
+
+export const usualBounds: Bounds = { domains: 2000, rows: 20_000, rows_of_domain: 1000, pending: 5000 }
+
+interface Parts {
+  database: Database
+  clock: Clock
+  log: Log
+  /** Hears how many were counted or dropped. */
+  tally: (kind: Kind, what: 'counted' | 'dropped', count: number) => void
+  bounds?: Bounds
+}
+
+interface Pending extends Subject {
+  key: Buffer
+  policy: string
+  record: string
+  count: number
+}
+
+/** Results in memory from which on they are written at once, and those of one transaction. */
+const many = 1000
+const batch = 100
+
+/** Counts results by day, domain and record. They are written once a minute: a crash loses those of less than that. */
+export class Counts {
+  readonly #parts: Parts
+  readonly #bounds: Bounds
+  #pending = new Map<string, Pending>()
+  #writing: Promise<void> | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#bounds = parts.bounds ?? usualBounds
+  }
+
+  /** Never throws. */
+  add({ kind, domain, policy, record }: Result): void {
+    const day = dayOf(this.#parts.clock.now())
+    const text = JSON.stringify(record)
+    const id = `${kind} ${day} ${domain} ${text}`
+    const known = this.#pending.get(id)
+    if (known) {
+      known.count += 1
+      known.policy = JSON.stringify(policy)
+      return
+    }
+    if (this.#pending.size >= this.#bounds.pending) return this.#parts.tally(kind, 'dropped', 1)
+    const key = createHash('sha256').update(text).digest()
+    this.#pending.set(id, { kind, day, domain, key, policy: JSON.stringify(policy), record: text, count: 1 })
+    if (this.#pending.size === many) void this.write()
+  }
+
+  /** Writes down what was counted since the last time; never rejects. */
+  async write(): Promise<void> {
+    await this.#writing
+    this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined))
+    await this.#writing
+  }
+
+  async #writeAll(): Promise<void> {
+    const entries = [...this.#pending.values()]
+    this.#pending = new Map()
+    const { database, log, tally } = this.#parts
+    for (let at = 0; at < entries.length; at += batch) {
+      const some = entries.slice(at, at + batch)
+      try {
+        const kept = await database.transaction((tx) => this.#writeSome(tx, some))
+        for (const [index, entry] of some.entries()) tally(entry.kind, kept[index] ? 'counted' : 'dropped', entry.count)
+      } catch (error) {
+        for (const { kind, count } of some) tally(kind, 'dropped', count)
+        log.warn({ err: error, results: some.length }, 'Results for reports could not be written')
+      }
+    }
+  }
+
+  /** Answers of each whether it was counted. */
+  async #writeSome(tx: Transaction, entries: readonly Pending[]): Promise<boolean[]> {
+    const totals = new Map<string, { domains: number; rows: number }>()
+    const kept: boolean[] = []
+    for (const entry of entries) {
+      const key = `${entry.kind} ${entry.day}`
+      const total = totals.get(key) ?? (await totalOf(tx, entry))
+      totals.set(key, total)
+      kept.push(await this.#writeOne(tx, entry, total))
+    }
+    return kept
+  }
+
+  async #writeOne(tx: Transaction, entry: Pending, total: { domains: number; rows: number }): Promise<boolean> {
+    const { kind, day, domain, key, policy, record, count } = entry
+    const one = sql`kind = ${kind} AND day = ${day} AND domain = ${domain}`
+    const report = await tx.get<{ rows: number; done_at: string | null }>(
+      sql`SELECT rows, done_at FROM outbound_reports WHERE ${one}`,
+    )
+    if (!report) {
+      if (total.domains >= this.#bounds.domains || total.rows >= this.#bounds.rows) return false
+      const due = iso(dueTime({ kind, day, domain }))
+      await tx.run(
+        sql`INSERT INTO outbound_reports (kind, day, domain, policy, due_at) VALUES (${kind}, ${day}, ${domain}, ${policy}, ${due})`,
+      )
+      total.domains += 1
+    } else if (report.done_at !== null) {
+      return false
+    } else {
+      const { changes } = await tx.run(
+        sql`UPDATE outbound_report_counts SET count = count + ${count} WHERE ${one} AND key = ${key}`,
+      )
+      if (changes > 0) {
+        await tx.run(sql`UPDATE outbound_reports SET policy = ${policy} WHERE ${one} AND policy <> ${policy}`)
+        return true
+      }
+      if (report.rows >= this.#bounds.rows_of_domain || total.rows >= this.#bounds.rows) {
+        await tx.run(sql`UPDATE outbound_reports SET dropped = dropped + ${count} WHERE ${one}`)
+        return false
+      }
+    }
+    await tx.run(
+      sql`INSERT INTO outbound_report_counts (kind, day, domain, key, record, count) VALUES (${kind}, ${day}, ${domain}, ${key}, ${record},
+        ${count})`,
+    )
+    await tx.run(sql`UPDATE outbound_reports SET rows = rows + 1, policy = ${policy} WHERE ${one}`)
+    total.rows += 1
+    return true
+  }
+}
+
+async function totalOf(tx: Transaction, { kind, day }: Subject): Promise<{ domains: number; rows: number }> {
+  const row = await tx.get<{ domains: number; rows: number }>(
+    sql`SELECT count(*) AS domains, coalesce(sum(rows), 0) AS rows FROM outbound_reports WHERE kind = ${kind} AND day = ${day}`,
+  )
+  return row!
+}

@@ -1,0 +1,116 @@
+import type { Clock } from '../core/clock.ts'
+import { iso } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { Counter, Metrics } from '../core/metrics.ts'
+import { Later, Refused } from '../delivery/courier.ts'
+import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { Outside } from '../delivery/outside.ts'
+import type { Handed, SystemMail } from '../sending/carriage.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import { day, minute } from './days.ts'
+import type { Subject } from './days.ts'
+
+/** A report on its way. */
+export interface ReportLoad extends Subject {
+  /** Of its row in outbound_report_messages. */
+  id: string
+  from: string
+  to: string
+}
+
+interface Parts {
+  database: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  outside: Outside
+  transmit: (mail: SystemMail, signal: AbortSignal) => Promise<Handed>
+}
+
+/** How long a destination that took no report gets none, in milliseconds. */
+const pause = 14 * day
+
+/** Milliseconds that a server may take to answer a report that is posted. */
+const posting = minute
+
+/** Carries reports for about a day: by mail, or by HTTPS (RFC 8460 3). */
+export class ReportCourier implements Courier<ReportLoad> {
+  readonly kind = 'report'
+  readonly schedule = [0, 5, 15, 60, 240, 480, 600].map((minutes) => minutes * minute)
+  readonly jitter = 0.2
+  readonly prompt = 30_000
+  /** Strangers choose the destinations: what hangs there takes no room from mail. */
+  readonly width = { sound: 4, crowded: 4, unsound: 1, in_all: 16 }
+  readonly #parts: Parts
+  readonly #sent: Counter<'kind' | 'result'>
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#sent = parts.metrics.counter(
+      'pillarbox_reports_sent_total',
+      'Reports to other domains by their kind (dmarc, tls) and what came of them, once for each destination: sent, failed',
+      ['kind', 'result'],
+    )
+    for (const kind of ['dmarc', 'tls']) for (const result of ['sent', 'failed']) this.#sent.labels(kind, result).inc(0)
+  }
+
+  async deliver(load: ReportLoad, _attempt: number, signal: AbortSignal): Promise<string> {
+    const { database, log } = this.#parts
+    const row = await database.get<{ content: Uint8Array }>(
+      sql`SELECT content FROM outbound_report_messages WHERE id = ${load.id}`,
+    )
+    if (!row) throw new Refused('the report is no longer there')
+    const octets = Buffer.from(row.content)
+    const answer = load.to.startsWith('https://')
+      ? await this.#post(load, octets, signal)
+      : await this.#mail(load, octets, signal)
+    const { kind, domain, day: of, to } = load
+    log.info({ kind, domain, day: of, to, answer }, 'A report was sent')
+    return answer
+  }
+
+  async settle(tx: Transaction, { id, kind, domain, to }: ReportLoad, outcome: Outcome, answer: string): Promise<void> {
+    if (outcome === 'deferred') return
+    await tx.run(sql`DELETE FROM outbound_report_messages WHERE id = ${id}`)
+    this.#sent.labels(kind, outcome === 'done' ? 'sent' : 'failed').inc()
+    if (outcome === 'done') return
+    const { clock, log } = this.#parts
+    const until = iso(clock.now() + pause)
+    await tx.run(
+      sql`INSERT INTO outbound_report_refusals (destination, until) VALUES (${to}, ${until})
+        ON CONFLICT (destination) DO UPDATE SET until = excluded.until`,
+    )
+    log.warn({ kind, domain, to, answer, until }, 'A report could not be delivered; its destination gets no other until then')
+  }
+
+  /** The operator's word says nothing of the destination. */
+  async drop(tx: Transaction, { id }: ReportLoad): Promise<void> {
+    await tx.run(sql`DELETE FROM outbound_report_messages WHERE id = ${id}`)
+  }
+
+  async about(_reader: Reader, { kind, domain, day: of, from, to }: ReportLoad): Promise<Record<string, string>> {
+    return { report: kind, domain, day: of, from, to }
+  }
+
+  async #mail({ kind, from, to }: ReportLoad, octets: Buffer, signal: AbortSignal): Promise<string> {
+    // reports on what is wrong with TLS must not be kept back by it (RFC 8460 3)
+    const { outcome, response, mx } = await this.#parts.transmit({ from, to, octets, despite_tls: kind === 'tls' }, signal)
+    const answer = mx === null ? response : `${mx}: ${response}`
+    if (outcome === 'delivered') return answer
+    throw outcome === 'refused' ? new Refused(answer) : new Later(answer)
+  }
+
+  async #post({ to }: ReportLoad, body: Buffer, signal: AbortSignal): Promise<string> {
+    const headers = { 'content-type': 'application/tlsrpt+gzip' }
+    const { status } = await this.#parts.outside
+      .post(to, { headers, body, deadline: posting, signal })
+      .catch((error: unknown) => {
+        if (signal.aborted) throw error
+        throw new Later(error instanceof Error ? error.message : 'it could not be reached')
+      })
+    const answer = `it answered ${status}`
+    if (status >= 200 && status < 300) return answer
+    throw status >= 400 && status < 500 && status !== 408 && status !== 429 ? new Refused(answer) : new Later(answer)
+  }
+}

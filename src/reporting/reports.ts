@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import { sweep } from '../core/sweep.ts'
+import type { Queue } from '../delivery/queue.ts'
+import type { FreshInquiry } from '../mail/inquire.ts'
+import type { PublishedPolicy } from '../mail/model.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
+import type { ReportLoad } from './courier.ts'
+import { day, dayOf, minute, uniqueId } from './days.ts'
+import type { Kind, Subject } from './days.ts'
+import { destinationsOf, hostOf } from './destinations.ts'
+import type { Destination } from './destinations.ts'
+import type { DmarcRecord } from './dmarc-result.ts'
+import { dmarcXml } from './dmarc-xml.ts'
+import { reportMail } from './message.ts'
+import { tlsJson } from './tls-json.ts'
+import type { TlsRecord } from './tls-json.ts'
+
+export interface ReportSettings {
+  dmarc: boolean
+  tls: boolean
+  organization: string
+  contact: string
+  /** The box's own domain: reports come from it. */
+  domain: string
+}
+
+interface Parts {
+  database: Database
+  clock: Clock
+  log: Log
+  queue: Queue
+  space: Pick<Space, 'low'>
+  version: string
+  settings: () => ReportSettings
+  /** Why nothing can be sent, as a sentence; undefined when it can. */
+  obstacle: () => string | undefined
+  inquire: () => FreshInquiry
+  /** Whether mail for the domain is ours. */
+  isOurs: (domain: string) => boolean
+  sign: (domain: string, raw: Buffer) => Promise<string>
+}
+
+interface ReportRow extends Subject {
+  policy: string
+  dropped: number
+}
+
+interface Parcel {
+  content: Buffer
+  /** Whether its destination agreed to be reported to. */
+  agreed: boolean
+  load: ReportLoad
+}
+
+const compress = promisify(gzip)
+
+/** Reports of one kind that one run sends, those that are made at once (a slow DNS delays few others), and rows that are removed in one go. */
+const mostOfRun = 100
+const mostAtOnce = 10
+const handful = 500
+
+/**
+ * Reports that a host gets within a day unless it agreed to them. For TLS nobody has to agree (RFC 8460 7), and strangers have as many domains as
+ * they like, whose `rua` may name a victim, or a domain of theirs whose MX is the victim's.
+ */
+const mostUnagreed = 100
+
+/** When a domain is asked again whose DNS did not answer, and how long after its day a report is still sent; milliseconds. */
+const again = 60 * minute
+const lifetime = 2 * day
+
+/** Where reports come from, and bounces of them go: no mailbox, and what comes there makes no other mail. */
+const senders: Record<Kind, string> = { dmarc: 'dmarc', tls: 'tlsrpt' }
+
+/** Sends what was counted of a day once it is over, each report once. */
+export class Reports {
+  readonly #parts: Parts
+  #obstacle: string | undefined
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Puts the reports that are due into the queue; none while the disk is short of room. */
+  async send(signal?: AbortSignal): Promise<void> {
+    const { database, clock, log, settings, obstacle, space } = this.#parts
+    const kinds = (['dmarc', 'tls'] as const).filter((kind) => settings()[kind])
+    const why = kinds.length === 0 ? undefined : obstacle()
+    if (why !== undefined && why !== this.#obstacle) log.warn({ why }, 'Reports are on and cannot be sent')
+    this.#obstacle = why
+    if (why !== undefined) return
+    for (const kind of kinds) {
+      const rows = await database.all<ReportRow>(
+        sql`SELECT kind, day, domain, policy, dropped FROM outbound_reports WHERE kind = ${kind} AND done_at IS NULL
+          AND due_at <= ${iso(clock.now())} ORDER BY due_at LIMIT ${mostOfRun}`,
+      )
+      for (let at = 0; at < rows.length; at += mostAtOnce) {
+        if (signal?.aborted || space.low()) return
+        await Promise.all(rows.slice(at, at + mostAtOnce).map((row) => this.#report(row)))
+      }
+    }
+  }
+
+  /** Removes what is too old, what was counted of a kind that is off, and what nobody waits for. */
+  async clear(signal?: AbortSignal): Promise<void> {
+    const { clock, settings } = this.#parts
+    const before = dayOf(clock.now() - lifetime)
+    for (const kind of ['dmarc', 'tls'] as const) {
+      const which = settings()[kind] ? sql`kind = ${kind} AND day < ${before}` : sql`kind = ${kind}`
+      await this.#remove(sql`outbound_report_counts`, sql`kind, day, domain, key`, which, signal)
+      await this.#remove(sql`outbound_reports`, sql`kind, day, domain`, which, signal)
+    }
+    const now = clock.now()
+    await this.#remove(sql`outbound_report_messages`, sql`id`, sql`created_at < ${iso(now - lifetime)}`, signal)
+    await this.#remove(sql`outbound_report_refusals`, sql`destination`, sql`until < ${iso(now)}`, signal)
+  }
+
+  #remove(table: Sql, key: Sql, which: Sql, signal?: AbortSignal): Promise<void> {
+    return sweep(async () => {
+      const { changes } = await this.#parts.database.transaction((tx) =>
+        tx.run(sql`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${which} LIMIT ${handful})`),
+      )
+      return changes === handful
+    }, signal)
+  }
+
+  async #report(row: ReportRow): Promise<void> {
+    const { database, clock, log } = this.#parts
+    const { kind, day: of, domain } = row
+    try {
+      const parcels = await this.#parcels(row, await this.#destinations(row))
+      await database.transaction((tx) => this.#enqueue(tx, row, parcels))
+      if (parcels.length === 0) log.debug({ kind, domain, day: of }, 'A domain wants no report, or nowhere that it may go')
+    } catch (error) {
+      log.info({ kind, domain, day: of, err: error }, 'A report could not be made; it is tried again in an hour')
+      const due = iso(clock.now() + again)
+      await database.transaction((tx) => tx.run(sql`UPDATE outbound_reports SET due_at = ${due} WHERE ${one(row)}`))
+    }
+  }
+
+  /** Where the report goes, without those that are ours or took none of late. */
+  async #destinations({ kind, domain }: Subject): Promise<Destination[]> {
+    const { database, clock, inquire, isOurs } = this.#parts
+    const inquiry = inquire()
+    try {
+      const found = await destinationsOf(kind, domain, inquiry)
+      const open: Destination[] = []
+      for (const destination of found) {
+        if (isOurs(hostOf(destination))) continue
+        const refusal = await database.get(
+          sql`SELECT 1 FROM outbound_report_refusals WHERE destination = ${destination.to} AND until > ${iso(clock.now())}`,
+        )
+        if (!refusal) open.push(destination)
+      }
+      return open
+    } finally {
+      inquiry.close()
+    }
+  }
+
+  async #parcels(row: ReportRow, destinations: Destination[]): Promise<Parcel[]> {
+    if (destinations.length === 0) return []
+    const { database, settings, clock, sign, log } = this.#parts
+    const { domain: own, contact } = settings()
+    const { kind, day: of, domain } = row
+    const rows = (
+      await database.all<{ record: string; count: number }>(
+        sql`SELECT record, count FROM outbound_report_counts WHERE ${one(row)} ORDER BY count DESC, key`,
+      )
+    ).map(({ record, count }) => ({ record: JSON.parse(record) as unknown, count }))
+    if (rows.length === 0) return []
+    const unique = uniqueId(row, own)
+    const report_id = `${of}.${unique}@${own}`
+    const begin = Date.parse(of)
+    const end = begin + day - 1000
+    const content = await compress(this.#text(row, { rows, report_id, begin, end }))
+    const from = `${senders[kind]}@${own}`
+    const extension = kind === 'dmarc' ? 'xml.gz' : 'json.gz'
+    const mail = {
+      kind,
+      domain,
+      submitter: own,
+      from,
+      reply_to: contact,
+      report_id,
+      date: new Date(clock.now()).toUTCString().replace('GMT', '+0000'),
+      filename: `${own}!${domain}!${begin / 1000}!${end / 1000}!${unique}.${extension}`,
+      content,
+      text: `This is the ${kind === 'dmarc' ? 'DMARC aggregate' : 'TLS'} report of ${own} on ${domain} for ${of} (UTC).`,
+    }
+    const parcels: Parcel[] = []
+    for (const [index, { to, limit, agreed }] of destinations.entries()) {
+      const load = { id: randomUUID(), kind, day: of, domain, from, to }
+      const raw = reportMail({ ...mail, to, message_id: `<${of}.${unique}.${index}@${own}>` })
+      if (raw.length > limit) {
+        log.info({ kind, domain, day: of, to, octets: raw.length, limit }, 'A report is larger than its destination takes')
+        continue
+      }
+      parcels.push({
+        load,
+        agreed,
+        content: to.startsWith('https://') ? content : Buffer.concat([Buffer.from(await sign(own, raw)), raw]),
+      })
+    }
+    return parcels
+  }
+
+  #text(
+    { kind, policy, dropped }: ReportRow,
+    { rows, ...range }: { rows: { record: unknown; count: number }[]; report_id: string; begin: number; end: number },
+  ): string {
+    const { version, settings } = this.#parts
+    const { organization, contact } = settings()
+    const common = { ...range, organization, contact }
+    if (kind === 'tls') return tlsJson({ ...common, rows: rows as { record: TlsRecord; count: number }[] })
+    return dmarcXml({
+      ...common,
+      generator: `Pillarbox ${version}`,
+      policy: JSON.parse(policy) as PublishedPolicy,
+      dropped,
+      rows: rows as { record: DmarcRecord; count: number }[],
+    })
+  }
+
+  /** In one transaction, so that a restart sends a report neither twice nor never. */
+  async #enqueue(tx: Transaction, row: Subject, parcels: Parcel[]): Promise<void> {
+    const { clock, queue, log } = this.#parts
+    const now = iso(clock.now())
+    for (const { load, content, agreed } of parcels) {
+      const lane = hostOf(load)
+      if (!agreed && (await this.#hasEnough(tx, lane))) {
+        const { kind, domain, day: of, to } = load
+        log.debug({ kind, domain, day: of, to, most: mostUnagreed }, 'A host got as many reports as it gets in a day')
+        continue
+      }
+      await tx.run(sql`INSERT INTO outbound_report_messages (id, content, created_at) VALUES (${load.id}, ${content}, ${now})`)
+      await queue.enqueue(tx, { kind: 'report', lane, load })
+    }
+    await tx.run(sql`DELETE FROM outbound_report_counts WHERE ${one(row)}`)
+    await tx.run(sql`UPDATE outbound_reports SET done_at = ${now}, rows = 0 WHERE ${one(row)}`)
+  }
+
+  /** Of the queue, where what ended stays for longer than a day: so a restart changes nothing. */
+  async #hasEnough(tx: Transaction, host: string): Promise<boolean> {
+    const last = await tx.get<{ created_at: string }>(
+      sql`SELECT created_at FROM deliveries_queue WHERE kind = 'report' AND lane = ${host} ORDER BY seq DESC LIMIT 1 OFFSET ${mostUnagreed - 1}`,
+    )
+    return last !== undefined && last.created_at > iso(this.#parts.clock.now() - day)
+  }
+}
+
+function one({ kind, day: of, domain }: Subject): Sql {
+  return sql`kind = ${kind} AND day = ${of} AND domain = ${domain}`
+}

@@ -1,0 +1,69 @@
+import type { TlsFailure, TlsPolicy } from '../sending/tls-result.ts'
+
+/** What a report tells apart of TLS sessions; without a failure they went well. */
+export interface TlsRecord {
+  policy: TlsPolicy
+  failure: (TlsFailure & { sending_ip: string | null; receiving_ip: string | null; receiving_mx: string | null }) | null
+}
+
+export interface TlsReportContent {
+  organization: string
+  contact: string
+  report_id: string
+  /** Milliseconds since the Unix epoch; the end is the last second. */
+  begin: number
+  end: number
+  rows: { record: TlsRecord; count: number }[]
+}
+
+/** A report on TLS sessions (RFC 8460 4.4). */
+export function tlsJson({ organization, contact, report_id, begin, end, rows }: TlsReportContent): string {
+  const policies = new Map<string, TlsReportContent['rows']>()
+  for (const row of rows) {
+    const key = JSON.stringify(row.record.policy)
+    policies.set(key, [...(policies.get(key) ?? []), row])
+  }
+  return JSON.stringify({
+    'organization-name': organization,
+    'date-range': { 'start-datetime': time(begin), 'end-datetime': time(end) },
+    'contact-info': contact,
+    'report-id': report_id,
+    policies: [...policies.values()].map(policyOf),
+  })
+}
+
+function policyOf(rows: TlsReportContent['rows']): object {
+  const { type, domain, strings, mx_hosts } = rows[0]!.record.policy
+  const failed = rows.filter(({ record }) => record.failure !== null)
+  const sum = (some: TlsReportContent['rows']): number => some.reduce((total, { count }) => total + count, 0)
+  return {
+    policy: {
+      'policy-type': type,
+      ...(strings.length > 0 ? { 'policy-string': strings } : {}),
+      'policy-domain': domain,
+      ...(mx_hosts.length > 0 ? { 'mx-host': mx_hosts } : {}),
+    },
+    summary: {
+      'total-successful-session-count': sum(rows) - sum(failed),
+      'total-failure-session-count': sum(failed),
+    },
+    ...(failed.length > 0 ? { 'failure-details': failed.map(failureOf) } : {}),
+  }
+}
+
+function failureOf({ record, count }: TlsReportContent['rows'][number]): object {
+  const { type, reason, sending_ip, receiving_ip, receiving_mx } = record.failure!
+  return {
+    'result-type': type,
+    ...(sending_ip === null ? {} : { 'sending-mta-ip': sending_ip }),
+    ...(receiving_mx === null ? {} : { 'receiving-mx-hostname': receiving_mx }),
+    ...(receiving_ip === null ? {} : { 'receiving-ip': receiving_ip }),
+    'failed-session-count': count,
+    ...(reason === null ? {} : { 'failure-reason-code': reason }),
+  }
+}
+
+/** `2016-04-01T00:00:00Z` */
+function time(milliseconds: number): string {
+  return new Date(milliseconds).toISOString().replace('.000Z', 'Z')
+}
