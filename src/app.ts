@@ -3,12 +3,14 @@ import type { Accounts } from './account/accounts.ts'
 import type { AccountPart } from './account/part.ts'
 import { assemble } from './assembly.ts'
 import type { Testing } from './assembly.ts'
+import { changed, ConfigError } from './config.ts'
 import type { Config } from './config.ts'
-import { changed } from './config.ts'
 import { systemClock } from './core/clock.ts'
 import type { Clock } from './core/clock.ts'
 import { Schedule } from './core/cron.ts'
 import type { Job } from './core/cron.ts'
+import { conflict, Fault } from './core/fault.ts'
+import { setLevels } from './core/log.ts'
 import type { Log } from './core/log.ts'
 import type { Step } from './core/master-key.ts'
 import { Metrics } from './core/metrics.ts'
@@ -24,6 +26,7 @@ import { sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
 import type { MailPart } from './mail/part.ts'
+import type { Reloaded } from './operation/model.ts'
 import type { Part } from './part.ts'
 import type { Rotated } from './store/keyring.ts'
 import { Probe } from './store/probe.ts'
@@ -36,13 +39,18 @@ interface Opened {
   log: Log
   clock: Clock
   testing?: Testing | undefined
+  load?: Load | undefined
   metrics: Metrics
 }
+
+/** Reads the settings from where those of the start came from; throws ConfigError. */
+type Load = () => Promise<Config>
 
 /** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
 export class App {
   readonly metrics: Metrics
   readonly #log: Log
+  readonly #load: Load | undefined
   readonly #directory: DataDirectory
   readonly #probe: Probe
   readonly #schedule: Schedule
@@ -66,21 +74,23 @@ export class App {
    * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
    * there is never written over.
    */
-  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: Testing): Promise<App> {
+  static async open(config: Config, log: Log, clock: Clock = systemClock, testing?: Testing, load?: Load): Promise<App> {
     const metrics = new Metrics()
-    return new App({ config, log, clock, testing, metrics }, await openDirectory(config, log, clock, metrics))
+    const opened: Opened = { config, log, clock, testing, load, metrics }
+    return new App(opened, await openDirectory(opened))
   }
 
-  private constructor({ config, log, clock, testing, metrics }: Opened, directory: DataDirectory) {
+  private constructor({ config, log, clock, testing, load, metrics }: Opened, directory: DataDirectory) {
     const { keyring, state, database, space } = directory
     this.metrics = metrics
     this.#begun = config
     this.#config = config
     this.#log = log
+    this.#load = load
     this.#directory = directory
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
-    this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics)
+    this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
     const { people, queue, mail, trust, certificates, parts } = assemble({
       config,
       log,
@@ -97,6 +107,7 @@ export class App {
       publicUrl: () => this.publicUrl,
       httpAddresses: () => this.httpAddresses,
       failing: () => this.#ready(),
+      reread: () => this.reread(),
     })
     this.#people = people
     this.#queue = queue
@@ -228,17 +239,33 @@ export class App {
     return this.#trust.counting.recount()
   }
 
-  /** Takes over what can change while running, of state.json too; answers the settings that need a restart. */
-  async reload(config: Config): Promise<{ restart: string[] }> {
+  /** Reads the settings again and takes them over. When they are refused nothing changes, the log says why, and a Fault is thrown. */
+  async reread(): Promise<Reloaded> {
+    if (!this.#started || !this.#load) throw conflict('The box does not run: it reads its settings when it starts.')
+    try {
+      const reloaded = await this.reload(await this.#load())
+      const { restart } = reloaded
+      if (restart.length > 0) this.#log.warn({ settings: restart }, 'these settings were changed but need a restart')
+      return reloaded
+    } catch (error) {
+      const problem = (error as Error).message
+      this.#log.error({ problem }, 'the settings were not taken over; the box goes on with the old ones')
+      if (!(error instanceof ConfigError)) throw error
+      throw new Fault('invalid_request', `${problem}\nThe box goes on with the settings it had.`, { code: 'settings_refused' })
+    }
+  }
+
+  /** Takes over what can change while running, of state.json too. */
+  async reload(config: Config): Promise<Reloaded> {
     await this.#directory.state.reread()
     const { reloadable } = changed(this.#config, config)
     const { restart } = changed(this.#begun, config)
     this.#config = config
-    this.#log.level = config.log.level
+    setLevels(this.#log, config.log)
     await this.#http.reload(httpSettings(config, this.#shown))
     for (const part of this.#parts) await part.reload?.(config)
     this.#log.info({ reloadable, restart }, 'settings were read again')
-    return { restart }
+    return { reloaded: reloadable, restart }
   }
 
   /** Listeners close, work in hand finishes, nothing is lost. */
@@ -253,7 +280,7 @@ export class App {
     await this.#http.stop()
     await this.#queue.stop()
     await this.#stopParts()
-    this.#directory.space.stop()
+    await this.#directory.space.stop()
     await this.#directory.close()
     this.#log.info('stopped')
   }
@@ -283,8 +310,9 @@ export class App {
     const failing: string[] = []
     if (!this.#started || this.#http.addresses.plain === undefined) failing.push('http')
     if (this.#mail.addresses.length === 0) failing.push('smtp')
-    if (this.#directory.space.low()) failing.push('space')
-    if (!(await this.#probe.sound())) failing.push('store')
+    const store = await this.#probe.look()
+    if (this.#directory.space.low() || store === 'full') failing.push('space')
+    if (store === 'failing') failing.push('store')
     return failing
   }
 }

@@ -10,8 +10,9 @@ import { cardsPart } from './cards/part.ts'
 import { CertificatesPart } from './certificates/part.ts'
 import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
+import type { ScheduleTest } from './core/cron.ts'
 import { Cursors } from './core/cursor.ts'
-import type { Log } from './core/log.ts'
+import type { Log, Module } from './core/log.ts'
 import type { Metrics } from './core/metrics.ts'
 import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
@@ -20,31 +21,37 @@ import { Queue } from './delivery/queue.ts'
 import type { DoctorTest } from './doctor/outer-checks.ts'
 import { presentListeners } from './doctor/listeners.ts'
 import { DoctorPart } from './doctor/part.ts'
+import type { RsaPair } from './domains/keys.ts'
 import { DomainsPart } from './domains/part.ts'
 import { ReportDesk } from './domains/report-desk.ts'
 import type { EventTypes } from './events/catalogue.ts'
 import { eventFigures } from './events/figures.ts'
 import { EventLog } from './events/log.ts'
 import { FiguresPart } from './figures/part.ts'
+import { Aliases } from './identities/aliases.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
 import { Jobs } from './jobs/jobs.ts'
 import { jobsPart } from './jobs/part.ts'
 import { codesIn } from './mail/codes.ts'
+import type { ExaminerOptions } from './mail/examiner.ts'
 import { inquire } from './mail/inquire.ts'
 import { linksIn } from './mail/links.ts'
 import { MailPart } from './mail/part.ts'
 import { SignedUrls } from './mail/signed-urls.ts'
 import { operationPart } from './operation/part.ts'
+import type { Reloaded } from './operation/model.ts'
 import { pagePart } from './page/part.ts'
 import type { Part } from './part.ts'
 import { RealtimePart } from './realtime/part.ts'
+import { ReportingPart } from './reporting/part.ts'
 import { RetentionPart } from './retention/part.ts'
 import type { CarriageTest } from './sending/carriage.ts'
 import { SendingPart } from './sending/part.ts'
 import { SmsPart } from './sms/part.ts'
 import type { Database } from './store/database.ts'
+import type { MigrationTest } from './store/migrate.ts'
 import type { Space } from './store/space.ts'
 import type { StateFile } from './store/state.ts'
 import { timelinePart } from './timeline/part.ts'
@@ -59,8 +66,11 @@ import { Reputations } from './trust/reputations.ts'
 import { WebhooksPart } from './webhooks/part.ts'
 
 /** What tests put in place of other servers, and of the machine. */
-export interface Testing extends CarriageTest {
+export interface Testing extends CarriageTest, MigrationTest {
   doctor?: DoctorTest
+  examiner?: ExaminerOptions
+  rsaPair?: RsaPair
+  schedule?: ScheduleTest
 }
 
 /** What every box stands on, before it can do anything. */
@@ -82,6 +92,8 @@ export interface Basis {
   httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
   /** What of the box does not work now. */
   failing: () => Promise<string[]>
+  /** Reads the settings again. */
+  reread: () => Promise<Reloaded>
   testing?: Testing | undefined
 }
 
@@ -95,7 +107,7 @@ export function assemble(basis: Basis): {
   certificates: CertificatesPart
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
-  const logOf = (part: string): Log => log.child({ part })
+  const logOf = (part: Module): Log => log.child({ part })
   const events = new EventLog(database, clock)
   eventFigures(metrics, events)
   const cursors = new Cursors(seal.key('cursors'))
@@ -111,6 +123,7 @@ export function assemble(basis: Basis): {
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
   keeping.serve(identities)
+  const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const certificates = new CertificatesPart({
     ...common,
@@ -124,6 +137,7 @@ export function assemble(basis: Basis): {
     identities,
     hosted: domains,
     log: logOf('smtp'),
+    submissionLog: logOf('submission'),
     operatorAccount: account,
     urls,
   })
@@ -136,9 +150,20 @@ export function assemble(basis: Basis): {
     domains,
     queue,
     mail,
-    log: logOf('sending'),
+    log: logOf('outbound'),
     returnKey: seal.key('return paths'),
   })
+  const reporting = new ReportingPart({
+    ...common,
+    queue,
+    sending,
+    domains,
+    inquire,
+    outsideDial: basis.testing?.outsideDial,
+    log: logOf('reporting'),
+  })
+  mail.onVerdict(reporting.received)
+  sending.onTls(reporting.connected)
   const sms = new SmsPart({ ...common, trash, identities, queue, urls, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
@@ -164,10 +189,9 @@ export function assemble(basis: Basis): {
     probe: (domain, signal) => sending.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),
     carrier: sms.provider,
+    reports: () => reporting.status(),
     newestBackup: async (settings) => {
-      const shelf = new Shelf(settings)
-      const [name] = await shelf.names()
-      const last = name === undefined ? undefined : await shelf.read(name)
+      const last = await new Shelf(settings).newest(state.data.box_id)
       return last && { name: last.name, created_at: last.manifest.created_at, keys: last.manifest.keys === 'sealed' }
     },
     testing: basis.testing?.doctor,
@@ -186,8 +210,9 @@ export function assemble(basis: Basis): {
   const parts: Part[] = [
     // started first and stopped last: what the others still do then is counted
     new FiguresPart({ ...common, received: () => mail.received, log: logOf('figures') }),
+    reporting,
     people,
-    identitiesPart(identities),
+    identitiesPart(identities, aliases),
     ours,
     certificates,
     mail,

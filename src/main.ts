@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { addAccountCommand } from './commands/account.ts'
 import { addBackupCommand } from './commands/backup.ts'
 import { addCertificateCommand } from './commands/certificate.ts'
+import { addCompletionCommand } from './commands/completion.ts'
 import { addConfigCommand } from './commands/config.ts'
 import { addDocsCommand } from './commands/docs.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
@@ -12,29 +13,37 @@ import { addInitCommand } from './commands/init.ts'
 import { addExportCommand } from './commands/export.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addKeyCommand } from './commands/key.ts'
+import { addLogCommand } from './commands/log.ts'
 import { addReadyCommand } from './commands/ready.ts'
-import { exits, refuse } from './commands/refuse.ts'
+import { exits, refuse, usageError } from './commands/refuse.ts'
+import { addReloadCommand } from './commands/reload.ts'
 import { addReputationCommand } from './commands/reputation.ts'
 import { addRestoreCommand } from './commands/restore.ts'
 import { addServeCommand } from './commands/serve.ts'
+import { mustBeKnown } from './commands/known.ts'
 import { unread } from './commands/unread.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 import { addIdentityCommand } from './commands/identity.ts'
 import { addQueueCommand } from './commands/queue.ts'
 import { addSendCommand } from './commands/send.ts'
 import { addStatusCommand } from './commands/status.ts'
+import { nameProcess } from './core/process-name.ts'
 import { version } from './version.ts'
+
+nameProcess('pillarbox')
 
 const program = new Command('pillarbox')
   .description('One box that gives software agents an identity of their own')
   .version(version)
-  // before the commands, which inherit it
+  // before the commands, which inherit both
+  .configureOutput({ outputError: (text, write) => write(usageError(text)) })
   .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exits.usage))
 addServeCommand(program)
 addInitCommand(program)
 addConfigCommand(program)
 addKeyCommand(program)
 addReputationCommand(program)
+addReloadCommand(program)
 addAccountCommand(program)
 addDocsCommand(program)
 addDomainCommand(program)
@@ -49,6 +58,9 @@ addCertificateCommand(program)
 addIdentityCommand(program)
 addSendCommand(program)
 addQueueCommand(program)
+addLogCommand(program)
 addStatusCommand(program)
+addCompletionCommand(program)
 unread(process.stdout)
+mustBeKnown(program, process.argv.slice(2))
 await program.parseAsync().catch(refuse)

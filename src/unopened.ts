@@ -1,5 +1,6 @@
 import type { Config } from './config.ts'
 import { systemClock } from './core/clock.ts'
+import { masterKeySource } from './core/service-unit.ts'
 import { about } from './doctor/check.ts'
 import { examine } from './doctor/examination.ts'
 import { summary } from './doctor/model.ts'
@@ -7,9 +8,10 @@ import type { Line } from './doctor/model.ts'
 import { outerChecks } from './doctor/outer-checks.ts'
 import { Outlook } from './doctor/outlook.ts'
 import { doctorSettings } from './doctor/part.ts'
+import { asRoot, opening } from './doctor/remedies.ts'
 import { inquire } from './mail/inquire.ts'
 
-export { about, summary }
+export { about, asRoot, summary }
 export type { Line }
 
 /** What the doctor can say of a box that cannot be opened: from its settings, its files, its ports and the DNS. */
@@ -24,4 +26,10 @@ export async function seenFromOutside(config: Config, version: string): Promise<
     present: () => undefined,
   })
   return (await Promise.all(checks.map((check) => examine(check, true)))).flatMap(({ lines }) => lines)
+}
+
+/** What mends a box that could not be opened, by the error that this threw. */
+export function openingRemedy(error: unknown, config: Config): string {
+  const { data_dir, keys_dir, master_key_file } = doctorSettings(config)
+  return opening(error, { data_dir, keys_dir, master_key: masterKeySource({ data_dir, keys_dir, master_key_file }) })
 }

@@ -14,6 +14,7 @@ interface Reached {
 const words: Record<Exclude<Planned, 'storage_bytes'>, [one: string, many: string, less: string]> = {
   identities: ['identity', 'identities', 'delete one'],
   domains: ['domain', 'domains', 'delete one'],
+  aliases: ['alias', 'aliases', 'delete one'],
   webhooks: ['webhook', 'webhooks', 'delete one'],
   api_keys: ['API key', 'API keys', 'revoke one'],
   phone_numbers: ['phone number', 'phone numbers', 'give one back'],

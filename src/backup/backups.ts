@@ -19,6 +19,8 @@ export interface BackupSettings extends ShelfSettings, KeyPlace {
 
 interface Needs {
   settings: BackupSettings
+  /** The id of this box. */
+  box: string
   version: string
   clock: Clock
   cursors: Cursors
@@ -82,10 +84,10 @@ export class Backups {
     return { data: page.map(shown), has_more, next_cursor }
   }
 
-  /** The moment that the newest backup there holds, in milliseconds; undefined without one. */
+  /** The moment that the newest backup of this box there holds, in milliseconds; undefined without one. */
   async newest(): Promise<number | undefined> {
-    const [newest] = await new Shelf(this.#settings).names()
-    return newest === undefined ? undefined : momentOf(newest)
+    const newest = await new Shelf(this.#settings).newest(this.#needs.box)
+    return newest && Date.parse(newest.manifest.created_at)
   }
 }
 

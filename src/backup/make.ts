@@ -2,6 +2,7 @@ import { createReadStream, existsSync, realpathSync, renameSync, rmSync, statfsS
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
+import { masterKeySource } from '../core/service-unit.ts'
 import { syncPath } from '../store/sync.ts'
 import { ArchiveWriter } from './archive-writer.ts'
 import { diskFault, refused } from './faults.ts'
@@ -144,10 +145,9 @@ function adopt(writer: ArchiveWriter, draft: string, file: string): void {
   syncPath(dirname(resolve(file)))
 }
 
-function withoutKeys({ keys_dir, master_key_file }: BackupWish): string {
-  const where = master_key_file ?? join(keys_dir, 'master.key')
+function withoutKeys(wish: BackupWish): string {
   return (
-    `The keys were left out, as there is no passphrase to seal them under: keep ${where} in another safe place. ` +
+    `The keys were left out, as there is no passphrase to seal them under: keep ${masterKeySource(wish)} in another safe place. ` +
     'Without it the one-time passwords, webhook secrets and DKIM keys in this backup cannot be read.'
   )
 }

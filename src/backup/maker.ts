@@ -1,11 +1,13 @@
 import { setPriority } from 'node:os'
 import { Fault } from '../core/fault.ts'
+import { nameProcess } from '../core/process-name.ts'
 import { makeBackup } from './make.ts'
 import type { BackupWish } from './make.ts'
 import type { Told } from './apart.ts'
 
 // A program of its own: it makes one backup for the process that began it, and ends with it.
 
+nameProcess('pillarbox-backup')
 const stop = new AbortController()
 process.umask(0o077)
 // whoever waits for a mail comes before a backup

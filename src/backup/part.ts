@@ -11,6 +11,8 @@ import { routes } from './routes.ts'
 
 interface Needs {
   config: Config
+  /** What the box is called in its backups. */
+  state: { readonly data: { box_id: string } }
   version: string
   clock: Clock
   cursors: Cursors
@@ -21,7 +23,7 @@ interface Needs {
 
 /** All of the box in one file. */
 export function backupPart(needs: Needs): Part {
-  const backups = new Backups({ ...needs, settings: settingsOf(needs.config) })
+  const backups = new Backups({ ...needs, box: needs.state.data.box_id, settings: settingsOf(needs.config) })
   needs.metrics.gauge(
     'pillarbox_backup_last_timestamp_seconds',
     'The moment that the newest backup in backup.directory holds, in seconds since 1970; 0 without one',

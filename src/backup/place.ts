@@ -62,6 +62,7 @@ export class Place {
     this.#ownLock = !existsSync(join(this.directory, locks[0]!))
     this.#lock = this.#inside && last === 'state.json' ? new Lock(this.directory) : undefined
     try {
+      this.#lock?.note()
       this.#removeUnfinished()
       if (this.#inside && existsSync(join(beside, mark))) rmSync(beside, { recursive: true })
       if (this.#inside) this.#mustBeEmpty()

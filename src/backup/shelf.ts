@@ -55,6 +55,25 @@ export class Shelf {
     return names.filter((name) => form.test(name)).toSorted((one, other) => (one < other ? 1 : -1))
   }
 
+  /**
+   * The newest backup of a box that is there, whatever its file is called: `pillarbox backup FILE` may have put it there. Of the files it looks
+   * into the 50 that were written last. Throws Fault when the directory cannot be read.
+   */
+  async newest(box: string): Promise<Shelved | undefined> {
+    const { directory } = this.#settings
+    if (directory === undefined) return undefined
+    const seen = await Promise.all(
+      (await namesIn(directory)).map(async (name) => ({ name, entry: await stat(join(directory, name)).catch(() => undefined) })),
+    )
+    const files = seen.filter(({ entry }) => entry?.isFile()).toSorted((one, other) => other.entry!.mtimeMs - one.entry!.mtimeMs)
+    const found: Shelved[] = []
+    for (const { name } of files.slice(0, 50)) {
+      const one = await this.read(name)
+      if (one?.manifest.box_id === box) found.push(one)
+    }
+    return found.toSorted((one, other) => (one.manifest.created_at < other.manifest.created_at ? 1 : -1))[0]
+  }
+
   /** One of them; undefined when it is gone or damaged at its beginning: verify tells. */
   async read(name: string): Promise<Shelved | undefined> {
     try {

@@ -136,6 +136,7 @@ function statusRoutes(cards: Cards): AnyRoute[] {
     route({
       method: 'POST',
       path: '/cards/:id/freeze',
+      stores: false,
       scope: 'cards:write',
       tag,
       summary: 'Freeze a card',
@@ -156,6 +157,7 @@ function statusRoutes(cards: Cards): AnyRoute[] {
     route({
       method: 'POST',
       path: '/cards/:id/cancel',
+      stores: false,
       scope: 'cards:write',
       tag,
       summary: 'Cancel a card',

@@ -9,7 +9,7 @@ import { passphraseIn } from '../backup/passphrase.ts'
 import { Shelf } from '../backup/shelf.ts'
 import type { Config } from '../config.ts'
 import { ofBox, runningBox, settingsOf } from './box.ts'
-import type { Box, BoxOptions } from './box.ts'
+import type { BoxOptions, RunningBox } from './box.ts'
 import { Failure } from './failure.ts'
 import { actAsOwner, mustBeOpen } from './owner.ts'
 import { exits } from './refuse.ts'
@@ -71,7 +71,7 @@ interface Result {
 }
 
 /** Has the running box do it, and waits for the end. */
-async function byTheBox(box: Box, signal: AbortSignal): Promise<Result> {
+async function byTheBox(box: RunningBox, signal: AbortSignal): Promise<Result> {
   let job = await box.call<Running>('POST', '/v1/backups', {})
   while (job.status === 'running') {
     if (signal.aborted) await box.call('POST', `/v1/jobs/${job.id}/cancel`)

@@ -19,11 +19,8 @@ export interface BoxOptions {
   account?: string
 }
 
-/** The box a command speaks with. */
-export interface Box {
-  config: Config
-  /** Whether it runs; else it was opened for this command, answers it alone, and neither receives nor sends. */
-  running: boolean
+/** A box that runs. */
+export interface RunningBox {
   /** Makes a call of the API as the operator and answers its JSON. Throws Failure with the API's own sentence. */
   call<Answer>(method: string, path: string, body?: unknown): Promise<Answer>
   /** The same, with octets in place of JSON. */
@@ -32,6 +29,13 @@ export interface Box {
   save(path: string, file: string): Promise<void>
   /** Makes a call whose body is octets, as they come. */
   send<Answer>(path: string, octets: AsyncIterable<Uint8Array>): Promise<Answer>
+}
+
+/** The box a command speaks with. */
+export interface Box extends RunningBox {
+  config: Config
+  /** Whether it runs; else it was opened for this command, answers it alone, and neither receives nor sends. */
+  running: boolean
 }
 
 /** Gives a command the options with which it finds its box. */
@@ -61,8 +65,8 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   }
   mustBeOpen(config.data_dir)
   // opening makes what is not there: a mistaken path must not begin a second box
-  if (!existsSync(join(config.data_dir, 'state.json'))) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
-  if (await answers(socket)) return work(boxAt(socket, options, config, true))
+  if (!holdsBox(config.data_dir)) throw new Failure(`There is no box in ${config.data_dir}.`, 'no_box')
+  if (await answers(socket)) return work({ ...boxAt(socket, options), config, running: true })
   actAsOwner(config.data_dir)
   // slow to load, and a running box needs none of it
   const { App } = await import('../app.ts')
@@ -70,23 +74,31 @@ export async function withBox<T>(options: BoxOptions, work: (box: Box) => Promis
   const app = await App.open(config, createLog('warn', process.stderr))
   try {
     await app.attend()
-    return await work(boxAt(socket, options, config, false))
+    return await work({ ...boxAt(socket, options), config, running: false })
   } finally {
     await app.stop()
   }
 }
 
-/** The box that these options name, if it runs; nothing is opened when it does not. */
-export async function runningBox(options: BoxOptions): Promise<Box | undefined> {
-  const config = await settingsOf(options)
-  const socket = controlSocket(config)
-  return socket !== undefined && (await answers(socket)) ? boxAt(socket, options, config, true) : undefined
+/** Whether there is a box in a directory, whole or not: one of which a file is missing is no empty place. */
+export function holdsBox(directory: string): boolean {
+  return ['state.json', 'state.json.previous', 'pillarbox.db'].some((name) => existsSync(join(directory, name)))
 }
 
-function boxAt(socket: string, options: BoxOptions, config: Config, running: boolean): Box {
+/** The box that these options name, if it runs; nothing is opened when it does not. */
+export async function runningBox(options: BoxOptions): Promise<RunningBox | undefined> {
+  const socket = controlSocket(await placeOf(options))
+  return socket !== undefined && (await answers(socket)) ? boxAt(socket, options) : undefined
+}
+
+/** The settings are read only where nothing else says where the data is: systemd shows the secrets among them to the box alone. */
+export async function placeOf(options: BoxOptions): Promise<Pick<Config, 'data_dir'>> {
+  const data = options.data ?? process.env['PILLARBOX_DATA_DIR']
+  return data ? { data_dir: data } : settingsOf(options)
+}
+
+function boxAt(socket: string, options: BoxOptions): RunningBox {
   return {
-    config,
-    running,
     call: async <Answer>(method: string, path: string, body?: unknown) =>
       JSON.parse((await ask(socket, options.account, method, path, body)).toString()) as Answer,
     read: (path) => ask(socket, options.account, 'GET', path),

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
-import { Config, loadConfig } from '../config.ts'
+import { Config, ConfigError, loadConfig } from '../config.ts'
 import { example, jsonSchema } from '../config/documents.ts'
+import { actAsBoxUser } from './owner.ts'
 import { say, withJson } from './say.ts'
 
 /** `pillarbox config check|schema|example`. `check` throws ConfigError, with every problem in its message. */
@@ -8,11 +9,21 @@ export function addConfigCommand(program: Command): void {
   const config = program.command('config').description('check the configuration, or print what one may look like')
   const check = config
     .command('check')
-    .description('read the configuration as serve would, and name every fault with file, line and column')
+    .description(
+      'read the configuration as serve would, as root also as the user the box runs as, and name every fault with file, line and column',
+    )
     .option('-c, --config <file>', 'the file to read; else PILLARBOX_CONFIG, else ./pillarbox.yaml')
   withJson(check).action(async (options: { config?: string; json?: boolean }) => {
-    await loadConfig({ file: options.config, env: process.env, cwd: process.cwd() })
-    say(options, { good: true }, 'The configuration is good.')
+    const sources = { file: options.config, env: process.env, cwd: process.cwd() }
+    const { data_dir } = await loadConfig(sources)
+    const user = actAsBoxUser(data_dir)
+    if (user === undefined) return say(options, { good: true }, 'The configuration is good.')
+    // root may read every file that the settings name, and whoever the box runs as perhaps not
+    await loadConfig(sources).catch((error: unknown) => {
+      if (!(error instanceof ConfigError)) throw error
+      throw new ConfigError([`For user ${user.uid}, whom the box runs as:`, ...error.problems])
+    })
+    say(options, { good: true, user: user.uid }, `The configuration is good, for user ${user.uid}, whom the box runs as.`)
   })
   config
     .command('schema')

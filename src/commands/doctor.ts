@@ -1,78 +1,115 @@
-import { existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { statSync } from 'node:fs'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { version } from '../version.ts'
 import { ConfigError, controlSocket } from '../config.ts'
 import type { Config } from '../config.ts'
-import { about, seenFromOutside, summary } from '../unopened.ts'
+import { about, asRoot, openingRemedy, seenFromOutside, summary } from '../unopened.ts'
 import type { Line } from '../unopened.ts'
-import { answers, ofBox, settingsOf, withBox } from './box.ts'
+import { answers, holdsBox, ofBox, settingsOf, withBox } from './box.ts'
 import type { BoxOptions } from './box.ts'
-import { mustBeOpen } from './owner.ts'
+import { actAsBoxUser, mustBeOpen } from './owner.ts'
 import { exits } from './refuse.ts'
 import { say, withJson } from './say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
+/** What was found; `looked` is false where this user could not look at the box itself. */
+interface Findings {
+  lines: Line[]
+  looked: boolean
+}
+
 /** `pillarbox doctor`: of a box that runs, of one that does not, and of one that cannot. */
 export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
-    .description('look at the whole box now, and say what is not well and what mends it; exit status 1 when anything fails')
+    .description(
+      'check the whole box now, and print what is wrong and what mends it; exit status 0: nothing failed, 1: something failed, 2: this user could not look',
+    )
   withJson(ofBox(command)).action(async (options: Options) => {
-    const lines = await examined(options)
+    const { lines, looked } = await examined(options)
     const seen = summary(lines)
     say(options, { ...seen, lines }, told(lines))
-    if (seen.status === 'fail') process.exitCode = exits.failed
+    if (!looked) process.exitCode = exits.usage
+    else if (seen.status === 'fail') process.exitCode = exits.failed
   })
 }
 
-async function examined(options: Options): Promise<Line[]> {
+async function examined(options: Options): Promise<Findings> {
   let config: Config
   try {
     config = await settingsOf(options)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    return error.problems.map((problem) => configFault(problem))
+    return { lines: error.problems.map((problem) => configFault(problem)), looked: !isDenied(error) }
   }
-  const trouble = await whyNotOpened(config)
-  if (trouble) return [...(await seenFromOutside(config, version)), trouble]
+  const besides = async (line: Line, looked = true): Promise<Findings> => ({
+    lines: [...(await seenFromOutside(config, version)), line],
+    looked,
+  })
+  const data = about('data', config.data_dir)
+  if (process.geteuid?.() !== 0 && !isOpen(config.data_dir)) {
+    return besides(data.fail('This user may not read it: only what can be seen from outside was checked.', asRoot), false)
+  }
+  if (!holdsBox(config.data_dir)) {
+    const fix = 'pillarbox serve makes one; or name its directory: --data, PILLARBOX_DATA_DIR'
+    return besides(data.fail('There is no box here.', fix))
+  }
   try {
+    const socket = controlSocket(config)
+    if (socket === undefined || !(await answers(socket))) {
+      const other = await asItsUser(options, config)
+      if (other !== undefined) return besides(other)
+    }
     const { lines } = await withBox(options, (box) => box.call<{ lines: Line[] }>('POST', '/v1/doctor'))
-    return lines
+    return { lines, looked: true }
   } catch (error) {
-    const line = about('data', config.data_dir)
     const message = error instanceof Error ? error.message : String(error)
-    const fix = 'Do what the sentence says, or restore a backup: pillarbox restore FILE --data DIRECTORY'
-    return [...(await seenFromOutside(config, version)), line.fail(message, fix)]
+    return besides(data.fail(message, openingRemedy(error, config)))
   }
+}
+
+/**
+ * Goes on as the user of a box that does not run, as nothing shows root what that user may not do, and what root makes the box cannot write.
+ * Answers what keeps that user from the settings.
+ */
+async function asItsUser(options: Options, config: Config): Promise<Line | undefined> {
+  const user = actAsBoxUser(config.data_dir)
+  const owner = statSync(config.data_dir).uid
+  const me = process.geteuid?.() ?? owner
+  if (user === undefined && me !== 0 && owner !== me) {
+    return about('data', config.data_dir).fail(`It belongs to user ${owner}, and this is ${me}.`, asRoot)
+  }
+  try {
+    await settingsOf(options)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const { subject, message } = configFault(error.problems[0]!)
+    const fix = `Let user ${me} read it (chown, chmod), then: pillarbox config check`
+    return about('config', subject).fail(`The box runs as user ${me}, and then: ${message}`, fix)
+  }
+}
+
+function isOpen(directory: string): boolean {
+  try {
+    mustBeOpen(directory)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isDenied({ cause }: ConfigError): boolean {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+  return process.geteuid?.() !== 0 && (code === 'EACCES' || code === 'EPERM')
 }
 
 /** `pillarbox.yaml:3:5 http.lisen: …`, or `PILLARBOX_HTTP__LISTEN: …` */
 function configFault(problem: string): Line {
   const [, place = 'settings', message = problem] = /^(\S+:\d+:\d+|[\w./-]+):? (.*)$/s.exec(problem) ?? []
   return about('config', place).fail(message, 'Mend it, then: pillarbox config check; every setting: pillarbox config example')
-}
-
-async function whyNotOpened(config: Config): Promise<Line | undefined> {
-  const { data_dir } = config
-  const line = about('data', data_dir)
-  try {
-    mustBeOpen(data_dir)
-  } catch (error) {
-    return line.fail((error as Error).message, 'sudo pillarbox doctor')
-  }
-  if (!existsSync(join(data_dir, 'state.json'))) {
-    return line.fail('There is no box here.', 'pillarbox serve makes one; or name its directory: --data, PILLARBOX_DATA_DIR')
-  }
-  const { uid } = statSync(data_dir)
-  const me = process.geteuid?.() ?? uid
-  const socket = controlSocket(config)
-  if (uid === me || socket === undefined || (await answers(socket))) return undefined
-  // what another user opens would be another's: the box could not come up again
-  const message = `It belongs to user ${uid}, and this is ${me}: it was only looked at from outside.`
-  return line.warn(message, `sudo -u '#${uid}' pillarbox doctor`)
 }
 
 const colours = { pass: 'green', warn: 'yellow', fail: 'red' } as const

@@ -2,6 +2,8 @@ import type { Command } from 'commander'
 import { ofBox, withBox } from './box.ts'
 import type { Box, BoxOptions } from './box.ts'
 import { Failure } from './failure.ts'
+import { everyOne, identityNamed } from './found.ts'
+import type { Found } from './found.ts'
 import { say, table, withJson } from './say.ts'
 
 type Options = BoxOptions & { json?: boolean }
@@ -14,6 +16,8 @@ interface DnsRecord {
   priority?: number
   status: string
   reason: string | null
+  unanswered: boolean
+  seen_at: string | null
 }
 
 interface Domain {
@@ -21,10 +25,18 @@ interface Domain {
   name: string
   status: string
   default: boolean
+  catch_all: string | null
   dns_records: DnsRecord[]
 }
 
-/** `pillarbox domain add|list|check|zone|rotate-dkim|remove`. */
+interface Alias {
+  id: string
+  address: string
+  local_part: string
+  identity_id: string
+}
+
+/** `pillarbox domain add|list|check|zone|rotate-dkim|alias|catch-all|remove`. */
 export function addDomainCommand(program: Command): void {
   const domain = program.command('domain').description('the domains the box has mail for')
   const add = (name: string, words: string, act: (box: Box, name: string, options: Options) => Promise<void>): void => {
@@ -50,8 +62,9 @@ export function addDomainCommand(program: Command): void {
   add('check', 'look its records up now', async (box, name, options) => {
     const { id } = await named(box, name)
     const checked = await box.call<Domain>('POST', `/v1/domains/${id}/verify`)
-    say(options, checked, `${checked.name} is ${checked.status}.\n\n${told(checked)}`)
-    if (checked.status !== 'verified') process.exitCode = 1
+    const { silent, words } = outcome(checked)
+    say(options, checked, `${words}\n\n${told(checked)}`)
+    if (silent || checked.status !== 'verified') process.exitCode = 1
   })
   add('zone', 'print its records as the text of a zone file', async (box, name, options) => {
     const { id } = await named(box, name)
@@ -63,15 +76,86 @@ export function addDomainCommand(program: Command): void {
     const turned = await box.call<Domain>('POST', `/v1/domains/${id}/dkim/rotate`)
     say(options, turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${told(turned)}`)
   })
+  addAliasCommands(domain)
+  withJson(ofBox(domain.command('catch-all').description('who receives mail for unknown addresses of a domain')))
+    .argument('<name>', 'the domain')
+    .argument('[identity]', whichIdentity)
+    .option('--none', 'refuse such mail', false)
+    .action(catchAll)
   add('remove', 'give a domain up: mail to it is refused from now on', async (box, name, options) => {
     const { id } = await named(box, name)
     say(options, await box.call('DELETE', `/v1/domains/${id}`), `${name} was removed.`)
   })
 }
 
+const whichIdentity = 'its id, name or e-mail address'
+
+function addAliasCommands(domain: Command): void {
+  const alias = domain.command('alias').description('further addresses of the domains')
+  withJson(ofBox(alias.command('add').description('give a domain a further address, whose mail an identity receives')))
+    .argument('<address>', 'the new address')
+    .argument('<identity>', whichIdentity)
+    .action((address: string, who: string, options: Options) =>
+      withBox(options, async (box) => {
+        const { local, id: domainId } = await placeOf(box, address)
+        const { id, name, email } = await identityNamed(box, who)
+        const made = await box.call<Alias>('POST', `/v1/domains/${domainId}/aliases`, { local_part: local, identity_id: id })
+        say(options, made, `Mail to ${made.address} goes to ${name} (${email}).`)
+      }),
+    )
+  withJson(ofBox(alias.command('list').description('the aliases of a domain, and its catch-all')))
+    .argument('<name>', 'the domain')
+    .action((name: string, options: Options) =>
+      withBox(options, async (box) => {
+        const { id, name: called, catch_all } = await named(box, name)
+        const aliases = await everyOne<Alias>(box, `/v1/domains/${id}/aliases`)
+        const identities = new Map((await everyOne<Found>(box, '/v1/identities')).map((one) => [one.id, one.email]))
+        const caught = catch_all === null ? [] : [{ address: `*@${called}`, identity_id: catch_all }]
+        const rows = [...caught, ...aliases].map(({ address, identity_id }) => [
+          address,
+          identities.get(identity_id) ?? identity_id,
+        ])
+        say(options, aliases, table(['ADDRESS', 'GOES TO'], rows))
+      }),
+    )
+  withJson(ofBox(alias.command('remove').description('take an alias away')))
+    .argument('<address>', 'the alias')
+    .action((address: string, options: Options) =>
+      withBox(options, async (box) => {
+        const { local, id: domainId, name } = await placeOf(box, address)
+        const aliases = await everyOne<Alias>(box, `/v1/domains/${domainId}/aliases`)
+        const found = aliases.find((one) => one.local_part === local)
+        if (!found) {
+          const hint = `Those it has: pillarbox domain alias list ${name}`
+          throw new Failure(`${name} has no alias ${local}@${name}. ${hint}`, 'not_found', 'address')
+        }
+        const gone = await box.call('DELETE', `/v1/domains/${domainId}/aliases/${found.id}`)
+        say(options, gone, `${found.address} was removed.`)
+      }),
+    )
+}
+
+async function catchAll(name: string, who: string | undefined, { none, ...options }: Options & { none: boolean }): Promise<void> {
+  if (none === (who !== undefined)) throw new Failure('Give an identity, or --none.', 'invalid_request', 'identity')
+  await withBox(options, async (box) => {
+    const domain = await named(box, name)
+    const identity = who === undefined ? undefined : await identityNamed(box, who)
+    const changed = await box.call<Domain>('PATCH', `/v1/domains/${domain.id}`, { catch_all: identity?.id ?? null })
+    const words = identity ? `goes to ${identity.name} (${identity.email})` : 'is refused'
+    say(options, changed, `Mail for unknown addresses of ${changed.name} ${words}.`)
+  })
+}
+
+/** The local part of an address, and the domain that it is of. */
+async function placeOf(box: Box, address: string): Promise<{ local: string; id: string; name: string }> {
+  const at = address.lastIndexOf('@')
+  if (at < 1) throw new Failure(`${address} is no address such as sales@example.com.`, 'invalid_request', 'address')
+  const { id, name } = await named(box, address.slice(at + 1))
+  return { local: address.slice(0, at).toLowerCase(), id, name }
+}
+
 async function every(box: Box): Promise<Domain[]> {
-  const { data } = await box.call<{ data: Domain[] }>('GET', '/v1/domains?limit=200')
-  return data
+  return everyOne<Domain>(box, '/v1/domains')
 }
 
 async function named(box: Box, name: string): Promise<Domain> {
@@ -80,13 +164,43 @@ async function named(box: Box, name: string): Promise<Domain> {
   return domain
 }
 
+/** What a check came to, in a sentence; `silent` when the DNS gave no answer about some of the records. */
+function outcome({ name, status, dns_records }: Domain): { silent: boolean; words: string } {
+  const open = dns_records.filter(({ unanswered }) => unanswered)
+  if (open.length === 0) return { silent: false, words: `${name} is ${status}.` }
+  const many = open.length === dns_records.length ? 'any of its records' : `${open.length} of its ${dns_records.length} records`
+  const words = `The DNS gave no answer about ${many}: ${name} was ${status} before, and stays so. Of those, what was seen last is below.`
+  return { silent: true, words: folded(words, 0).join('\n') }
+}
+
+/** Columns that a line may have. */
+const width = 100
+
+/** Each record on lines of its own: values of keys are longer than any line. */
 function told({ dns_records }: Domain): string {
-  const rows = dns_records.map(({ type, name, priority, value, status, reason }) => [
-    status,
-    type,
-    name,
-    priority === undefined ? value : `${priority} ${value}`,
-    reason ?? '',
-  ])
-  return table(['STATUS', 'TYPE', 'NAME', 'VALUE', ''], rows)
+  return dns_records
+    .map(({ type, name, priority, value, status, reason, unanswered, seen_at }) => {
+      const seen = unanswered
+        ? seen_at === null
+          ? ' (no answer; when this was seen is not known)'
+          : ` (no answer; as seen on ${seen_at})`
+        : ''
+      const text = priority === undefined ? value : `${priority} ${value}`
+      const lines = [...folded(text, 4), ...(reason === null ? [] : folded(reason, 4))]
+      return [`${status}  ${type}  ${name}${seen}`, ...lines].join('\n')
+    })
+    .join('\n\n')
+}
+
+/** Text on lines of at most `width` columns, broken at spaces; a word that is longer is cut. */
+function folded(text: string, indent: number): string[] {
+  const room = width - indent
+  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${room}}`, 'g')) ?? [''])
+  const lines: string[] = []
+  for (const piece of pieces) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + piece.length <= room) lines[lines.length - 1] = `${last} ${piece}`
+    else lines.push(piece)
+  }
+  return lines.map((line) => `${' '.repeat(indent)}${line}`)
 }

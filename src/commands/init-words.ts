@@ -45,7 +45,7 @@ ${steps(outcome, places).join('\n\n')}
 ${readFileSync(zone, 'utf8')}`
 }
 
-function steps({ domain, config, units, zone, data, setup_link }: Outcome, places: Places): string[] {
+function steps({ domain, config, units, zone, data, keys, setup_link }: Outcome, places: Places): string[] {
   const command = places.system ? 'pillarbox' : join(program, 'bin', 'pillarbox')
   const own = places.system ? '' : ` --config ${config}`
   return [
@@ -54,7 +54,8 @@ function steps({ domain, config, units, zone, data, setup_link }: Outcome, place
     ...(setup_link === null
       ? []
       : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
-    `${setup_link === null ? 3 : 4}. How to go on: ${program}/docs/install.md; what lies in ${data} should be in your backups.`,
+    `${setup_link === null ? 3 : 4}. Keep a copy of ${join(keys, 'master.key')} on another machine: what is sealed under it is lost without it.\n` +
+      `   Backups of ${data} (pillarbox backup, ${program}/docs/backup.md) hold it only where backup.passphrase_file is set.`,
   ]
 }
 

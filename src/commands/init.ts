@@ -14,7 +14,7 @@ import { settingsText } from '../install/settings.ts'
 import type { Choice } from '../install/settings.ts'
 import { look, ownAddresses } from '../install/surroundings.ts'
 import type { Finding } from '../install/surroundings.ts'
-import { nameable, unitFiles } from '../install/units.ts'
+import { nameable, unitFiles, withPackage } from '../install/units.ts'
 import { addressRecords, wholeZone } from '../install/zone.ts'
 import type { DnsRecord } from '../install/zone.ts'
 import { runningBox } from './box.ts'
@@ -60,7 +60,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
     config: options.config ?? (PILLARBOX_CONFIG || undefined),
     units: options.units,
   }
-  const places = placesOf(wish, { root, cwd: process.cwd() })
+  const places = withPackage(placesOf(wish, { root, cwd: process.cwd() }))
   const journal = new Journal(places.log, removeUser)
   if (journal.unfinished) {
     if (journal.used(places.data)) throw new Failure(usedSince(places, journal), 'box_used')
@@ -113,7 +113,7 @@ async function make(places: Places, choice: Choice, { units, findings, journal, 
   const addresses = addressRecords(choice.hostname, ownAddresses())
   const zone = join(places.config, '..', `${choice.domain}.zone`)
   journal.put(zone, wholeZone(addresses, domain.zone), 0o644)
-  installUnits(places, units, journal)
+  if (places.packaged !== true) installUnits(places, units, journal)
   if (places.system) handOver(places, [places.config], journal)
   signal.throwIfAborted()
   return {

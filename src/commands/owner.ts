@@ -1,4 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { serviceUnit } from '../core/service-unit.ts'
+import { findUser } from '../install/service-user.ts'
+import type { Owner } from '../install/service-user.ts'
 import { Failure } from './failure.ts'
 
 /**
@@ -7,7 +10,23 @@ import { Failure } from './failure.ts'
  */
 export function actAsOwner(directory: string): void {
   if (process.getuid?.() !== 0) return
-  const { uid, gid } = statSync(directory)
+  become(statSync(directory))
+}
+
+/**
+ * Goes on as the user that the box of a data directory runs as, when root asks: the user of its systemd unit, else the owner of the
+ * directory. There is no way back. Answers that user; undefined for another caller, and where the box is root's or is not there yet.
+ */
+export function actAsBoxUser(directory: string): Owner | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const named = serviceUnit(directory)?.user
+  const user = (named === undefined ? undefined : findUser(named)) ?? statSync(directory, { throwIfNoEntry: false })
+  if (user === undefined || user.uid === 0) return undefined
+  become(user)
+  return { uid: user.uid, gid: user.gid }
+}
+
+function become({ uid, gid }: Owner): void {
   if (uid === 0) return
   process.setgroups!([gid])
   process.setgid!(gid)

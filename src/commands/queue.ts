@@ -14,6 +14,10 @@ interface Entry {
   state: string
   attempts: number
   last_answer: string | null
+  smtp_code: number | null
+  enhanced_code: string | null
+  mx: string | null
+  ip: string | null
   reason: string | null
   due_at: string | null
   created_at: string
@@ -26,6 +30,11 @@ interface Attempt {
   ended_at: string | null
   outcome: string
   answer: string | null
+  smtp_code: number | null
+  enhanced_code: string | null
+  mx: string | null
+  ip: string | null
+  tls: string | null
 }
 
 interface Depth {
@@ -76,9 +85,11 @@ async function list({ state, kind, destination, limit, ...options }: Listing): P
       String(entry.attempts),
       span(entry.age),
       entry.due_at ?? '',
+      codesOf(entry),
+      serverOf(entry),
       cut(entry.reason ?? entry.last_answer ?? ''),
     ])
-    const headings = ['ID', 'KIND', 'TO', 'STATE', 'TRIES', 'AGE', 'NEXT', 'LAST ANSWER']
+    const headings = ['ID', 'KIND', 'TO', 'STATE', 'TRIES', 'AGE', 'NEXT', 'CODE', 'MX', 'LAST ANSWER']
     say(options, entries, entries.length === 0 ? 'The queue is empty.' : table(headings, rows))
   })
 }
@@ -122,9 +133,23 @@ async function drop(id: string, options: Options): Promise<void> {
 
 function told({ history, about, ...entry }: Entry & { history: Attempt[] }): string {
   const facts = Object.entries({ ...entry, age: span(entry.age), ...about }).filter(([, value]) => value !== null)
-  const rows = history.map(({ number, started_at, outcome, answer }) => [String(number), started_at, outcome, answer ?? ''])
-  const tries = rows.length === 0 ? 'It was not tried yet.' : table(['TRY', 'AT', 'OUTCOME', 'ANSWER'], rows)
+  const rows = history.map((one) => {
+    const { number, started_at, outcome, answer, tls } = one
+    return [String(number), started_at, outcome, codesOf(one), serverOf(one), tls ?? '', answer ?? '']
+  })
+  const headings = ['TRY', 'AT', 'OUTCOME', 'CODE', 'MX', 'TLS', 'ANSWER']
+  const tries = rows.length === 0 ? 'It was not tried yet.' : table(headings, rows)
   return `${facts.map(([name, value]) => `${name.padEnd(14)}${value}`).join('\n')}\n\n${tries}`
+}
+
+/** The reply code of a mail server, with its enhanced code. */
+function codesOf({ smtp_code, enhanced_code }: Pick<Entry, 'smtp_code' | 'enhanced_code'>): string {
+  return [smtp_code, enhanced_code].filter((code) => code !== null).join(' ')
+}
+
+/** A mail server with its address. */
+function serverOf({ mx, ip }: Pick<Entry, 'mx' | 'ip'>): string {
+  return [mx, ip === null ? null : `[${ip}]`].filter((part) => part !== null).join(' ')
 }
 
 /** What a line of a list has room for. */

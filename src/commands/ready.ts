@@ -2,8 +2,7 @@ import { request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { controlSocket } from '../config.ts'
-import type { Config } from '../config.ts'
-import { ofBox, settingsOf } from './box.ts'
+import { ofBox, placeOf } from './box.ts'
 import type { BoxOptions } from './box.ts'
 import { Failure } from './failure.ts'
 import { exits, refuse } from './refuse.ts'
@@ -11,28 +10,45 @@ import { say, withJson } from './say.ts'
 
 type Options = BoxOptions & { json?: boolean; wait: string }
 
+/** What keeps a box from its work, by the names of `/readyz`, and the same as a sentence. */
+interface Lack {
+  failing: string[]
+  message: string
+}
+
 /** Between two looks, in milliseconds. */
 const rhythm = 250
 
 /** `pillarbox ready`: for a service manager, a container's health check, a script that waits. It asks the box's own socket, and opens nothing. */
 export function addReadyCommand(program: Command): void {
-  const ready = program.command('ready').description('whether the box runs and takes mail and calls; exit 0 when it does')
+  const ready = program
+    .command('ready')
+    .description(
+      'whether the box runs and takes mail and calls: exit 0 when it does, also while it takes nothing new because the disk is short of room; else 1',
+    )
   withJson(ofBox(ready))
     .option('--wait <seconds>', 'for how long to look again while it does not', '0')
     .action(async (options: Options) => {
-      const socket = controlSocket(await place(options))
+      const socket = controlSocket(await placeOf(options))
       if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
       const until = performance.now() + seconds(options.wait) * 1000
       let lacking = await lacks(socket)
-      while (lacking !== undefined && performance.now() < until) {
+      while (lacking !== undefined && !serves(lacking) && performance.now() < until) {
         const ended = endOf(process.env['MAINPID'])
         if (ended !== undefined) throw new Failure(ended, 'ended')
         await pause(rhythm)
         lacking = await lacks(socket)
       }
-      if (lacking !== undefined) throw new Failure(lacking, 'not_ready')
-      say(options, { ready: true }, 'The box is ready.')
+      if (lacking === undefined) return say(options, { ready: true, failing: [] }, 'The box is ready.')
+      if (!serves(lacking)) throw new Failure(lacking.message, 'not_ready')
+      const { failing } = lacking
+      say(options, { ready: true, failing }, 'The box is up, but takes nothing new: the disk is short of room.')
     })
+}
+
+/** Without room it still reads, deletes and sends, and takes mail by itself once there is room: a restart would mend nothing. */
+function serves({ failing }: Lack): boolean {
+  return failing.length === 1 && failing[0] === 'space'
 }
 
 /** systemd names the process of the service (systemd.exec(5)); what has ended will not become ready, and the start need not wait for it. */
@@ -47,28 +63,20 @@ function endOf(processId: string | undefined): string | undefined {
   return undefined
 }
 
-/** The settings are read only where nothing else says where the data is: systemd shows the secrets among them to the box alone. */
-async function place(options: Options): Promise<Pick<Config, 'data_dir'>> {
-  const data = options.data ?? process.env['PILLARBOX_DATA_DIR']
-  return data ? { data_dir: data } : settingsOf(options)
-}
-
-/** What keeps the box from its work, as a sentence; undefined when nothing does. */
-function lacks(socketPath: string): Promise<string | undefined> {
+/** Undefined when nothing is lacking. */
+function lacks(socketPath: string): Promise<Lack | undefined> {
   return new Promise((resolve) => {
     const call = request(
       { socketPath, path: '/readyz', headers: { Host: 'localhost' }, agent: false, timeout: 5000 },
       (answer) => {
         let text = ''
         answer.setEncoding('utf8').on('data', (piece: string) => (text += piece))
-        answer.on('error', () => resolve('The box broke off its answer.'))
-        answer.on('end', () =>
-          resolve(answer.statusCode === 200 ? undefined : `The box runs but is not ready: ${failing(text)}.`),
-        )
+        answer.on('error', () => resolve({ failing: [], message: 'The box broke off its answer.' }))
+        answer.on('end', () => resolve(answer.statusCode === 200 ? undefined : lackIn(text)))
       },
     )
     call.on('timeout', () => call.destroy(new Error('no answer')))
-    call.on('error', (error: NodeJS.ErrnoException) => resolve(absence(error, socketPath)))
+    call.on('error', (error: NodeJS.ErrnoException) => resolve({ failing: [], message: absence(error, socketPath) }))
     call.end()
   })
 }
@@ -79,11 +87,12 @@ function absence({ code, message }: NodeJS.ErrnoException, socket: string): stri
   return `The box does not answer at ${socket}: ${message}.`
 }
 
-function failing(text: string): string {
+function lackIn(text: string): Lack {
   try {
-    return (JSON.parse(text) as { failing: string[] }).failing.join(', ')
+    const { failing } = JSON.parse(text) as { failing: string[] }
+    return { failing, message: `The box runs but is not ready: ${failing.join(', ')}.` }
   } catch {
-    return 'its answer cannot be read'
+    return { failing: [], message: 'The box runs, but its answer cannot be read.' }
   }
 }
 

@@ -13,6 +13,16 @@ export function refuse(error: unknown, status = isForeseen(error) ? exits.failed
   process.exit(status)
 }
 
+/** What commander says of a wrong command line, as JSON to those who asked for that. */
+export function usageError(text: string): string {
+  if (!wantsJson()) return text
+  const message = text
+    .replace(/^error: /, '')
+    .trim()
+    .replaceAll('\n', ' ')
+  return `${JSON.stringify({ error: { message, code: 'invalid_request' } })}\n`
+}
+
 function isForeseen(error: unknown): error is Failure | Fault {
   return error instanceof Failure || error instanceof Fault
 }

@@ -69,6 +69,7 @@ const words: Record<string, string> = {
   email: 'e-mails (one for each recipient)',
   'email-release': 'e-mails of which the time had not come',
   'operator-mail': 'e-mails for the operator',
+  report: 'reports to other domains',
   webhook: 'webhook calls',
   sms: 'text messages',
 }

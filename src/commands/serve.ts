@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import { controlSocket, loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
-import { createLog } from '../core/log.ts'
+import { createLog, isReadByJournal, standardOutput } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
 import { foreignOwner } from './owner.ts'
 import { refuse } from './refuse.ts'
@@ -29,18 +29,18 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
       ),
     )
   }
-  const log = createLog(config.log.level)
+  const log = createLog(config.log, standardOutput({ journal: isReadByJournal(process.env['JOURNAL_STREAM']) }))
   const { App } = await import('../app.ts')
   const told = (): void => log.warn('another process has the files of the box: it is waited for')
-  const app = await inTurn(controlSocket(config), () => App.open(config, log), told).catch(refuse)
-  onSignals(app, log, load)
+  const app = await inTurn(controlSocket(config), () => App.open(config, log, undefined, undefined, load), told).catch(refuse)
+  onSignals(app, log)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   if (firstKey === null) return
   await say(welcome(app, config, firstKey, await app.setupLink()))
   await app.firstKeyShown()
 }
 
-function onSignals(app: App, log: Log, load: () => Promise<Config>): void {
+function onSignals(app: App, log: Log): void {
   let stopping = false
   const stop = (signal: string): void => {
     if (stopping) process.exit(1)
@@ -56,7 +56,8 @@ function onSignals(app: App, log: Log, load: () => Promise<Config>): void {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  process.on('SIGHUP', () => void reload(app, log, load))
+  // what is refused is in the log
+  process.on('SIGHUP', () => void app.reread().catch(() => undefined))
   const crash = (error: unknown): void => {
     log.fatal({ err: error }, 'a bug: the box stops so that nothing is lost')
     if (stopping) process.exit(1)
@@ -75,13 +76,4 @@ function say(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
   })
-}
-
-async function reload(app: App, log: Log, load: () => Promise<Config>): Promise<void> {
-  try {
-    const { restart } = await app.reload(await load())
-    if (restart.length > 0) log.warn({ settings: restart }, 'these settings were changed but need a restart')
-  } catch (error) {
-    log.error({ problem: (error as Error).message }, 'the settings were not taken over; the box goes on with the old ones')
-  }
 }

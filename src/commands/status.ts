@@ -11,7 +11,7 @@ interface Status {
   identities: number
   queue: { kind: string; waiting: number; running: number; age: number }[]
   last_24_hours: Record<string, number>
-  disk: { free: number | null; database: number; low: boolean }
+  disk: { free: number | null; database: number; low: boolean; min_free: number }
 }
 
 /** `pillarbox status`: exit status 1 when something does not work, or the box does not run. */
@@ -33,12 +33,12 @@ function told(
   failing: string[],
   running: boolean,
 ): string {
-  const state = !running ? 'does not run' : failing.length > 0 ? `runs, but not: ${failing.join(', ')}` : 'runs'
+  const state = !running ? 'does not run' : failing.length > 0 ? `runs, but ${lacking(failing)}` : 'runs'
   const since = running ? `, for ${span(uptime)}` : ''
   const heaps = queue.map(
     ({ kind, waiting, running: now, age }) => `${waiting} ${kind} wait, ${now} under way, the oldest for ${span(age)}`,
   )
-  const free = disk.free === null ? 'unknown' : bytes(disk.free)
+  const free = disk.free === null ? 'an unknown part' : bytes(disk.free)
   const lines = [
     ['Pillarbox', `${version} ${state}${since}`],
     ['identities', String(identities)],
@@ -48,7 +48,20 @@ function told(
     ],
     ['SMS, 24 h', `${day['sms_received']} came; ${day['sms_sent']} went out, ${day['sms_failed']} failed`],
     ['queue', heaps.length === 0 ? 'empty' : heaps.join('\n            ')],
-    ['disk', `${bytes(disk.database)} used by the database, ${free} free${disk.low ? ': too little, nothing new is taken' : ''}`],
+    [
+      'disk',
+      `${bytes(disk.database)} used by the database, ${free} free${disk.low ? `, less than min_free (${bytes(disk.min_free)})` : ''}`,
+    ],
   ]
   return lines.map(([name, value]) => `${name!.padEnd(12)}${value}`).join('\n')
+}
+
+/** What of a box does not work, as people say it. */
+function lacking(failing: readonly string[]): string {
+  const broken = failing.filter((what) => what !== 'space')
+  const words = [
+    ...(failing.includes('space') ? ['takes nothing new: the disk is short of room'] : []),
+    ...(broken.length > 0 ? [`does not work: ${broken.join(', ')}`] : []),
+  ]
+  return words.join(', and ')
 }

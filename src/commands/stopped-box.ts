@@ -1,9 +1,7 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import { createLog } from '../core/log.ts'
-import { settingsOf } from './box.ts'
+import { holdsBox, settingsOf } from './box.ts'
 import type { BoxOptions } from './box.ts'
 import { actAsOwner, mustBeOpen } from './owner.ts'
 import { withJson } from './say.ts'
@@ -23,7 +21,7 @@ export async function opened<T>(options: BoxOptions, work: (app: App) => Promise
   const config = await settingsOf(options)
   mustBeOpen(config.data_dir)
   // opening makes what is not there: a mistaken path must not begin a second box
-  if (!existsSync(join(config.data_dir, 'state.json'))) throw new Error(`There is no box in ${config.data_dir}.`)
+  if (!holdsBox(config.data_dir)) throw new Error(`There is no box in ${config.data_dir}.`)
   actAsOwner(config.data_dir)
   const { App } = await import('../app.ts')
   // what the command answers is alone on standard output

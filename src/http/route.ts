@@ -175,7 +175,7 @@ export function isIdempotent({ idempotent, method, scope, download, upload }: An
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
 
-/** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it. */
+/** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it, as is what takes back or stops something. */
 export function stores({ method, rate, stores: said }: Pick<AnyRoute, 'method' | 'rate' | 'stores'>): boolean {
   return said ?? ((method === 'POST' && rate !== 'sign-in') || method === 'PATCH')
 }

@@ -45,6 +45,7 @@ export function routes(jobs: Jobs): AnyRoute[] {
     route({
       method: 'POST',
       path: '/jobs/:id/cancel',
+      stores: false,
       scope,
       tag,
       summary: 'Cancel a job',

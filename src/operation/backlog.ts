@@ -3,6 +3,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict, notFound } from '../core/fault.ts'
 import { findInBacklog, heaps, listBacklog } from '../delivery/backlog.ts'
 import type { Heap, Waiting } from '../delivery/backlog.ts'
+import type { ServerAnswer } from '../delivery/courier.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { Database, Reader } from '../store/database.ts'
 import type { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary } from './model.ts'
@@ -19,6 +20,9 @@ const deadline = 10_000
 
 /** Destinations that a summary names. */
 const most = 100
+
+/** Of an attempt that came to no mail server. */
+const nobody: ServerAnswer = { smtp_code: null, enhanced_code: null, response: null, mx: null, ip: null, tls: null }
 
 const why = 'cancelled by the operator'
 
@@ -44,6 +48,7 @@ export class Backlog {
       ...attempt,
       outcome: outcome ?? ('pending' as const),
       answer: this.#words(found.kind, answer),
+      ...this.#server(found.kind, answer),
     }))
     return { ...(await this.#shown(reader, found)), history }
   }
@@ -107,6 +112,7 @@ export class Backlog {
       state,
       attempts,
       last_answer: this.#words(kind, answer),
+      ...this.#server(kind, answer),
       reason,
       due_at: state === 'waiting' ? due_at : null,
       created_at,
@@ -118,6 +124,10 @@ export class Backlog {
   #words(kind: string, answer: string | null): string | null {
     if (answer === null) return null
     return this.#parts.queue.courier(kind)?.words?.(answer) ?? answer
+  }
+
+  #server(kind: string, answer: string | null): ServerAnswer {
+    return (answer === null ? undefined : this.#parts.queue.courier(kind)?.server?.(answer)) ?? nobody
   }
 
   #age(from: string, to: string | null): number {

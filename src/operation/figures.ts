@@ -19,7 +19,7 @@ export function operationFigures({ metrics, version, failing }: Parts): void {
   )
   metrics.gauge(
     'pillarbox_failing',
-    '1 for what of the box does not work now, as /readyz says: http, smtp, space (the disk is full), store (nothing can be written)',
+    '1 for what of the box does not work now, as /readyz says: http, smtp, space (the disk is short of room: nothing new is taken), store (nothing can be written)',
     async (gauge) => {
       const bad = await failing()
       for (const what of able) gauge.labels(what).set(bad.includes(what) ? 1 : 0)

@@ -14,6 +14,16 @@ export const QueueFilter = z.strictObject({
 })
 export type QueueFilter = z.output<typeof QueueFilter>
 
+/** What a mail server answered to an attempt, and which server that was; nothing for other kinds. */
+const server = {
+  smtp_code: z.int().nullable().meta({ description: 'of the reply of the mail server (RFC 5321 4.2)' }),
+  enhanced_code: z.string().nullable().meta({ description: 'RFC 3463' }),
+  response: z.string().nullable().meta({ description: 'the text of the reply, or why there was none' }),
+  mx: z.string().nullable().meta({ description: 'the server that was spoken to' }),
+  ip: z.string().nullable().meta({ description: 'its address' }),
+  tls: z.string().nullable().meta({ description: 'version, cipher, and whether the certificate was checked' }),
+}
+
 /** A delivery in the queue, of whatever kind. */
 export const QueueEntry = z
   .object({
@@ -24,6 +34,7 @@ export const QueueEntry = z
     state: z.enum(['waiting', 'running', 'done', 'failed']),
     attempts: z.int(),
     last_answer: z.string().nullable().meta({ description: 'what the last attempt that is over heard' }),
+    ...server,
     reason: z.string().nullable().meta({ description: 'who ended it, when it was not tried to its end' }),
     due_at: Timestamp.nullable().meta({ description: 'when it is tried next' }),
     created_at: Timestamp,
@@ -43,6 +54,7 @@ export const QueueEntryWithHistory = z
         ended_at: Timestamp.nullable(),
         outcome: z.enum(['done', 'failed', 'deferred', 'interrupted', 'pending']),
         answer: z.string().nullable(),
+        ...server,
       }),
     ),
   })
@@ -66,6 +78,15 @@ export const QueueSummary = z
   })
   .meta({ id: 'QueueSummary' })
 export type QueueSummary = z.output<typeof QueueSummary>
+
+/** What became of settings that were read again. */
+export const Reloaded = z
+  .object({
+    reloaded: z.array(z.string()).meta({ description: 'settings that changed and are in effect' }),
+    restart: z.array(z.string()).meta({ description: 'settings that differ from those of the start and need one' }),
+  })
+  .meta({ id: 'Reloaded' })
+export type Reloaded = z.output<typeof Reloaded>
 
 /** How the box is. */
 export const Status = z
@@ -91,6 +112,7 @@ export const Status = z
       free: z.int().nullable().meta({ description: 'octets; null when the disk does not say' }),
       database: z.int().meta({ description: 'octets of the database and its log' }),
       low: z.boolean().meta({ description: 'nothing new is taken' }),
+      min_free: z.int().meta({ description: 'octets free below which nothing new is taken' }),
     }),
   })
   .meta({ id: 'Status' })

@@ -9,6 +9,7 @@ import type { Space } from '../store/space.ts'
 import { Backlog } from './backlog.ts'
 import { operationFigures } from './figures.ts'
 import { routes } from './routes.ts'
+import type { Reloaded } from './model.ts'
 import { BoxState } from './state.ts'
 
 interface Needs {
@@ -20,6 +21,7 @@ interface Needs {
   space: Space
   version: string
   failing: () => Promise<string[]>
+  reread: () => Promise<Reloaded>
   metrics: Metrics
 }
 
@@ -28,5 +30,5 @@ export function operationPart(needs: Needs): Part {
   operationFigures(needs)
   const backlog = new Backlog(needs)
   const state = new BoxState({ ...needs, backlog, directory: needs.config.data_dir })
-  return { name: 'operation', routes: routes({ backlog, state }) }
+  return { name: 'operation', routes: routes({ backlog, state, reread: needs.reread }) }
 }

@@ -2,12 +2,18 @@ import { Deleted, Page } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Backlog } from './backlog.ts'
-import { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary, Status } from './model.ts'
+import { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary, Reloaded, Status } from './model.ts'
 import type { BoxState } from './state.ts'
 
 const tag = 'Operation'
 
-export function routes({ backlog, state }: { backlog: Backlog; state: BoxState }): AnyRoute[] {
+interface Operated {
+  backlog: Backlog
+  state: BoxState
+  reread: () => Promise<Reloaded>
+}
+
+export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
   return [
     route({
       method: 'GET',
@@ -19,6 +25,19 @@ export function routes({ backlog, state }: { backlog: Backlog; state: BoxState }
       description: 'What runs, what waits, what came and went in a day, and the disk.',
       reply: Status,
       handle: () => state.status(),
+    }),
+    route({
+      method: 'POST',
+      path: '/reload',
+      scope: 'account:write',
+      operator: true,
+      tag,
+      summary: 'Read the settings again',
+      description:
+        'As `systemctl reload pillarbox` does. Settings that are refused change nothing: the answer is `invalid_request` with the code ' +
+        '`settings_refused`, and names file, line and column.',
+      reply: Reloaded,
+      handle: () => reread(),
     }),
     route({
       method: 'GET',

@@ -69,7 +69,7 @@ export class BoxState {
       identities: identities!.n,
       queue: (await backlog.summary()).kinds,
       last_24_hours: await this.#counts(iso(now - day)),
-      disk: { free: await space.free(), database: await databaseSize(directory), low: space.low() },
+      disk: { free: await space.free(), database: await databaseSize(directory), low: space.low(), min_free: space.minimum },
     }
   }
 

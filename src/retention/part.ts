@@ -9,6 +9,7 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
 import { Remains } from './remains.ts'
 import { routes } from './routes.ts'
 import { Stores } from './storage.ts'
@@ -17,6 +18,7 @@ import { Trash } from './trash.ts'
 
 interface Needs {
   database: Database
+  space: Space
   events: EventLog
   clock: Clock
   log: Log
@@ -31,6 +33,8 @@ export class RetentionPart implements Part {
   readonly stores: Stores
   readonly #needs: Needs
   readonly #remains: Remains
+  readonly #stopping = new AbortController()
+  #reclaiming: Promise<void> | undefined
   #times: Config['retention']
 
   constructor(needs: Needs) {
@@ -59,10 +63,27 @@ export class RetentionPart implements Part {
     ]
   }
 
+  /** While the disk is short of room, what was deleted gives its room back at once, and not only at night. */
+  async start(): Promise<void> {
+    this.#needs.space.whileLow(() => void (this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined))))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#reclaiming
+  }
+
   reload(config: Config): void {
     this.#times = config.retention
     this.trash.reload(config.retention.trash)
     this.stores.reload(storageSettings(config))
+  }
+
+  async #reclaim(): Promise<void> {
+    const { database, log } = this.#needs
+    await sweep(() => database.reclaim(), this.#stopping.signal).catch((error: unknown) =>
+      log.warn({ err: error }, 'the database could not give room back to the disk'),
+    )
   }
 
   async #empty(signal: AbortSignal | undefined): Promise<void> {

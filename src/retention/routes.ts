@@ -15,6 +15,8 @@ export function routes({ identities, trash }: { identities: Identities; trash: T
       method: 'POST',
       path: '/identities/:id/trash/empty',
       scope: 'messages:write',
+      // it makes room
+      stores: false,
       tag: 'Identities',
       summary: 'Empty the trash of an identity',
       description: 'E-mails and text messages in it go for good, and the room they took is free.',

@@ -1,7 +1,9 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import { loggable } from '../core/log.ts'
+import type { Log } from '../core/log.ts'
 import { Later, Refused } from '../delivery/courier.ts'
-import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { Courier, Ended, Noted, Outcome } from '../delivery/courier.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
@@ -21,6 +23,7 @@ export interface SmsLoad {
 }
 
 interface Parts {
+  log: Log
   database: Database
   events: EventLog
   clock: Clock
@@ -49,10 +52,11 @@ export class SmsCourier implements Courier<SmsLoad> {
     await tx.run(sql`UPDATE sms SET lost = max(lost, attempting), attempting = 1 WHERE id = ${sms_id}`)
   }
 
-  async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal): Promise<string> {
+  async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
     const { database, provider } = this.#parts
     const row = await database.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
     if (row?.status !== 'queued') throw new Refused('')
+    Object.assign(noted, { from: row.sender, to: row.recipient, provider: row.provider })
     if (provider?.name !== row.provider) throw refused('provider_not_configured', `${row.provider} is not configured any more`)
     if (row.lost === 1 && !provider.idempotent) throw lost('the box stopped before the answer came')
     await this.#requireWanted(row)
@@ -105,6 +109,14 @@ export class SmsCourier implements Courier<SmsLoad> {
     await tell(tx, events, smsDelivered, there!)
   }
 
+  ended({ id: queue_id, load, attempt, outcome, answer, next, ms, noted }: Ended<SmsLoad>): void {
+    const { sms_id } = load
+    const result = resultOf(outcome, answer)
+    const end = { reply: loggable(this.words(answer), 512), attempt, result, next_attempt_at: next ?? null, ms }
+    if (result === 'failed' || result === 'unknown') this.#parts.log.warn({ queue_id, sms_id, ...noted, ...end }, 'SMS failed')
+    else this.#parts.log.info({ queue_id, sms_id, ...noted, ...end }, 'SMS attempt')
+  }
+
   async about(reader: Reader, { sms_id }: SmsLoad): Promise<Record<string, string>> {
     const row = await reader.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
     return row ? { sms_id, from: row.sender, to: row.recipient } : { sms_id }
@@ -149,6 +161,16 @@ function lost(message: string): Refused {
 }
 
 /** A sentence of the queue's own, as of an attempt that failed once too often, is an error like any other. */
+/** What became of a message; nobody knows of one whose answer was lost. */
+function resultOf(outcome: Outcome | 'interrupted', answer: string): string {
+  if (outcome === 'interrupted' || outcome === 'deferred') return outcome
+  // it was taken back before it left
+  if (answer === '') return 'cancelled'
+  const said = read(answer)
+  if ('taken' in said) return said.taken.status ?? 'sent'
+  return 'lost' in said ? 'unknown' : 'failed'
+}
+
 function read(answer: string): Said {
   try {
     return JSON.parse(answer) as Said

@@ -27,6 +27,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
     route({
       method: 'POST',
       path: '/identities/:id/token/revoke',
+      stores: false,
       scope: 'identities:write',
       tag,
       summary: 'Revoke identity tokens',

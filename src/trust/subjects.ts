@@ -81,7 +81,9 @@ export class Subjects {
     const stranger: Subject = { kind: 'email', name, account_id: row?.account_id ?? null }
     if (!row || row.status === 'deleted') return stranger
     const subject = await this.#local(row)
-    return isOwn(caller, row) || subject.agent !== null ? subject : stranger
+    // an alias does not tell strangers whose it is
+    const isKnown = subject.agent !== null && row.email === `${mailbox}${name.slice(at)}`
+    return isOwn(caller, row) || isKnown ? subject : stranger
   }
 
   /** What a token that is good says: `identityId` is of this box. */

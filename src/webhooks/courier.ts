@@ -1,10 +1,12 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
+import { loggable } from '../core/log.ts'
+import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
 import { retryAfter } from '../delivery/backoff.ts'
 import { Later, Refused } from '../delivery/courier.ts'
-import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { Courier, Ended, Noted, Outcome } from '../delivery/courier.ts'
 import { Unreachable } from '../delivery/outside.ts'
 import type { OutsideAnswer } from '../delivery/outside.ts'
 import type { Outside } from '../delivery/outside.ts'
@@ -20,6 +22,7 @@ import type { Sealed } from './secret.ts'
 import { signatureHeaders } from './signature.ts'
 
 interface Parts {
+  log: Log
   metrics: Metrics
   database: Database
   events: EventLog
@@ -53,6 +56,8 @@ const shared = 1000
 interface Body {
   text: string
   octets: Buffer
+  /** What the event is about, for the log. */
+  subject: Record<string, unknown>
 }
 
 /** What an attempt reads of its webhook. */
@@ -82,15 +87,17 @@ export class WebhookCourier implements Courier<Load> {
     this.#opened = new Opened(parts.sealed)
   }
 
-  async deliver(load: Load, _attempt: number, signal: AbortSignal): Promise<string> {
+  async deliver(load: Load, _attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
     const { database, outside, clock } = this.#parts
     const body = await this.#body(load.event_id)
     if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
+    Object.assign(noted, body.subject)
     // read last, so that what was switched off or deleted meanwhile is not told
     const webhook = await database.get<Addressee>(
       sql`SELECT id, url, active, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}`,
     )
     if (webhook?.active !== 1) throw new Refused(heard({ error: 'the webhook is switched off' }))
+    noted['host'] = new URL(webhook.url).host
     let answer: OutsideAnswer
     try {
       answer = await outside.post(webhook.url, {
@@ -141,6 +148,15 @@ export class WebhookCourier implements Courier<Load> {
     }
   }
 
+  ended({ id: queue_id, load, attempt, outcome, answer, next, ms, noted }: Ended<Load>): void {
+    const { webhook_id, event_id, event } = load
+    const { status: code, error } = readAnswer(answer)
+    const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
+    const line = { queue_id, webhook_id, event_id, event, ...noted, ...end, next_attempt_at: next ?? null, ms }
+    if (outcome === 'failed') this.#parts.log.warn(line, 'Webhook attempt failed for good')
+    else this.#parts.log.info(line, 'Webhook attempt')
+  }
+
   async about(reader: Reader, { webhook_id, event_id, event }: Load): Promise<Record<string, string>> {
     const webhook = await reader.get<{ url: string }>(sql`SELECT url FROM webhooks WHERE id = ${webhook_id}`)
     return { webhook_id, event_id, event, ...(webhook ? { host: new URL(webhook.url).host } : {}) }
@@ -189,9 +205,18 @@ export class WebhookCourier implements Courier<Load> {
   }
 }
 
+const results = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
+
 function bodyOf(event: Event): Body {
   const text = JSON.stringify(envelopeOf(event))
-  return { text, octets: Buffer.from(text) }
+  return { text, octets: Buffer.from(text), subject: subjectOf(event) }
+}
+
+/** The message that an event is about. */
+function subjectOf({ type, data }: Event): Body['subject'] {
+  const { id, message_id } = data as { id?: unknown; message_id?: unknown }
+  if (type.startsWith('email.')) return { email_id: id, message_id }
+  return type.startsWith('sms.') ? { sms_id: id } : {}
 }
 
 /** What a webhook's endpoint answered, from the queue's record; of an attempt that failed before, only the error. */

@@ -1,0 +1,23 @@
+import type { Command } from 'commander'
+import type { Reloaded } from '../operation/model.ts'
+import { ofBox, runningBox } from './box.ts'
+import type { BoxOptions } from './box.ts'
+import { Failure } from './failure.ts'
+import { say, withJson } from './say.ts'
+
+/** `pillarbox reload`: exit status 1 when the box does not run, or refuses the settings and goes on with those it had. */
+export function addReloadCommand(program: Command): void {
+  const reload = program
+    .command('reload')
+    .description('have the running box read its settings again; those that are refused change nothing, and exit status 1 says so')
+  withJson(ofBox(reload)).action(async (options: BoxOptions & { json?: boolean }) => {
+    const box = await runningBox(options)
+    if (!box) throw new Failure('No box runs: it reads its settings when it starts.', 'not_running')
+    const { reloaded, restart } = await box.call<Reloaded>('POST', '/v1/reload')
+    const lines = [
+      reloaded.length > 0 ? `In effect now: ${reloaded.join(', ')}.` : 'Nothing changed that takes effect without a restart.',
+      ...(restart.length > 0 ? [`In effect after a restart: ${restart.join(', ')}.`] : []),
+    ]
+    say(options, { reloaded, restart }, lines.join('\n'))
+  })
+}
