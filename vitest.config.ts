@@ -10,9 +10,10 @@ export default defineConfig({
     // loading the box costs more than most tests: a worker keeps it from file to file
     isolate: false,
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 10_000 } },
+    // bounds for what must come, on a machine that has much else to do
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
     include: ['test/**/*.test.ts'],
     unstubEnvs: true,
     restoreMocks: true,

@@ -22,9 +22,10 @@ const overrides = Object.fromEntries(
 )
 const { packages: lock }: { packages: Record<string, Manifest> } = readJson('package-lock.json')
 
-test('every dependency is used by the program', () => {
+// what only the page is built of is among them: npm ci --omit=dev builds it too
+test('every dependency is used by the program, its page, or what builds the page', () => {
   const source = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => readFileSync(join(root, 'src', name), 'utf8'))
     .join('\n')
   const used = (name: string): boolean => source.includes(`'${name}'`) || source.includes(`'${name}/`)

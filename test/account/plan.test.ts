@@ -38,6 +38,17 @@ const things: Record<Exclude<Planned, 'storage_bytes'>, Thing> = {
     make: (box) => box.call('POST', '/v1/domains', { name: `${randomUUID().slice(0, 8)}.example` }),
     drop: (box, _ada, { id }) => box.call('DELETE', `/v1/domains/${id}`),
   },
+  aliases: {
+    make: async (box, ada) => {
+      const { body } = await box.call('GET', '/v1/domains')
+      const wish = { local_part: randomUUID().slice(0, 8), identity_id: ada }
+      return box.call('POST', `/v1/domains/${body.data[0].id}/aliases`, wish)
+    },
+    drop: async (box, _ada, { id }) => {
+      const { body } = await box.call('GET', '/v1/domains')
+      return box.call('DELETE', `/v1/domains/${body.data[0].id}/aliases/${id}`)
+    },
+  },
   webhooks: {
     make: (box) => box.call('POST', '/v1/webhooks', { url: 'https://receiver.test/hook', events: ['email.received'] }),
     drop: (box, _ada, { id }) => box.call('DELETE', `/v1/webhooks/${id}`),

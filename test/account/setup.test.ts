@@ -79,7 +79,7 @@ test('the first start prints a link that is good, and the command makes one in i
   const env = { ...testBox, PILLARBOX_DATA_DIR: join(directory, 'data') }
   const box = boxProcess(env)
   const { api } = await box.said('started')
-  await vi.waitFor(() => expect(box.output()).toMatch(/\n# 3\. read it\n/), { timeout: 10_000 })
+  await vi.waitFor(() => expect(box.output()).toMatch(/\n# 3\. read it\n/), { timeout: 20_000 })
   const printed = new RegExp(`^${api}/setup#token=(\\S{43})$`, 'm').exec(box.output())!
   const pillarbox = (...parameters: string[]) =>
     run(process.execPath, [main, 'account', 'setup-link', ...parameters], { cwd: directory, env })

@@ -1,34 +1,20 @@
-import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { folder } from '../support/folder.ts'
-import { absent } from '../support/peer.ts'
+import { expect, test } from 'vitest'
 import { run } from '../support/program.ts'
+import { smallDisk } from '../support/small-disk.ts'
 import { bigBox } from './big-box.ts'
 import { pillarbox } from './command.ts'
 
-/** A disk of its own; undefined where none can be had. */
-function disk(size: string): string | undefined {
-  const directory = folder()
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory], { stdio: 'pipe' })
-  } catch {
-    return absent('tmpfs', 'a small disk cannot be mounted (that takes root)')
-  }
-  onTestFinished(() => void execFileSync('umount', ['-l', directory]))
-  return directory
-}
-
 test('on a full disk nothing is left of a backup or a restore, and it is said what is needed', async () => {
-  const small = disk('12m')
+  const small = smallDisk(12)
   if (small === undefined) return
   const box = await bigBox(16)
   const full = /could not be written: the disk is full\. Make room, or choose another place; nothing was left behind\.\n$/
   const cases: [string, RegExp][] = [
     [small, /has not enough room: \d+ bytes are needed at least, \d+ are free\. Nothing was left behind\.\n$/],
     // the copy of the database fits, and the archive does not
-    [disk('24m')!, full],
+    [smallDisk(24)!, full],
   ]
   for (const [mounted, told] of cases) {
     const { status, errors } = await pillarbox(box, 'backup', join(mounted, 'box.tar'))
@@ -50,7 +36,7 @@ test('on a full disk nothing is left of a backup or a restore, and it is said wh
   expect([verified.status, verified.errors]).toEqual([1, expect.stringMatching(/has not enough room/)])
   expect(readdirSync(small)).toEqual([])
   // a mounted disk that is empty is a place to restore to
-  const roomy = disk('64m')!
+  const roomy = smallDisk(64)!
   const restored = await pillarbox(box, 'restore', file, '--data', roomy, '--master-key', key)
   expect([restored.status, restored.errors]).toEqual([0, ''])
   expect(readdirSync(roomy).toSorted()).toEqual(['lock', 'lock.pid', 'pillarbox.db', 'state.json'])

@@ -130,7 +130,7 @@ test('the queue is listed, looked at, hurried and dropped', { timeout }, async (
   expect((await pillarbox(box, ['queue', 'drop', of(one)])).status).toBe(0)
   expect((await box.call('GET', `${at}/${one}`)).body['status']).toBe('failed')
   expect((await pillarbox(box, ['queue', 'retry', of(two)])).output).toMatch(/^It is tried now\./)
-  await expect.poll(async () => (await box.call('GET', `${at}/${two}`)).body['status'], { timeout: 10_000 }).toBe('delivered')
+  await expect.poll(async () => (await box.call('GET', `${at}/${two}`)).body['status'], { timeout: 20_000 }).toBe('delivered')
   expect((await pillarbox(box, ['queue', 'list'])).output).toBe('The queue is empty.\n')
   expect(await pillarbox(box, ['queue', 'drop', of(one)])).toMatchObject({ status: 1, output: '' })
 })

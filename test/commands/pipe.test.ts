@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
 import { ambient } from '../support/ambient.ts'
@@ -22,6 +23,20 @@ async function unread(cwd: string, ...words: string[]): Promise<{ status: number
 
 test('a command whose answer nobody reads ends without a word', async () => {
   expect(await unread(folder(), 'config', 'schema')).toEqual({ status: 1, errors: '' })
+})
+
+test('a log of which only the beginning is read ends without a word', async () => {
+  const directory = folder()
+  const line = {
+    level: 'info',
+    time: '2026-11-22T10:00:00.000Z',
+    part: 'smtp',
+    ip: '192.0.2.1',
+    reply: 'x'.repeat(200),
+    msg: 'Connection refused',
+  }
+  writeFileSync(join(directory, 'box.log'), `${JSON.stringify(line)}\n`.repeat(5000))
+  expect(await unread(directory, 'log', '--file', 'box.log', '--ip', '192.0.2.1')).toEqual({ status: 1, errors: '' })
 })
 
 test('a set-up whose key nobody reads is undone', async () => {

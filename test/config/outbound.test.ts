@@ -28,3 +28,9 @@ test('a relay with a whole login, or none, is fine', async () => {
     expect(outbound.relay?.host).toBe('smtp.example.net')
   }
 })
+
+test.each(['192.0.2.25', '2001:db8::25'])('a relay without TLS may be named by its address, %s', async (address) => {
+  const env = { PILLARBOX_OUTBOUND__RELAY__HOST: address, PILLARBOX_OUTBOUND__RELAY__TLS: 'none' }
+  const { outbound } = await loadConfig({ env, cwd: '/' })
+  expect(outbound.relay).toMatchObject({ host: address, tls: 'none' })
+})

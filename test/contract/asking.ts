@@ -146,12 +146,15 @@ export class Asking {
   }
 
   /**
-   * A message is put into a number that the estate has, an agent is of an identity without one, a link is to a token that is free, an
+   * A message is put into a number that the estate has, an alias is new and of an identity of it, an agent is of an identity without one, a link is to a token that is free, an
    * address is suppressed that was not, and a password and a code are those of the account.
    */
   async #withOwn(body: unknown, { method, path }: Spelling, estate: Estate): Promise<unknown> {
     if (path === '/v1/sms/loopback/inject') return { ...(body as object), to: estate.objects['number'] }
     if (path === '/v1/agents') return { ...(body as object), identity_id: estate.objects['agentless'] }
+    if (path === '/v1/domains/:id/aliases') {
+      return { identity_id: estate.objects['identities/:id'], local_part: newId('alias').slice(-12) }
+    }
     if (path === '/v1/agents/:id/erc8004') return { ...(body as object), token_id: freshToken() }
     if (method === 'POST' && path === '/v1/suppressions') return { ...(body as object), email: `${newId('sup')}@elsewhere.test` }
     if (path === '/v1/accounts') {

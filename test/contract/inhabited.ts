@@ -134,6 +134,8 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
   if (/POST \S+\/phone$/.test(name)) await box.call('DELETE', `/v1/identities/${identity.id}/phone`, undefined, as)
   // only for those who ask for it, as keys take long to make
   const domain = wantsDomain.test(name) ? await addedDomain(box, `${newId('dom').slice(-12)}.example`, key) : undefined
+  const further = { local_part: 'sales', identity_id: identity.id }
+  const alias = domain && (await box.call('POST', `/v1/domains/${domain.id}/aliases`, further, as)).body
   const tomorrow = { to: 'postmaster@pillarbox.test', send_at: iso(Date.now() + 86_400_000) }
   const { body: later } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
   const { body: queued } = await box.call('POST', `/v1/identities/${identity.id}/emails`, tomorrow, as)
@@ -179,7 +181,7 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
       'webhooks/:id': webhook.id,
       ':delivery_id': delivery.id,
       'suppressions/:id': suppression.id,
-      ...(domain ? { 'domains/:id': domain.id } : {}),
+      ...(domain && alias ? { 'domains/:id': domain.id, ':alias_id': alias['id'] as string } : {}),
       'jobs/:id': job,
       ':job_id': job,
       'agents/:id': agent.id,

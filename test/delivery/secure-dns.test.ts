@@ -33,7 +33,7 @@ async function nameServer(overUdp: Change): Promise<SecureDns> {
     udp.close()
     tcp.close()
   })
-  return new SecureDns({ servers: [`127.0.0.1:${port}`], timeout: 200 })
+  return new SecureDns({ servers: [`127.0.0.1:${port}`], timeout: 1000 })
 }
 
 function answerTo(query: Buffer): Buffer {

@@ -6,37 +6,22 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { generate } from 'selfsigned'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Appliance } from '../support/appliance.ts'
+import { certificatePair } from '../support/certificate-pair.ts'
 import { address, checkup, hostname, linesOf, patient, published } from '../support/checkup.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { TwilioStub, twilioSettings } from '../support/twilio-stub.ts'
+import { succeed } from '../support/program.ts'
 import { says, WebhookSink } from '../support/webhook-sink.ts'
+
+const program = new URL('../../src/main.ts', import.meta.url).pathname
 
 /** For what the box does by itself. */
 const patience = { timeout: 15_000 }
 
 const minute = 60_000
 const day = 24 * 60 * minute
-
-/** A certificate for a name, in files of its own. */
-async function pair(name: string, { from = -day, to = 365 * day } = {}): Promise<{ cert: string; key: string }> {
-  const directory = mkdtempSync(join(tmpdir(), 'pillarbox-pair-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-  const made = await generate([{ name: 'commonName', value: name }], {
-    keyType: 'ec',
-    curve: 'P-256',
-    algorithm: 'sha256',
-    notBeforeDate: new Date(Date.now() + from),
-    notAfterDate: new Date(Date.now() + to),
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: name }] }],
-  })
-  const files = { cert: join(directory, 'cert.pem'), key: join(directory, 'key.pem') }
-  writeFileSync(files.cert, made.cert)
-  writeFileSync(files.key, made.private, { mode: 0o600 })
-  return files
-}
 
 function smtpTls({ cert, key }: { cert: string; key: string }): Record<string, string> {
   return { PILLARBOX_SMTP__TLS__CERT: cert, PILLARBOX_SMTP__TLS__KEY: key }
@@ -124,7 +109,10 @@ describe('names the fault', () => {
     })
     // no answer is no fault of the record
     box.dns.mx('box.test', hostname).fails('box.test', 'servfail')
-    expect(await seen('mx')).toMatchObject({ status: 'pass' })
+    expect(await seen('mx')).toMatchObject({
+      status: 'pass',
+      message: expect.stringMatching(/^The DNS gave no answer now; on 20.* it was as it/),
+    })
   })
 
   test('of a certificate that ran out, soon will, or does not hold yet', async () => {
@@ -136,7 +124,7 @@ describe('names the fault', () => {
       [{ from: 2 * day }, 'fail', /^It holds only from/],
     ] as const
     for (const [life, status, message] of cases) {
-      const { box } = await patient(smtpTls(await pair(hostname, life)))
+      const { box } = await patient(smtpTls(await certificatePair(hostname, life)))
       const lines = await linesOf(box, 'tls')
       // the file, and what is shown on the port
       expect(lines.map(({ subject }) => subject.split(' ')[0])).toEqual(['smtp.tls', 'smtp'])
@@ -150,7 +138,7 @@ describe('names the fault', () => {
       { from: -3 * day, to: 3 * day },
       { from: -29 * day, to: 16 * day },
     ]) {
-      const { box } = await patient(smtpTls(await pair(hostname, life)))
+      const { box } = await patient(smtpTls(await certificatePair(hostname, life)))
       expect((await linesOf(box, 'tls'))[0]).toMatchObject({ subject: expect.stringMatching(/^smtp\.tls /), status: 'pass' })
     }
   })
@@ -166,12 +154,12 @@ describe('names the fault', () => {
   })
 
   test('of a certificate for another name, and of a key that is not its', async () => {
-    const other = await pair('mail.elsewhere.test')
+    const other = await certificatePair('mail.elsewhere.test')
     const { box } = await patient(smtpTls(other))
     for (const line of await linesOf(box, 'tls')) {
       expect(line).toMatchObject({ status: 'fail', message: `It is for DNS:mail.elsewhere.test, not for ${hostname}.` })
     }
-    const { key } = await pair(hostname)
+    const { key } = await certificatePair(hostname)
     // replaced under a box that runs: it would not come up again
     writeFileSync(other.key, readFileSync(key))
     expect((await linesOf(box, 'tls'))[0]).toMatchObject({
@@ -287,7 +275,34 @@ describe('names the fault', () => {
     }
     await box.call('POST', '/v1/identities', { name: 'Bob' })
     expect(await linesOf(box, 'queue')).toMatchObject([
-      { subject: 'email', status: 'fail', message: 'None of 6 attempts of the last hour went well; the last one: 421 no' },
+      {
+        subject: 'email',
+        status: 'warn',
+        message: 'None of 6 attempts of the last hour went well; the last one: 421 no (all to far.test)',
+        fix: expect.stringContaining('pillarbox queue list --destination far.test'),
+      },
+    ])
+    change(
+      box,
+      `INSERT INTO deliveries_queue (id, kind, lane, load, state, due_at, created_at) VALUES ('dlv_y', 'email', 'near.test', '{}', 'waiting', ?, ?)`,
+      ago(-minute),
+      ago(90 * minute),
+    )
+    change(
+      box,
+      `INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome, answer) SELECT seq, 1, ?, ?, 'deferred', '421 neither' FROM deliveries_queue WHERE id = 'dlv_y'`,
+      ago(minute),
+      ago(minute),
+    )
+    await box.call('POST', '/v1/identities', { name: 'Cid' })
+    // what fails to several destinations has this machine in common
+    expect(await linesOf(box, 'queue')).toMatchObject([
+      {
+        subject: 'email',
+        status: 'fail',
+        message: expect.stringContaining('421 neither'),
+        fix: expect.stringMatching(/port25.*helo.*ptr/),
+      },
     ])
   })
 
@@ -319,6 +334,43 @@ describe('names the fault', () => {
       },
     ])
     expect(JSON.stringify(lines)).not.toContain('canary')
+  })
+
+  test('of webhooks that nothing reaches, apart from mail; mended and tried again as it says, they pass', async () => {
+    const sink = await WebhookSink.start()
+    const { box } = await patient({ PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+    sink.paths.set('/one', says(500))
+    const { body: webhook } = await box.call('POST', '/v1/webhooks', { url: `${sink.url}/one`, events: ['identity.created'] })
+    for (const name of ['Ada', 'Bob', 'Cid', 'Dan', 'Eve']) await box.call('POST', '/v1/identities', { name })
+    const pillarbox = (...words: string[]): Promise<Buffer> =>
+      succeed(process.execPath, [program, ...words], { env: box.env, cwd: box.directory })
+    const waiting = async (): Promise<{ id: string; attempts: number }[]> =>
+      JSON.parse((await pillarbox('queue', 'list', '--kind', 'webhook', '--json')).toString())
+    await expect.poll(async () => (await waiting()).filter(({ attempts }) => attempts > 0).length, patience).toBeGreaterThan(0)
+    for (const { id } of (await waiting()).slice(0, 5)) {
+      change(
+        box,
+        `INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome, answer) SELECT seq, 90, ?, ?, 'deferred', '500' FROM deliveries_queue WHERE id = ?`,
+        new Date().toISOString(),
+        new Date().toISOString(),
+        id,
+      )
+    }
+    const [line] = await linesOf(box, 'queue')
+    expect(line).toMatchObject({
+      subject: 'webhook',
+      status: 'warn',
+      message: expect.stringContaining(`(all to ${webhook['id']})`),
+      fix: expect.stringContaining(`GET /v1/webhooks/${webhook['id']}/deliveries has what it answers`),
+    })
+    expect(line!.fix).not.toMatch(/port25|helo|ptr/)
+    expect(await linesOf(box, 'webhooks')).toMatchObject([
+      { status: 'pass', message: 'None has failed for 10 minutes or longer.' },
+    ])
+    sink.paths.set('/one', says(200))
+    // the box tries again by itself
+    expect(line!.fix).toMatch(/once it is mended: pillarbox queue retry ID, or wait\.$/)
+    await expect.poll(() => linesOf(box, 'queue'), patience).toMatchObject([{ status: 'pass' }])
   })
 
   test('of a provider of text messages that does not know us', async () => {
@@ -418,7 +470,7 @@ describe('names the fault', () => {
   test('of a clock that nobody keeps right, differs from others’, or went back', async () => {
     const { box } = await patient({}, { doctor: { run: async () => 'no\n' } })
     expect(await linesOf(box, 'clock')).toMatchObject([
-      { status: 'warn', fix: expect.stringContaining('timedatectl set-ntp true') },
+      { status: 'warn', fix: expect.stringMatching(/^apt-get install -y chrony\n.*timedatectl set-ntp true/) },
     ])
     let behind = 90_000
     const other = createServer((_, response) => response.setHeader('Date', new Date(Date.now() - behind).toUTCString()).end())
@@ -443,7 +495,30 @@ describe('names the fault', () => {
     const directory = mkdtempSync(join(tmpdir(), 'pillarbox-shelf-'))
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
     const { box: right, clock } = await patient({ PILLARBOX_BACKUP__DIRECTORY: directory })
-    expect(await linesOf(right, 'backup')).toMatchObject([{ subject: directory, status: 'fail', message: 'There is no backup.' }])
+    // the timer has had no night yet
+    expect(await linesOf(right, 'backup')).toMatchObject([
+      {
+        subject: directory,
+        status: 'warn',
+        message: 'There is no backup yet.',
+        fix: expect.stringMatching(/^pillarbox backup --auto\n/),
+      },
+    ])
+    clock.ahead += 2 * day
+    expect(await linesOf(right, 'backup')).toMatchObject([{ status: 'fail', message: 'There is no backup.' }])
+    clock.ahead -= 2 * day
+    // of another box, and no backup at all
+    await succeed(process.execPath, [program, 'backup', join(directory, 'other.tar')], { env: box.env, cwd: box.directory })
+    writeFileSync(join(directory, 'notes.txt'), 'not a backup')
+    expect(await linesOf(right, 'backup')).toMatchObject([{ status: 'warn', message: 'There is no backup yet.' }])
+    await succeed(process.execPath, [program, 'backup', join(directory, 'by hand.tar')], { env: right.env, cwd: right.directory })
+    expect(await linesOf(right, 'backup')).toMatchObject([
+      {
+        message: expect.stringContaining('by hand.tar is without the keys'),
+        fix: expect.stringContaining('data-keys/master.key'),
+      },
+    ])
+    rmSync(join(directory, 'by hand.tar'))
     expect((await right.call('POST', '/v1/backups')).status).toBeLessThan(300)
     await expect
       .poll(() => linesOf(right, 'backup'), { timeout: 20_000 })
@@ -466,7 +541,7 @@ describe('names the fault', () => {
     const { box } = await patient({}, { doctor: { versions: { node: '24.21.0', sqlite: '3.51.2' } } })
     expect(await linesOf(box, 'version')).toMatchObject([
       { subject: 'pillarbox', status: 'pass' },
-      { subject: 'node', status: 'warn', fix: expect.stringContaining('24.22.1') },
+      { subject: 'node', status: 'warn', fix: expect.stringMatching(/^Upgrade Pillarbox to its newest version/) },
       { subject: 'sqlite', status: 'fail' },
     ])
     const [line] = await linesOf(box, 'bootstrap_key')

@@ -4,11 +4,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyHash, newKey } from '../../src/account/secret.ts'
+import { Fault, storageFull } from '../../src/core/fault.ts'
 import { newId } from '../../src/core/ids.ts'
 import { createLog } from '../../src/core/log.ts'
 import { Metrics } from '../../src/core/metrics.ts'
 import { about } from '../../src/doctor/check.ts'
 import type { Check } from '../../src/doctor/check.ts'
+import { storeWrites } from '../../src/doctor/checks/store.ts'
 import { Doctor } from '../../src/doctor/doctor.ts'
 import type { DoctorReport } from '../../src/doctor/model.ts'
 import { EventLog } from '../../src/events/log.ts'
@@ -96,6 +98,23 @@ test('the figures count lines by check and status', async () => {
   expect(await answer.text()).toMatch(/^pillarbox_doctor_lines\{name="ptr",status="pass"\} 1$/m)
 })
 
+test.each([
+  [storageFull(undefined), /^Make room or enlarge the disk/],
+  [
+    new Fault('internal_error', 'Held.', { code: 'storage_busy' }),
+    /^End the program that has it open.*fuser -v \S+\/pillarbox\.db$/,
+  ],
+  [new Fault('internal_error', 'The disk failed.', { code: 'storage_failed' }), /dmesg.*restart the box/],
+])(
+  'a store that takes nothing (%s) comes with what mends that, and a restart only where nothing else does',
+  async (error, fix) => {
+    const database = { probe: () => Promise.reject(error), damage: async () => null }
+    const [line] = await storeWrites({ database, dataDirectory: folder() }).run(true)
+    expect(line).toMatchObject({ name: 'store', subject: 'writing', status: 'fail', fix: expect.stringMatching(fix) })
+    expect(line!.fix!.includes('restart')).toBe(fix.source.includes('restart'))
+  },
+)
+
 test('checks run by themselves when it is their turn; one that breaks says so, and leaves what was known', async () => {
   const { database } = await opened(folder())
   onTestFinished(() => database.close())
@@ -113,7 +132,15 @@ test('checks run by themselves when it is their turn; one that breaks says so, a
     },
   }
   const log = createLog('silent')
-  const parts = { database, clock, log, metrics: new Metrics(), account: newId('acct'), events: new EventLog(database, clock) }
+  const parts = {
+    database,
+    clock,
+    log,
+    dataDirectory: '/data',
+    metrics: new Metrics(),
+    account: newId('acct'),
+    events: new EventLog(database, clock),
+  }
   const doctor = new Doctor({ ...parts, checks: () => [check] })
   await doctor.runDue()
   await doctor.runDue()

@@ -160,7 +160,7 @@ async function scene({ master = Buffer.alloc(32, 1), directory = folder() } = {}
   const dns = await DnsStub.start()
   const { database, file } = await opened(directory)
   const config = await loadConfig({
-    env: { PILLARBOX_DNS__SERVERS: dns.servers.join(','), PILLARBOX_DNS__TIMEOUT: '300 ms' },
+    env: { PILLARBOX_DNS__SERVERS: dns.servers.join(','), PILLARBOX_DNS__TIMEOUT: '2 s' },
     cwd: directory,
   })
   const part = new DomainsPart({

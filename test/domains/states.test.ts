@@ -1,3 +1,4 @@
+import type { Testing } from '../../src/assembly.ts'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
@@ -308,7 +309,7 @@ describe('a record', () => {
 describe('a DNS that does not answer', () => {
   test.each(['servfail', 'refused', 'silence'] as const)('(%s) changes nothing, and the reason says so', async (trouble) => {
     const clock = new HeldClock()
-    const { box, domain } = await scene({ PILLARBOX_DNS__TIMEOUT: '200 ms' }, clock)
+    const { box, domain } = await scene({ PILLARBOX_DNS__TIMEOUT: trouble === 'silence' ? '1 s' : '5 s' }, clock)
     box.dns.trouble = trouble
     const never = await verify(box, domain)
     expect(never.status).toBe('pending')
@@ -419,10 +420,10 @@ describe('a verified domain', () => {
   })
 })
 
-test('a pending domain is verified by itself, and its account hears of it once', { timeout: 40_000 }, async () => {
-  const { box, domain } = await scene()
+test('a pending domain is verified by itself, and its account hears of it once', { timeout: 60_000 }, async () => {
+  const { box, domain } = await scene({}, undefined, { schedule: {} })
   publish(box.dns, domain)
-  await expect.poll(async () => (await get(box, domain)).status, { timeout: 30_000, interval: 200 }).toBe('verified')
+  await expect.poll(async () => (await get(box, domain)).status, { timeout: 50_000, interval: 200 }).toBe('verified')
   expect(eventsOf(box).map(({ event, data }) => [event, data.id])).toEqual([['domain.verified', domain.id]])
   expect(box.logged.filter((line) => line.includes('a domain is verified'))).toHaveLength(1)
 })
@@ -471,8 +472,12 @@ describe('rotating the keys', () => {
   })
 })
 
-async function scene(env: Record<string, string> = {}, clock?: HeldClock): Promise<{ box: Appliance; domain: Domain }> {
-  const box = await appliance({ PILLARBOX_HOSTNAME: 'mx.box.test', ...env }, clock)
+async function scene(
+  env: Record<string, string> = {},
+  clock?: HeldClock,
+  testing?: Testing,
+): Promise<{ box: Appliance; domain: Domain }> {
+  const box = await appliance({ PILLARBOX_HOSTNAME: 'mx.box.test', ...env }, clock, testing)
   box.url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
   const { body } = await box.call<Domain>('POST', '/v1/domains', { name })
   return { box, domain: body }

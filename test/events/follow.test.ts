@@ -97,11 +97,11 @@ test('a reading that fails leaves nothing behind, is logged and tried again; the
   )
   await expect.poll(() => database.get(sql`SELECT 1 FROM bookmarks`)).toBeDefined()
   await Promise.all(numbers(0, 4).map((text) => add(text)))
-  await expect.poll(() => lines.length, { timeout: 5000 }).toBeGreaterThanOrEqual(2)
+  await expect.poll(() => lines.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(2)
   expect(await written()).toEqual(['0', '1'])
   expect(lines[0]).toContain('cannot read 2')
   broken = false
-  await expect.poll(written, { timeout: 10_000 }).toEqual(numbers(0, 4))
+  await expect.poll(written, { timeout: 20_000 }).toEqual(numbers(0, 4))
   await stop()
 })
 

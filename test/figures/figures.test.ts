@@ -93,7 +93,7 @@ test('webhooks that are taken count as done', async () => {
   sink.behaviour = says(200)
   await box.call('POST', '/v1/webhooks', { url: `${sink.url}/hook`, events: ['identity.created'] })
   await box.call('POST', '/v1/identities', { name: 'Ada' })
-  await vi.waitFor(async () => expect((await box.call('GET', '/v1/queue?state=done')).body.data).toHaveLength(1), 10_000)
+  await vi.waitFor(async () => expect((await box.call('GET', '/v1/queue?state=done')).body.data).toHaveLength(1), 20_000)
   await pass(box, clock)
   expect((await series(box)).at(-1)).toMatchObject({ webhooks_done: 1, webhooks_failed: 0, mail_delivered: 0 })
 })

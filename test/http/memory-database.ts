@@ -57,9 +57,11 @@ export function openDatabase(file = ':memory:'): Database {
       last = next.catch(() => undefined)
       return next
     },
+    reserveLog: async () => {},
     reclaim: async () => false,
     marking: (mark, work) => marks.run(mark, work),
     slow: (query) => reader.all(query),
+    damage: async () => null,
     probe: async () => undefined,
     close: async () => sqlite.close(),
   }

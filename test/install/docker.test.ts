@@ -1,10 +1,18 @@
-import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import { version } from '../../src/version.ts'
 import { folder } from '../support/folder.ts'
-import { succeed } from '../support/program.ts'
+import { freePort } from '../support/free-port.ts'
+import { boxProcess, testBox } from '../support/process.ts'
+import { run, succeed } from '../support/program.ts'
+import { release } from '../support/release.ts'
+
+vi.setConfig({ testTimeout: 600_000 })
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -20,45 +28,90 @@ function instructions(): [string, string][] {
 
 const all = (name: string): string[] => instructions().flatMap(([one, rest]) => (one === name ? [rest] : []))
 
-test("the image takes the README's own steps", () => {
-  const [install, start] = /^ {4}(npm ci) && (npm start) /m.exec(read('README.md'))!.slice(1)
-  expect(all('RUN')[0]).toBe(`${install} --omit=dev`)
-  expect(start).toBe('npm start')
+test('the image is an unpacked release on a base that is pinned: every file of it, and nothing else', async () => {
+  expect(all('FROM')).toEqual([expect.stringMatching(/^debian:bookworm-slim@sha256:[0-9a-f]{64}$/)])
+  expect(all('COPY')).toEqual(['. .'])
+  // as Docker does it: what is not ignored is copied, and then checked
+  const directory = folder()
+  const file = join(await release(), `pillarbox-${version}-linux-x64.tar.gz`)
+  await succeed('tar', ['-xzf', file, '-C', directory, '--strip-components=1'])
+  const [first, ...named] = read('docker/Dockerfile.dockerignore').trim().split('\n')
+  expect(first).toBe('*')
+  const kept = named.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
+  expect(readdirSync(directory).toSorted()).toEqual(kept.toSorted())
+  const check = all('RUN').at(-1)!
+  const { PATH = '' } = process.env
+  await succeed('sh', ['-ec', check], { cwd: directory, env: { PATH } })
+})
+
+test('the image starts the box as npm start does, without rights, and ends it by itself when told to', () => {
   const words = [...JSON.parse(all('ENTRYPOINT')[0]!), ...JSON.parse(all('CMD')[0]!)]
   expect(`exec ${words.join(' ')}`).toBe(JSON.parse(read('package.json')).scripts.start)
-})
-
-test('it runs without rights, says how it is, and ends by itself when told to', () => {
   expect(all('USER')).toEqual(['pillarbox'])
   expect(all('STOPSIGNAL')).toEqual(['SIGTERM'])
-  expect(all('HEALTHCHECK')[0]).toContain('CMD ["bin/pillarbox", "ready"]')
-  expect(JSON.parse(all('VOLUME')[0]!)).toEqual(['/var/lib/pillarbox', '/var/lib/pillarbox-keys'])
+  expect(JSON.parse(all('VOLUME')[0]!)).toEqual(['/var/lib/pillarbox', '/var/lib/pillarbox-keys', '/var/backups/pillarbox'])
 })
 
-test('what is copied is there, and is not ignored', () => {
-  const copied = all('COPY')
-    .filter((words) => !words.startsWith('--from'))
-    .flatMap((words) => words.split(' ').slice(0, -1))
-  const ignore = read('docker/Dockerfile.dockerignore').split('\n')
-  expect(ignore[0]).toBe('*')
-  for (const name of copied) expect(ignore).toContain(`!${name}`)
+test('its health is asked without Node.js, and is what the box says', async () => {
+  expect(all('HEALTHCHECK')[0]).toContain('CMD ["docker/health"]')
+  const program = join(root, 'docker', 'health')
+  const port = await freePort()
+  const directory = folder()
+  const env = { PILLARBOX_HTTP__LISTEN: `127.0.0.1:${port}`, PILLARBOX_DATA_DIR: join(directory, 'data') }
+  expect((await run(program, [], { env })).code).toBe(1)
+  const box = boxProcess({ ...testBox, ...env })
+  await box.said('started')
+  // a PATH without node: the command itself is not reached
+  const trace = await run('strace', ['-f', '-e', 'trace=execve', program], { env })
+  expect(trace.code).toBe(0)
+  expect(trace.errors).not.toContain('bin/pillarbox')
+  expect(await box.end('SIGTERM')).toBe(0)
+  expect((await run(program, [], { env })).code).toBe(1)
 })
 
-test('what the image builds the page of is enough to build it', async () => {
-  const stage = read('docker/Dockerfile')
-    .split(/^FROM /m)
-    .find((text) => text.startsWith('packages AS page'))!
-  const place = folder()
-  const copied = [...stage.matchAll(/^COPY (\S+) /gm)].map(([, name]) => name!)
-  for (const name of [...copied, 'package.json']) cpSync(join(root, name), join(place, name), { recursive: true })
-  symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
-  await succeed('npm', ['run', 'prepare'], { cwd: place, env: { HOME: place } })
-  expect(existsSync(join(place, 'dist', 'page', 'index.html'))).toBe(true)
-  expect(all('COPY')).toContain('--from=page /opt/pillarbox/dist dist')
+test('where the API is at another place, health is what the command says', async () => {
+  const directory = folder()
+  const env = { PILLARBOX_DATA_DIR: join(directory, 'data') }
+  const box = boxProcess({ ...testBox, ...env })
+  await box.said('started')
+  const wrong = `127.0.0.1:${await freePort()}`
+  const { code, output } = await run(join(root, 'docker', 'health'), [], { env: { ...env, PILLARBOX_HTTP__LISTEN: wrong } })
+  expect([code, output.toString()]).toEqual([0, 'The box is ready.\n'])
+  expect(await box.end('SIGTERM')).toBe(0)
+})
+
+test('the nightly service runs its command at the time of day, also after a failure, and ends when told to', async () => {
+  const directory = folder()
+  const waits = join(directory, 'waits')
+  // a clock of its own: two days pass at once, the third never ends
+  const sleep = `#!/bin/sh\necho "$1" >>'${waits}'\n[ "$(wc -l <'${waits}')" -le 2 ] || exec /bin/sleep 1000\n`
+  writeFileSync(join(directory, 'sleep'), sleep, { mode: 0o755 })
+  const begun = Math.floor(Date.now() / 1000)
+  const child = spawn(join(root, 'docker', 'nightly'), ['03:17', 'sh', '-c', 'echo run; exit 3'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, PATH: `${directory}:${process.env['PATH']}` },
+  })
+  let output = ''
+  let errors = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
+  await vi.waitFor(() => expect(readFileSync(waits, 'utf8').match(/\n/g)).toHaveLength(3), { timeout: 20_000 })
+  const ended = Math.ceil(Date.now() / 1000)
+  expect(output).toBe('run\nrun\n')
+  expect(errors.match(/ended with 3; it is run again in 24 hours\./g)).toHaveLength(2)
+  for (const wait of readFileSync(waits, 'utf8').trim().split('\n').map(Number)) {
+    expect(wait).toBeGreaterThan(0)
+    expect(wait).toBeLessThanOrEqual(86_400)
+    // whenever it looked at the clock in between, it waits until 03:17 UTC
+    const early = (begun + wait - (3 * 60 + 17) * 60) % 86_400
+    expect(Math.min(early, Math.abs(early - 86_400))).toBeLessThanOrEqual(ended - begun)
+  }
+  child.kill('SIGTERM')
+  expect(await once(child, 'close')).toEqual([0, null])
 })
 
 test('compose.yaml builds it, keeps data and keys apart, and shows the API to this machine only', () => {
-  const { services, volumes } = parse(read('docker/compose.yaml'))
+  const { name, services, volumes } = parse(read('docker/compose.yaml'), { merge: true })
   const { build, ports, volumes: mounts, read_only, cap_drop } = services.pillarbox
   expect(read(join('docker', build.context, build.dockerfile))).toBe(read('docker/Dockerfile'))
   const settings = all('ENV')[0]!
@@ -67,5 +120,12 @@ test('compose.yaml builds it, keeps data and keys apart, and shows the API to th
   expect(ports).toEqual(['25:2525', '127.0.0.1:8080:8080'])
   expect(mounts.map((mount: string) => mount.split(':')[1])).toEqual(JSON.parse(all('VOLUME')[0]!))
   expect(mounts.map((mount: string) => mount.split(':')[0])).toEqual(Object.keys(volumes))
+  expect(mounts).toEqual(services.backup.volumes)
+  expect(name).toBe('pillarbox')
+  expect(services.backup.command).toEqual(['bin/pillarbox', 'backup', '--auto'])
+  expect(services.backup.entrypoint[0]).toBe('docker/nightly')
+  for (const { logging, image } of [services.pillarbox, services.backup]) {
+    expect([image, logging.options]).toEqual(['pillarbox', { 'max-size': '50m', 'max-file': '5' }])
+  }
   expect([read_only, cap_drop]).toEqual([true, ['ALL']])
 })

@@ -93,6 +93,16 @@ test('the settings say what was chosen and why, are good, and neither they nor t
   expect(readFileSync(log, 'utf8')).not.toContain(first_key)
 })
 
+test('what is left to do names the settings, the records and the file of the key to keep', async () => {
+  const directory = folder()
+  const made = await pillarbox(directory, 'init', '--yes', '--offline', '--data', 'data', ...names)
+  expect(made).toMatchObject({ status: 0 })
+  expect(made.output).toContain(`Keep a copy of ${join(directory, 'data-keys', 'master.key')} on another machine`)
+  expect(made.output).toContain(`domain check agents.test --config ${join(directory, 'data', 'pillarbox.yaml')}`)
+  expect(made.output).not.toContain('/run/')
+  expect(existsSync(join(directory, 'data-keys', 'master.key'))).toBe(true)
+})
+
 test('a bootstrap key of the operator is used, and never shown', async () => {
   const directory = folder()
   const key = 'a-key-of-my-own-with-enough-characters'

@@ -17,6 +17,8 @@ async function packed(directory: string): Promise<string> {
   const tree = join(directory, 'tree')
   const skipped = new Set(['node_modules', '.git', 'data', 'data-keys'])
   cpSync(root, tree, { recursive: true, filter: (path) => !skipped.has(basename(path)) })
+  // what is packed is built first
+  symlinkSync(join(root, 'node_modules'), join(tree, 'node_modules'))
   const env = { npm_config_update_notifier: 'false', HOME: directory }
   const said = await succeed('npm', ['pack', '--json', '--offline', '--pack-destination', directory], { cwd: tree, env })
   expect(existsSync(join(tree, 'npm-shrinkwrap.json'))).toBe(false)

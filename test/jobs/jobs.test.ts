@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createLog } from '../../src/core/log.ts'
 import { Cursors } from '../../src/core/cursor.ts'
 import { conflict } from '../../src/core/fault.ts'
@@ -19,6 +19,7 @@ const paging = { limit: 50, offset: 0, cursor: undefined }
 
 async function made() {
   const { database } = await opened(folder())
+  onTestFinished(() => database.close())
   const clock = new HeldClock()
   const log = createLog('silent')
   const again = (): Jobs => new Jobs({ database, clock, cursors: new Cursors(Buffer.alloc(32)), log })

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Examiner } from '../../src/mail/examiner.ts'
 import type { ExaminerOptions } from '../../src/mail/examiner.ts'
 import type { ExamineSettings } from '../../src/mail/examine.ts'
+import { startThread } from '../../src/mail/seat.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, plainMail, rsaKey, sign } from '../support/signed-mail.ts'
 
@@ -19,7 +20,12 @@ afterEach(async () => {
   examiner = undefined
 })
 
-const hostile = new URL('../support/hostile-worker.ts', import.meta.url)
+/** Starts threads of a program beside the tests. */
+const threadOf =
+  (name: string): NonNullable<ExaminerOptions['thread']> =>
+  (start, memory) =>
+    startThread(new URL(`../support/${name}`, import.meta.url), start, memory)
+const hostile = threadOf('hostile-worker.ts')
 const settings = (): ExamineSettings => ({
   hostname: 'mx.test',
   dmarc: 'reject',
@@ -118,7 +124,7 @@ describe('a message', () => {
 
 describe('a message the parser cannot read', () => {
   test('is kept with what its header says', async () => {
-    const { parsed, verdict } = await open({ workerUrl: hostile }).examine(mail('throw'), envelope())
+    const { parsed, verdict } = await open({ thread: hostile }).examine(mail('throw'), envelope())
     expect(parsed).toMatchObject({
       subject: 'throw',
       from: { address: 'eve@evil.test', name: 'Eve' },
@@ -138,7 +144,7 @@ describe('a message the parser cannot read', () => {
     'because of "%s" is kept, and those beside and after it are read',
     { timeout: 60_000 },
     async (subject, why, parseDeadline) => {
-      const pool = open({ workers: 1, workerUrl: hostile, parseDeadline, memory: 32 })
+      const pool = open({ workers: 1, thread: hostile, parseDeadline, memory: 32 })
       const killer = mail(subject)
       const [before, killed, after] = await Promise.all([
         pool.examine(mail('before'), envelope()),
@@ -167,7 +173,7 @@ describe('a message the parser cannot read', () => {
     ['spin', 2000],
     ['exit', 25_000],
   ])('because of "%s" is refused all the same when its sender asks so', { timeout: 60_000 }, async (subject, parseDeadline) => {
-    const pool = open({ workers: 1, workerUrl: hostile, parseDeadline })
+    const pool = open({ workers: 1, thread: hostile, parseDeadline })
     const { verdict } = await pool.examine(mail(subject), envelope({ remote_address: '203.0.113.9' }))
     expect(verdict).toMatchObject({
       action: 'reject',
@@ -179,7 +185,7 @@ describe('a message the parser cannot read', () => {
   })
 
   test('leaves those beside it to other workers', { timeout: 60_000 }, async () => {
-    const pool = open({ workers: 1, workerUrl: hostile, parseDeadline: 3000 })
+    const pool = open({ workers: 1, thread: hostile, parseDeadline: 3000 })
     const order: string[] = []
     const ask = (raw: Buffer, name: string) => pool.examine(raw, envelope()).then(() => order.push(name))
     await Promise.all([
@@ -193,7 +199,7 @@ describe('a message the parser cannot read', () => {
   })
 
   test('and that never ends without being busy is given up as well', async () => {
-    const pool = open({ workers: 1, workerUrl: hostile, parseDeadline: 1500 }, { deadline: 500 })
+    const pool = open({ workers: 1, thread: hostile, parseDeadline: 1500 }, { deadline: 500 })
     const [never, other] = await Promise.all([pool.examine(mail('never'), envelope()), pool.examine(mail('other'), envelope())])
     expect(never.parsed.parse_error).toBe('the parser did not finish (deadline)')
     expect(other.parsed.parse_error).toBeNull()
@@ -251,7 +257,7 @@ describe('the examiner', () => {
   })
 
   test('keeps mail unread when no worker starts at all', async () => {
-    const pool = open({ workers: 1, workerUrl: new URL('../support/no-such-worker.ts', import.meta.url) })
+    const pool = open({ workers: 1, thread: threadOf('no-such-worker.ts') })
     const { parsed, verdict } = await pool.examine(mail('anyway'), envelope())
     expect(parsed).toMatchObject({ subject: 'anyway', parse_error: 'the parser did not finish (crash)' })
     expect(verdict.action).toBe('keep')

@@ -23,19 +23,24 @@ test('a message taken is one line: who, whom, how much, what the checks said, wh
   expect(others).toEqual([])
   expect(line).toMatchObject({
     queue_id: /queued as (.*)$/.exec(reply)?.[1],
-    client: '127.0.0.1',
+    message_id: null,
+    ip: '127.0.0.1',
     helo: 'client.test',
-    sender: 'sender@sender.test',
-    recipients: [to, 'postmaster'],
-    octets: raw.length,
+    from: 'sender@sender.test',
+    from_domain: 'sender.test',
+    to: [to, 'postmaster'],
+    size: raw.length,
     spf: 'none',
     dkim: [],
     dmarc: 'none',
     arc: 'none',
     spam: false,
     tls: null,
+    result: 'accepted',
+    code: 250,
+    enhanced_code: '2.0.0',
     reply,
-    milliseconds: expect.any(Number),
+    ms: expect.any(Number),
   })
   expect(box.logged.join('')).not.toMatch(/Between us|482913|tulip/)
 })
@@ -44,9 +49,24 @@ test('a message refused says what the checks found, and the reply', async () => 
   const box = await appliance()
   const to = await ada(box)
   box.dns.txt('_dmarc.bank.test', 'v=DMARC1; p=reject')
-  const reply = await deliver(box.smtp, { to, raw: message({ From: 'x@bank.test', Subject: 'Pay' }, 'now\n') })
+  const reply = await deliver(box.smtp, {
+    to,
+    raw: message({ From: 'x@bank.test', Subject: 'Pay', 'Message-ID': '<pay.1@bank.test>' }, 'now\n'),
+  })
   expect(reply).toMatch(/^550 5\.7\.26 /)
-  expect(lines(box.logged, 'Message refused')).toMatchObject([{ queue_id: null, recipients: [to], dmarc: 'fail', reply }])
+  expect(lines(box.logged, 'Message refused')).toMatchObject([
+    {
+      queue_id: null,
+      message_id: '<pay.1@bank.test>',
+      from_domain: 'bank.test',
+      to: [to],
+      dmarc: 'fail',
+      result: 'refused',
+      code: 550,
+      enhanced_code: '5.7.26',
+      reply,
+    },
+  ])
 })
 
 test('a refused recipient is one line, whatever the address holds', async () => {
@@ -59,11 +79,11 @@ test('a refused recipient is one line, whatever the address holds', async () => 
   client.destroy()
   const logged = lines(box.logged, 'Recipient refused')
   expect(logged).toMatchObject(
-    addresses.map((recipient, index) => ({
-      client: '127.0.0.1',
+    addresses.map((to, index) => ({
+      ip: '127.0.0.1',
       helo: 'client.test',
-      sender: '',
-      recipient,
+      from: '',
+      to,
       reply: replies[index],
     })),
   )
@@ -73,17 +93,22 @@ test('a refused recipient is one line, whatever the address holds', async () => 
 test('a message is logged as well when it is broken, too large, or our own trouble', async () => {
   const box = await startReceiver({ size: 10_000 })
   const client = await Dialogue.hello(box.port)
-  const said = [await client.deliver(`${'x'.repeat(998)}\r\n`.repeat(11))]
+  const head = 'From: Ada <ada@far.test>\r\nMessage-ID:\r\n <big.1@far.test>\r\n\r\n'
+  const said = [await client.deliver(head + `${'x'.repeat(998)}\r\n`.repeat(11))]
   box.mailroom.before = () => Promise.reject(new Error('the disk at /secret/path'))
   said.push(await client.deliver('Subject: x\r\n\r\nx\r\n'), await client.deliver('a\nb\r\n'))
   const endless = await Dialogue.hello(box.port)
   await endless.begin()
+  endless.send('Message-ID: <endless@far.test>\r\n\r\n')
   endless.send('y'.repeat(100_000))
   await endless.end()
   const logged = lines(box.logged, 'Message refused')
   said.push(endless.transcript.trimEnd().split('\r\n').at(-1)!)
   expect(logged.map(({ reply }) => String(reply).slice(0, 9))).toEqual(said.map((reply) => reply.slice(0, 9)))
-  expect(logged.map(({ octets }) => octets)).toEqual([11_000, 17, 5, expect.any(Number)])
+  expect(logged.map(({ size }) => size)).toEqual([11_000 + head.length, 17, 5, expect.any(Number)])
+  // which message it was is known of one that was not kept, too
+  expect(logged[0]).toMatchObject({ message_id: '<big.1@far.test>', from_domain: 'far.test', code: 552, enhanced_code: '5.3.4' })
+  expect(logged[3]).toMatchObject({ message_id: '<endless@far.test>', code: 552 })
   expect(new Set(logged.map(({ session }) => session)).size).toBe(4)
   expect(JSON.stringify(logged)).not.toContain('secret')
   client.destroy()

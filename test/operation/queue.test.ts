@@ -97,7 +97,7 @@ describe('mail', () => {
     box.dns.mx('far.test', 'mx.far.test')
     box.dns.a('mx.far.test', '127.0.0.1')
     await send('bob@far.test')
-    await vi.waitFor(() => expect(sink.commands.some((line) => line.startsWith('RCPT'))).toBe(true), { timeout: 5000 })
+    await vi.waitFor(() => expect(sink.commands.some((line) => line.startsWith('RCPT'))).toBe(true), { timeout: 20_000 })
     const { body: list } = await box.call('GET', '/v1/queue?state=running')
     const { id } = list.data[0]
     for (const [method, path] of [
@@ -135,10 +135,13 @@ test('a webhook that is dropped is not told, and has not failed by that', async 
     events: ['identity.created'],
   })
   await box.call('POST', '/v1/identities', { name: 'Ada' })
-  await vi.waitFor(async () => {
-    const { body } = await box.call('GET', '/v1/queue')
-    expect(body.data).toMatchObject([{ state: 'waiting', attempts: 1 }])
-  })
+  await vi.waitFor(
+    async () => {
+      const { body } = await box.call('GET', '/v1/queue')
+      expect(body.data).toMatchObject([{ state: 'waiting', attempts: 1 }])
+    },
+    { timeout: 20_000 },
+  )
   const { body: list } = await box.call('GET', '/v1/queue')
   expect(list.data).toMatchObject([
     {
@@ -157,8 +160,8 @@ test('a webhook that is dropped is not told, and has not failed by that', async 
   ])
   sink.behaviour = says(200)
   await box.call('POST', `/v1/queue/${list.data[0].id}/retry`)
-  await vi.waitFor(() => expect(sink.received).toHaveLength(2), { timeout: 5000 })
-  await vi.waitFor(async () => expect((await box.call('GET', `/v1/queue/${list.data[0].id}`)).body['state']).toBe('done'), 10_000)
+  await vi.waitFor(() => expect(sink.received).toHaveLength(2), { timeout: 20_000 })
+  await vi.waitFor(async () => expect((await box.call('GET', `/v1/queue/${list.data[0].id}`)).body['state']).toBe('done'), 20_000)
 })
 
 test('the queue of all accounts is paged, and no other account sees it', async () => {

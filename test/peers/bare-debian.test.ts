@@ -1,145 +1,244 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { absent, peer } from '../support/peer.ts'
-import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { read } from '../docs/pages.ts'
+import { absent, peer } from '../support/peer.ts'
+import { release } from '../support/release.ts'
+import { answers, expectMail, expectPage, expectRead, expectRights, expectRootLeavesNothing, madeBy } from './bare-debian/box.ts'
+import { Machine } from './bare-debian/machine.ts'
+import { printedWith } from './bare-debian/printed.ts'
+import { limit } from './bare-debian/programs.ts'
+import { bareDebian, cacheInside, fetchPackages, makePlace, makeRepository, removePlace } from './bare-debian/system.ts'
+import type { System } from './bare-debian/system.ts'
 
-const program = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
-const suite = 'bookworm'
-/** The bare system, packed: it is the same each time, and takes a minute to make. */
-const store = `/var/cache/pillarbox-test/${suite}.tar`
-/** A quiet machine needs a quarter of it. */
-const patience = 600_000
+vi.setConfig({ testTimeout: limit, hookTimeout: limit })
+
+const page = 'docs/install.md'
+
+/** A way to install that the page prints: its section, and what has to lie where before its commands can be run. */
+interface Way {
+  name: string
+  section: string
+  /** Puts there what the commands take, and answers the commands with what stands for the reader's own. */
+  provide(system: System, commands: string[]): Promise<string[]>
+  /**
+   * The section of the upgrade of this way, and what makes a version 0.1.1 to be had by its commands: a broken download, which is mended
+   * later. `stops`: the box is stopped before that is noticed, and started again.
+   */
+  upgrade: { section: string; publish: string; mend?: string; stops?: boolean }
+}
+
+/** Puts a file of the release where root begins, and answers the commands with its version. */
+async function provideRelease(system: System, commands: string[], file: string): Promise<string[]> {
+  system.put(`/root/${file}`, readFileSync(join(await release(), file)))
+  return commands.map((line) => line.replaceAll('<version>', '0.1.0'))
+}
+
+const next = `sed -i '/"version":/s/0\\.1\\.0/0.1.1/'`
+
+const ways: Way[] = [
+  {
+    name: 'from the tarball',
+    section: 'From the tarball',
+    provide: (system, commands) => provideRelease(system, commands, 'pillarbox-0.1.0-linux-x64.tar.gz'),
+    upgrade: {
+      section: 'An installation from the tarball',
+      publish: `mkdir /var/tmp/next && tar -xzf pillarbox-0.1.0-linux-x64.tar.gz -C /var/tmp/next && cd /var/tmp/next &&
+        mv pillarbox-0.1.0-linux-x64 pillarbox-0.1.1-linux-x64 && ${next} pillarbox-0.1.1-linux-x64/package.json &&
+        tar -cf - pillarbox-0.1.1-linux-x64 | gzip -1 >/root/whole &&
+        head -c 30000000 /root/whole >/root/pillarbox-0.1.1-linux-x64.tar.gz`,
+      mend: 'mv whole pillarbox-0.1.1-linux-x64.tar.gz',
+    },
+  },
+  {
+    name: 'from the Debian package',
+    section: 'From the Debian package',
+    provide: (system, commands) => provideRelease(system, commands, 'pillarbox_0.1.0_amd64.deb'),
+    upgrade: {
+      section: 'An installation from the Debian package',
+      publish: `dpkg-deb --raw-extract pillarbox_0.1.0_amd64.deb /var/tmp/next && cd /var/tmp/next &&
+        sed -i 's/^Version: .*/Version: 0.1.1/' DEBIAN/control && ${next} usr/lib/pillarbox/package.json &&
+        dpkg-deb -Zgzip -z1 --build . /root/whole && head -c 30000000 /root/whole >/root/pillarbox_0.1.1_amd64.deb`,
+      mend: 'mv whole pillarbox_0.1.1_amd64.deb',
+      stops: true,
+    },
+  },
+  {
+    name: 'from git',
+    section: 'From git',
+    async provide(system, commands) {
+      const repository = await makeRepository(system)
+      await fetchPackages(system, repository)
+      return commands.map((line) => line.replace(/<where [^>]+>/, repository))
+    },
+    upgrade: {
+      section: 'An installation from git',
+      publish: `git clone -q /srv/pillarbox.git /var/tmp/next && cd /var/tmp/next &&
+        sed -i '/"version":/s/0\\.1\\.0/0.1.1/' package.json &&
+        git -c user.name=Ada -c user.email=ada@sender.test commit -qam 'The next version' && git push -q`,
+    },
+  },
+]
+
+const isApt = (line: string): boolean => line.startsWith('apt-get ')
 
 let place = ''
 
-/** As `run`, for what takes minutes; both outputs together. */
-async function long(command: string, parameters: string[]): Promise<{ code: number | null; text: string }> {
-  const child = spawn(command, parameters, { stdio: ['ignore', 'pipe', 'pipe'], timeout: patience, killSignal: 'SIGKILL' })
-  let text = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (piece: string) => (text += piece))
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, text }
-}
-
-async function must(command: string, parameters: string[]): Promise<void> {
-  const { code, text } = await long(command, parameters)
-  if (code !== 0) throw new Error(`${command} ended with ${code}:\n${text.slice(-2000)}`)
-}
-
-beforeAll(async () => {
+beforeAll(() => {
   if (process.getuid?.() !== 0) {
     absent('a bare Debian', 'only root can make a bare Debian')
     return
   }
-  const debootstrap = peer('debootstrap')
-  if (debootstrap === undefined) return
-  place = mkdtempSync(join(tmpdir(), 'pillarbox-bare-'))
-  if (!existsSync(store)) {
-    const made = join(place, 'made')
-    await must(debootstrap, ['--variant=minbase', '--include=systemd,systemd-sysv', suite, made])
-    mkdirSync('/var/cache/pillarbox-test', { recursive: true, mode: 0o700 })
-    await must('tar', ['-C', made, '-cf', `${store}.part`, '.'])
-    await must('mv', [`${store}.part`, store])
-    rmSync(made, { recursive: true })
-  }
-}, patience)
-
-afterAll(() => {
-  if (place !== '') rmSync(place, { recursive: true, force: true })
-})
-
-/** A bare Debian of its own, where the program is to be seen at /opt/pillarbox. */
-async function bare(name: string): Promise<string> {
-  const root = join(place, name)
-  mkdirSync(root)
-  await must('tar', ['-C', root, '-xf', store])
-  mkdirSync(join(root, 'opt', 'pillarbox'))
-  return root
-}
-
-/** What happened inside. */
-function result(root: string, file: string): string {
-  return readFileSync(join(root, 'result', file), 'utf8')
-}
-
-/** Whatever brought it up: it runs as a user with one right, took a message at port 25, and left nothing to anybody else. */
-function expectBox(root: string): void {
-  expect(
-    `${result(root, 'status')}${result(root, 'status') === '0\n' ? '' : result(root, 'log') + result(root, 'journal')}`,
-  ).toBe('0\n')
-  const outcome = JSON.parse(result(root, 'init.json'))
-  expect(outcome).toMatchObject({ data: '/var/lib/pillarbox', config: '/etc/pillarbox/pillarbox.yaml', domain: 'agents.test' })
-  const status = new Map(
-    result(root, 'process')
-      .split('\n')
-      .map((line) => line.split(':\t') as [string, string]),
-  )
-  const user = new RegExp(`^pillarbox:[^:]*:${status.get('Uid')!.split('\t')[0]}:`, 'm')
-  expect(readFileSync(join(root, 'etc', 'passwd'), 'utf8')).toMatch(user)
-  // capabilities(7): bit 10 is CAP_NET_BIND_SERVICE
-  expect([status.get('CapEff'), status.get('NoNewPrivs')]).toEqual(['0000000000000400', '1'])
-  expect(result(root, 'delivered')).toMatch(/^250 /)
-  for (const file of ['read', 'read-again']) {
-    expect(JSON.parse(result(root, file))).toMatchObject({ data: [{ subject: 'From nothing', codes: ['493817'] }] })
-  }
-  for (const file of ['domains', 'domains-stopped']) expect(result(root, file)).toMatch(/^agents\.test +pending +default$/m)
-  expect(result(root, 'strangers')).toBe('')
-  expect(result(root, 'refused')).toContain('There is a box in /var/lib/pillarbox already.')
-}
-
-test(
-  'booted, a bare Debian comes from nothing to a service that receives, reloads and makes its backup',
-  { timeout: patience },
-  async () => {
-    if (place === '') return
-    const nspawn = peer('systemd-nspawn', 'apt-get install systemd-container')
-    if (nspawn === undefined) return
-    const root = await bare('booted')
-    const options = ['-q', '-D', root, '--register=no', '--keep-unit', '--private-network', `--bind-ro=${program}:/opt/pillarbox`]
-    const trial = await long(nspawn, [...options, 'true'])
-    if (trial.code !== 0) {
-      // not every machine lets one be booted inside it; the other test then shows all but the units
-      const why = `systemd-nspawn does not run here (${trial.text.trim()})`
-      process.stderr.write(`\n*** NOT TESTED: the units, started by systemd: ${why}. ***\n\n`)
-      return
-    }
-    const units = join(root, 'etc', 'systemd', 'system')
-    const start = '/opt/pillarbox/test/peers/bare-debian/inside.sh systemd'
-    writeFileSync(join(units, 'visit.service'), `[Unit]\nAfter=multi-user.target\n[Service]\nType=oneshot\nExecStart=${start}\n`)
-    mkdirSync(join(units, 'multi-user.target.wants'), { recursive: true })
-    symlinkSync('../visit.service', join(units, 'multi-user.target.wants', 'visit.service'))
-    await long(nspawn, [...options, '-b'])
-    expectBox(root)
-    expect(Number(/Overall exposure level[^:]*: ([\d.]+)/.exec(result(root, 'exposure'))?.[1])).toBeLessThanOrEqual(2)
-    expect(result(root, 'journal')).toContain('settings were read again')
-    expect(result(root, 'backups')).toMatch(/^\/var\/backups\/pillarbox\/pillarbox-\S+\.tar$/m)
-  },
-)
-
-// oxlint-disable-next-line vitest/expect-expect -- expectBox expects
-test('in a bare Debian without systemd it comes to the same, by setpriv and useradd', { timeout: patience }, async () => {
-  if (place === '') return
-  if (peer('unshare', 'apt-get install util-linux') === undefined || peer('ip', 'apt-get install iproute2') === undefined) return
-  const root = await bare('plain')
-  rmSync(join(root, 'usr', 'bin', 'systemd-sysusers'), { force: true })
-  const steps = [
-    'set -e',
-    'ip link set lo up',
-    `mount --bind '${program}' '${root}/opt/pillarbox'`,
-    `mount -t proc proc '${root}/proc'`,
-    `mount --rbind /dev '${root}/dev'`,
-    `exec chroot '${root}' /opt/pillarbox/test/peers/bare-debian/inside.sh plain`,
+  const programs = [
+    peer('debootstrap'),
+    peer('unshare', 'apt-get install util-linux'),
+    peer('ip', 'apt-get install iproute2'),
+    peer('git'),
   ]
-  const { text } = await long('unshare', ['--mount', '--pid', '--net', '--fork', 'sh', '-c', steps.join('\n')])
-  if (!existsSync(join(root, 'result'))) {
-    absent('unshare', `no namespaces can be made here (${text.trim()})`)
-    return
-  }
-  expectBox(root)
-  // stopped twice, and both times as it should
-  expect(result(root, 'journal').match(/"msg":"stopped"/g)).toHaveLength(2)
+  if (!programs.includes(undefined)) place = makePlace()
 })
+
+afterAll(async () => {
+  if (place !== '') await removePlace(place)
+})
+
+/** A bare Debian with npm and git, as the page has them installed, and a repository to clone. */
+async function withRepository(name: string): Promise<{ system: System; repository: string }> {
+  const system = await bareDebian(place, name, printedWith(page, 'From git', 'init').filter(isApt))
+  const repository = await makeRepository(system)
+  await fetchPackages(system, repository)
+  return { system, repository }
+}
+
+/** A line of the page with what stands for the reader's own. */
+function filled(line: string, repository: string): string {
+  return line.replace(/<where [^>]+>/, repository).replace(/\binit$/, `init ${answers}`)
+}
+
+/** The process of the box with this data, by the numbers inside. */
+async function pidOf(machine: Machine, data: string): Promise<string> {
+  return /\d+/.exec(await machine.must(`cat ${data}/lock.pid`))![0]
+}
+
+/** Waits until a program has written this; answers all that it wrote. Throws when it ends before. */
+function said(child: ChildProcess, wanted: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece
+        if (wanted.test(text)) resolve(text)
+      })
+    }
+    child.once('close', (code) => reject(new Error(`It ended with ${code}:\n${text}`)))
+  })
+}
+
+/** A bare Debian with what one way needs, and the commands of the page that are still to be run in it. */
+async function prepared(way: Way): Promise<{ system: System; commands: string[] }> {
+  const block = printedWith(page, way.section, 'init')
+  const system = await bareDebian(place, way.name.replaceAll(' ', '-'), block.filter(isApt))
+  const commands = await way.provide(
+    system,
+    block.filter((line) => !isApt(line)),
+  )
+  return { system, commands: commands.map((line) => line.replace(/\binit$/, `init ${answers}`)) }
+}
+
+for (const way of ways) {
+  test(`${way.name}, as the page prints it, a bare Debian gets a service that receives, and a page that opens`, async () => {
+    if (place === '' || peer('systemd-nspawn', 'apt-get install systemd-container') === undefined) return
+    const { system, commands } = await prepared(way)
+    const machine = await Machine.boot(system)
+    if (machine === undefined) return
+    onTestFinished(() => machine.end())
+    const { first_key, setup_link } = madeBy(await machine.must(commands))
+    await machine.must(printedWith(page, 'Setting up', 'systemctl enable'))
+    await expectMail(machine, first_key)
+    await expectPage(machine, setup_link)
+    await expectRights(machine, await machine.must('systemctl show --property=MainPID --value pillarbox.service | tr -d "\\n"'))
+    const exposure = (await machine.run('systemd-analyze security --no-pager pillarbox.service')).text
+    expect(Number(/Overall exposure level[^:]*: ([\d.]+)/.exec(exposure)?.[1])).toBeLessThanOrEqual(2)
+    await machine.must('systemctl reload pillarbox.service')
+    await machine.must('systemctl start pillarbox-backup.service')
+    expect(await machine.must('find /var/backups/pillarbox -type f')).toMatch(/^\/var\/backups\/pillarbox\/pillarbox-\S+\.tar$/m)
+    expect(await machine.must('journalctl --no-pager -u pillarbox -o cat')).toContain('settings were read again')
+    await machine.must('systemctl stop pillarbox.service')
+    await expectRootLeavesNothing(machine)
+    await machine.must('systemctl start pillarbox.service')
+    await expectRead(machine, first_key)
+    await expectUpgrade(machine, way, first_key)
+  })
+}
+
+test("the README's two lines bring up a box, with its page, and run the tests, for an ordinary user with Debian's npm", async () => {
+  if (place === '') return
+  const { system, repository } = await withRepository('ordinary')
+  const machine = await Machine.plain(system)
+  if (machine === undefined) return
+  onTestFinished(() => machine.end())
+  // npm sets the mode of what it finds in its cache, which only the owner may
+  await machine.must(`useradd --create-home --shell /bin/sh ada && chown -R ada: ${cacheInside}`)
+  const [, start, tests] = /^ {4}(npm ci && npm start) .*\n {4}(npm ci && npm test) /m.exec(read('README.md'))!
+  const user = { user: 'ada' }
+  await machine.must(`git clone ${repository} pillarbox`, user)
+  const box = machine.start(`cd pillarbox\n${start}`, user)
+  const ended = once(box, 'exit')
+  const output = await said(box, /# 3\./)
+  await expectMail(machine, /\bpbx_\w+/.exec(output)![0], 2525)
+  await expectPage(machine, /http\S+\/setup#\S+/.exec(output)![0])
+  await machine.must(`kill -TERM ${await pidOf(machine, '/home/ada/pillarbox/data')}`, user)
+  expect(await ended).toEqual([0, null])
+  // some of them stand for all: what runs them is looked at here
+  expect(await machine.must(`cd pillarbox\n${tests} -- test/core`, { ...user, env: { NO_COLOR: '1' } })).toMatch(
+    /Tests +\d+ passed/,
+  )
+  expect(await machine.must('find pillarbox ! -user ada', user)).toBe('')
+})
+
+test('without systemd it comes to the same, by setpriv and useradd', async () => {
+  if (place === '') return
+  const { system, repository } = await withRepository('plain')
+  // nothing makes users but useradd
+  await system.hide('/usr/bin/systemd-sysusers')
+  const machine = await Machine.plain(system)
+  if (machine === undefined) return
+  onTestFinished(() => machine.end())
+  const commands = printedWith(page, 'From git', 'init').filter((line) => !isApt(line))
+  const { first_key } = madeBy(await machine.must(commands.map((line) => filled(line, repository))))
+  expect(await machine.must('find /opt/pillarbox ! -user root')).toBe('')
+  const serve = `exec setpriv --reuid=pillarbox --regid=pillarbox --clear-groups --inh-caps=-all,+net_bind_service \\
+    --ambient-caps=-all,+net_bind_service --no-new-privs pillarbox serve`
+  const box = machine.start(serve)
+  const ended = once(box, 'exit')
+  await said(box, /"msg":"started"/)
+  await expectMail(machine, first_key)
+  const pid = await pidOf(machine, '/var/lib/pillarbox')
+  await expectRights(machine, pid)
+  await machine.must(`kill -TERM ${pid}`)
+  expect(await ended).toEqual([0, null])
+  await expectRootLeavesNothing(machine)
+})
+
+/** The commands of an upgrade, as they are printed: where they fail the service goes on as before, else it is the new version. */
+async function expectUpgrade(machine: Machine, { upgrade }: Way, key: string): Promise<void> {
+  const process = (): Promise<string> => machine.must('systemctl show --property=MainPID --value pillarbox.service')
+  const before = await process()
+  const printed = printedWith('docs/upgrade.md', upgrade.section, upgrade.stops === true ? 'dpkg' : 'systemctl')
+  const commands = printed.map((line) => line.replaceAll('<version>', '0.1.1'))
+  await machine.must(upgrade.publish)
+  const failed = await machine.run(commands, { env: { npm_config_cache: '/var/empty' } })
+  expect(failed.code).not.toBe(0)
+  expect((await process()) === before).toBe(upgrade.stops !== true)
+  expect(await machine.must('pillarbox --version')).toBe('0.1.0\n')
+  await expectMail(machine, key)
+  if (upgrade.mend !== undefined) await machine.must(upgrade.mend)
+  await machine.must(commands)
+  expect(await process()).not.toBe(before)
+  expect(await machine.must('pillarbox --version')).toBe('0.1.1\n')
+  await expectMail(machine, key)
+  const { text: answer } = await machine.reach('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code}', 'http://127.0.0.1:8080/'])
+  expect(answer).toBe('200')
+}

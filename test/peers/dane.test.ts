@@ -7,6 +7,7 @@ import { folder } from '../support/folder.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 import { peer } from '../support/peer.ts'
+import { rows } from '../support/sent.ts'
 import { nameServer } from './dns.ts'
 
 const knotd = peer('knotd', 'apt-get install knot')
@@ -60,26 +61,39 @@ async function far({
   ])
   const settings = {
     PILLARBOX_DNS__SERVERS: await vouching(server, vouches, drops),
-    PILLARBOX_DNS__TIMEOUT: '300 ms',
+    PILLARBOX_DNS__TIMEOUT: '2 s',
     PILLARBOX_OUTBOUND__DANE: 'true',
+    PILLARBOX_REPORTS__TLS: 'true',
   }
-  return { sink, ...(await sendingBox(sink.port, settings)) }
+  const sending = await sendingBox(sink.port, settings)
+  /** The results that a report would tell (RFC 8460 4.4). */
+  const reported = async (): Promise<unknown[]> => {
+    await sending.box.app.jobs.find(({ name }) => name === 'write-report-results')!.run()
+    return rows<{ record: string }>(sending.box, 'SELECT record FROM outbound_report_counts').map(({ record }) =>
+      JSON.parse(record),
+    )
+  }
+  const policy = { type: 'tlsa', domain: 'mx.far.test', strings: [`3 1 1 ${digest}`], mx_hosts: ['mx.far.test'] }
+  return { sink, reported, policy, ...sending }
 }
 
 describe.runIf(possible)('DANE', { timeout: 60_000 }, () => {
   test('the certificate that the records name is taken, though no authority signed it', async () => {
-    const { send, until } = await far({})
+    const { send, until, reported, policy } = await far({})
     expect((await until(await send('bob@far.test'), 'delivered')).tls).toMatch(/, certificate checked$/)
+    expect(await reported()).toEqual([{ policy, failure: null }])
   })
 
   test('another certificate, or none, gets no octet of the message', async () => {
-    const { send, until, sink } = await far({ wrong: true })
+    const { send, until, sink, reported, policy } = await far({ wrong: true })
     expect(await until(await send('bob@far.test'), 'deferred')).toMatchObject({
       enhanced_code: '4.7.5',
       response: expect.stringMatching(/^TLS failed: DANE verification failed/),
     })
+    expect(await reported()).toEqual([{ policy, failure: expect.objectContaining({ type: 'validation-failure' }) }])
     sink.script = (line) => (line === 'STARTTLS' ? '454 4.7.0 Not now' : undefined)
     await until(await send('eve@far.test'), 'deferred')
+    expect(await reported()).toContainEqual({ policy, failure: expect.objectContaining({ type: 'starttls-not-supported' }) })
     expect(sink.commands.filter((line) => /^(?:MAIL|DATA)/.test(line))).toEqual([])
   })
 

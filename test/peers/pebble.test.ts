@@ -51,7 +51,9 @@ async function scene(env: Record<string, string> = {}, wish: Partial<CaWish> = {
     PILLARBOX_DNS__SERVERS: dns.servers[0]!,
     ...env,
   }
-  const box = await appliance(Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== '')), clock)
+  const box = await appliance(Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== '')), clock, {
+    schedule: {},
+  })
   plain(box)
   return { box, ca, dns, port, clock }
 }

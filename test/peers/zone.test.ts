@@ -69,7 +69,7 @@ async function scene(server: string, name: string): Promise<{ box: Appliance; do
   const box = await appliance({
     PILLARBOX_DNS__SERVERS: server,
     PILLARBOX_HOSTNAME: 'mx.box.test',
-    PILLARBOX_DNS__TIMEOUT: '500 ms',
+    PILLARBOX_DNS__TIMEOUT: '2 s',
   })
   return { box, domain: (await box.call<Domain>('POST', '/v1/domains', { name })).body }
 }

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { appliance, deliver, message } from '../support/appliance.ts'
+import { HeldClock } from '../support/held-clock.ts'
 import { identity, token } from '../support/live.ts'
 import { join, raw } from '../support/phoenix.ts'
 
@@ -26,7 +27,7 @@ test('a socket whose last channel was left stays for the next one, as long as th
 })
 
 test('a channel hears what its fresh token opens, no more and no less; the token it has is nothing new', async () => {
-  const clock = { ahead: 0, now: () => Date.now() + clock.ahead }
+  const clock = new HeldClock()
   const box = await appliance({}, clock)
   const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
   const ofAda = await token(box, { identity_id: ada.id, channels: ['email_messages'], expires_in: 3600 })
@@ -52,7 +53,7 @@ test('a channel hears what its fresh token opens, no more and no less; the token
   expect(await both()).toEqual([`email_messages To ${ada.email}`])
   await fresh(ofBob.token)
   expect(await both()).toEqual([`agent_events To ${bob.email}`, `email_messages To ${bob.email}`])
-  clock.ahead = 11_000
+  clock.advance(11_000)
   await fresh(ofBob.token)
   expect(await both()).toHaveLength(2)
   await fresh((await token(box)).token)

@@ -96,7 +96,7 @@ describe('the log', () => {
     sink.behaviour = says(503)
     await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['email.received'] })
     await mail('Told late')
-    await vi.waitFor(() => expect(sink.received).toHaveLength(1), { timeout: 5000 })
+    await vi.waitFor(() => expect(sink.received).toHaveLength(1), { timeout: 20_000 })
     const told = sink.received[0]!.body
     await sleep(50)
     clock.advance(2 * day)
@@ -116,10 +116,13 @@ describe('the log', () => {
     await box.call('DELETE', `${at}/emails/${id}`)
     clock.advance(2 * day)
     await box.call('PATCH', at, { metadata: { last: true } })
-    await vi.waitFor(async () => {
-      await job('forget-events')
-      expect(rows('SELECT count(*) AS n FROM events')).toEqual([{ n: 1 }])
-    })
+    await vi.waitFor(
+      async () => {
+        await job('forget-events')
+        expect(rows('SELECT count(*) AS n FROM events')).toEqual([{ n: 1 }])
+      },
+      { timeout: 20_000 },
+    )
     expect(rows('SELECT * FROM hidden_events')).toEqual([])
     expect((await box.call('POST', `${at}/emails/${id}/restore`)).status).toBe(200)
   })
@@ -133,7 +136,7 @@ test('it is kept for 30 days how deliveries went, or as long as is said', async 
     const { box, at, clock, job, rows } = await kept(env)
     await box.call('POST', `${at}/emails`, { to: 'postmaster@pillarbox.test', body: 'x' })
     await vi.waitFor(() => expect(rows(`SELECT state FROM deliveries_queue WHERE kind = 'email'`)).toEqual([{ state: 'done' }]), {
-      timeout: 5000,
+      timeout: 20_000,
     })
     const clear = async (): Promise<number> => {
       await job('clear-deliveries')

@@ -40,8 +40,9 @@ test('a bounce that comes while the message is still tried ends the trying', asy
   sink.script = undefined
   clock.advance(6 * 3_600_000)
   inside().queue.wake()
-  await vi.waitFor(async () =>
-    expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
+  await vi.waitFor(
+    async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
+    { timeout: 20_000 },
   )
   expect(sink.commands.filter((line) => line.startsWith('MAIL'))).toHaveLength(1)
   expect(await events(id)).toEqual(['email.deferred', 'email.bounced'])
@@ -68,12 +69,13 @@ test.each([
   const id = await send('bob@far.test')
   await until(id, 'bounced')
   expect(await told).toMatch(/^250 /)
-  await vi.waitFor(async () => expect((await until(id, 'bounced')).mx).toBe('mx.far.test'), 10_000)
+  await vi.waitFor(async () => expect((await until(id, 'bounced')).mx).toBe('mx.far.test'), 20_000)
   sink.script = undefined
   clock.advance(6 * 3_600_000)
   inside().queue.wake()
-  await vi.waitFor(async () =>
-    expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
+  await vi.waitFor(
+    async () => expect(await box.app.metrics.text()).toContain('pillarbox_deliveries{kind="email",state="waiting"} 0'),
+    { timeout: 20_000 },
   )
   expect(await events(id)).toEqual(['email.bounced'])
   expect(sink.messages).toEqual([])

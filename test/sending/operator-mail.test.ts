@@ -42,13 +42,13 @@ test('not what could be an answer to that', async () => {
   const all = await forwards(world, 2)
   expect(all).toHaveLength(2)
   expect(await source(world, all[0]!.id, all[0]!.identity_id)).toContain('<4@x.test>')
-  await vi.waitFor(() => expect(handled(world)).toBe(5), 10_000)
+  await vi.waitFor(() => expect(handled(world)).toBe(5), 20_000)
 })
 
 test('nothing when mail.postmaster is this very mailbox', async () => {
   const world = await scene('postmaster@pillarbox.test')
   await deliver(world.box.smtp, { from: 'carl@reporter.test', to: 'postmaster@pillarbox.test', raw: message(report, 'round') })
-  await vi.waitFor(() => expect(handled(world)).toBe(1), 10_000)
+  await vi.waitFor(() => expect(handled(world)).toBe(1), 20_000)
   expect(await forwards(world, 0)).toEqual([])
 })
 
@@ -77,7 +77,7 @@ async function forwards({ box }: Pair, count: number): Promise<Email[]> {
       expect(list.body.data.length).toBeGreaterThanOrEqual(count)
       return list.body.data
     },
-    { timeout: 5000 },
+    { timeout: 20_000 },
   )
   return Promise.all(rows.map(async ({ id }) => (await box.call<Email>('GET', `${path}/${id}`)).body))
 }

@@ -79,6 +79,13 @@ test('a login that fails puts mail off, with the reason and without the password
   expect(box.logged.join('\n')).not.toContain('open sesame')
 })
 
+test('a relay without TLS may be named by its address, and nothing is asked of the DNS for it', async () => {
+  const sink = await MailSink.start()
+  const { send, until, box } = await relayed(sink, { HOST: '127.0.0.1', TLS: 'none' })
+  expect(await until(await send('bob@far.test'), 'sent')).toMatchObject({ mx: '127.0.0.1', tls: null })
+  expect(box.dns.queries.filter((question) => question.includes('127.0.0.1'))).toEqual([])
+})
+
 test('mail for certain domains goes to their own relay, and the rest directly', async () => {
   const relay = await MailSink.start()
   const direct = await MailSink.start()

@@ -30,12 +30,14 @@ test('what a box brought to one of its own before it went down is there once, ho
   const id = await send('bob@pillarbox.test')
   await until(id, 'delivered')
   // what is left behind by a process that died between the two
-  await vi.waitFor(() =>
-    inside().database.transaction(async (tx) => {
-      await tx.run(sql`UPDATE email_recipients SET status = 'sending' WHERE email_id = ${id}`)
-      await tx.run(sql`UPDATE deliveries_queue SET state = 'running', ended_at = NULL`)
-      await tx.run(sql`UPDATE delivery_attempts SET outcome = NULL, ended_at = NULL, answer = NULL`)
-    }),
+  await vi.waitFor(
+    () =>
+      inside().database.transaction(async (tx) => {
+        await tx.run(sql`UPDATE email_recipients SET status = 'sending' WHERE email_id = ${id}`)
+        await tx.run(sql`UPDATE deliveries_queue SET state = 'running', ended_at = NULL`)
+        await tx.run(sql`UPDATE delivery_attempts SET outcome = NULL, ended_at = NULL, answer = NULL`)
+      }),
+    { timeout: 20_000 },
   )
   clock.ahead = 3 * day
   await box.restart()

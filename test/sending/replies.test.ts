@@ -20,7 +20,7 @@ async function far(
         expect(delivery.attempts).toBe(attempts)
         return delivery
       },
-      { timeout: 10_000, interval: 10 },
+      { timeout: 20_000, interval: 10 },
     )
   return { ...sending, sink, tried }
 }

@@ -21,7 +21,7 @@ describe('a scheduled message', () => {
     expect(copies(world)).toBe(0)
     clock.advance(24 * 3_600_000)
     await world.box.restart()
-    await vi.waitFor(async () => expect((await shown(world, body.id)).status).not.toBe('scheduled'), { timeout: 5000 })
+    await vi.waitFor(async () => expect((await shown(world, body.id)).status).not.toBe('scheduled'), { timeout: 20_000 })
     expect(copies(world)).toBe(1)
     expect(field(await source(world, body.id), 'date')).toBe('Sat, 21 Nov 2026 09:30:00 +0000')
     expect((await shown(world, body.id)).send_at).toBe(tomorrow)
@@ -49,14 +49,14 @@ describe('a scheduled message', () => {
     expect((await shown(world, body.id)).status).toBe('scheduled')
     clock.advance(4 * 86_400_000)
     await world.box.restart()
-    await vi.waitFor(() => expect(copies(world)).toBe(2), { timeout: 5000 })
+    await vi.waitFor(() => expect(copies(world)).toBe(2), { timeout: 20_000 })
   })
 
   test('leaves at once when it is put to the past', async () => {
     const world = await pair({}, new HeldClock())
     const { body } = await send(world, { to: world.bob.email, send_at: tomorrow })
     await change(world, body.id, { send_at: '2026-11-20T00:00:00Z' })
-    await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 5000 })
+    await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 20_000 })
     expect(field(await source(world, body.id), 'date')).toBe('Fri, 20 Nov 2026 10:05:00 +0000')
   })
 
@@ -100,7 +100,7 @@ describe('taken back', () => {
     expect((await send(world, { to: bob.email, send_at: tomorrow })).status).toBe(201)
     clock.advance(2 * 86_400_000)
     await box.restart()
-    await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 5000 })
+    await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 20_000 })
     expect((await shown(world, body.id)).status).toBe('cancelled')
   })
 
@@ -117,7 +117,7 @@ describe('taken back', () => {
     clock.advance(86_400_000)
     await box.restart()
     const failed = `SELECT count(*) AS n FROM delivery_attempts WHERE outcome = 'deferred'`
-    await vi.waitFor(() => expect(count(box, failed)).toBe(2), { timeout: 5000 })
+    await vi.waitFor(() => expect(count(box, failed)).toBe(2), { timeout: 20_000 })
     const cancelled = await box.call<Email>('POST', `/v1/identities/${ada.id}/emails/${back.body.id}/cancel`)
     expect([cancelled.status, cancelled.body]).toMatchObject([
       200,
@@ -128,7 +128,7 @@ describe('taken back', () => {
     database(box, (db) => db.exec('DROP TRIGGER held'))
     clock.advance(86_400_000)
     await box.restart()
-    await vi.waitFor(async () => expect((await shown(world, stays.body.id)).status).toBe('delivered'), { timeout: 5000 })
+    await vi.waitFor(async () => expect((await shown(world, stays.body.id)).status).toBe('delivered'), { timeout: 20_000 })
     expect(copies(world)).toBe(1)
     expect((await shown(world, back.body.id)).status).toBe('cancelled')
     const events = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.cancelled`)
@@ -140,7 +140,7 @@ describe('taken back', () => {
     const world = await pair({}, clock)
     const { box, ada, bob } = world
     const { body } = await send(world, { to: bob.email })
-    await vi.waitFor(() => expect(attempts(world)).toBe(1), { timeout: 5000 })
+    await vi.waitFor(() => expect(attempts(world)).toBe(1), { timeout: 20_000 })
     const told = await box.call('POST', `/v1/identities/${ada.id}/emails/${body.id}/cancel`)
     expect([told.status, told.body.error.code]).toEqual([409, 'not_cancellable'])
   })
@@ -155,7 +155,7 @@ describe('taken back', () => {
     await box.call('DELETE', `/v1/identities/${ada.id}/emails/${one.id}`)
     expect(waiting(world)).toBe(1)
     await box.call('DELETE', `/v1/identities/${ada.id}`)
-    await vi.waitFor(() => expect(waiting(world)).toBe(0), { timeout: 5000 })
+    await vi.waitFor(() => expect(waiting(world)).toBe(0), { timeout: 20_000 })
     const status = database(box, (db) => db.prepare('SELECT status FROM emails WHERE id = ?').get(other.id))
     expect(status).toEqual({ status: 'cancelled' })
     const told = database(box, (db) =>
@@ -185,7 +185,7 @@ test('a message elsewhere that waited is let go when its domain is verified', as
   const { body } = await send(world, { to: 'eve@elsewhere.test', send_at: tomorrow })
   clock.advance(86_400_000)
   await world.box.restart()
-  await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 5000 })
+  await vi.waitFor(() => expect(copies(world)).toBe(1), { timeout: 20_000 })
   expect((await shown(world, body.id)).deliveries[0]!.recipient).toBe('eve@elsewhere.test')
 })
 

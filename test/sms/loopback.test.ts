@@ -33,6 +33,11 @@ test('a message goes from identity to identity, with its code, its events, and a
   expect(heard).toMatchObject({ timed_out: false, codes: ['493817'], links: [] })
   expect(heard['item']).toMatchObject({ type: 'sms', body: 'Your code is 493817', from: ada!['phone_number'], read: false })
   expect(await settled(box, ada!['id'], sent.body['id'])).toMatchObject({ status: 'delivered', error: null })
+  const attempts = box.logged.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'SMS attempt')
+  expect(attempts).toMatchObject([
+    { part: 'sms', sms_id: sent.body['id'], attempt: 1, result: 'delivered', next_attempt_at: null },
+  ])
+  expect(attempts[0]).toMatchObject({ queue_id: expect.stringMatching(/^dlv_/), ms: expect.any(Number) })
   const { body: events } = await box.call('GET', `/v1/identities/${ada!['id']}/events?since=2020-01-01T00:00:00Z`)
   expect(events.data.map(({ type }) => type)).toEqual(['identity.created', 'phone.provisioned', 'sms.sent', 'sms.delivered'])
   const { body: list } = await box.call('GET', `/v1/identities/${bob!['id']}/sms?unread=true&direction=inbound`)

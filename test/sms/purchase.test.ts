@@ -69,7 +69,7 @@ test('killed between purchase and commit: a number for an identity that never ca
   await first.box.ended
   expect(stub.numbers.size).toBe(1)
   const second = await opened(stub, directory)
-  await expect.poll(() => stub.numbers.size, { timeout: 5000 }).toBe(0)
+  await expect.poll(() => stub.numbers.size, { timeout: 20_000 }).toBe(0)
   expect((await second.call('GET', '/v1/identities')).data).toEqual([])
 }, 60_000)
 
@@ -84,6 +84,6 @@ test('killed while a message is on its way: it is unknown, and Twilio has it onc
   await first.box.ended
   const second = await opened(stub, directory)
   const status = async () => (await second.call('GET', `/v1/identities/${ada.id}/sms/${sms.id}`)).status
-  await expect.poll(status, { timeout: 5000 }).toBe('unknown')
+  await expect.poll(status, { timeout: 20_000 }).toBe('unknown')
   expect(stub.messages).toHaveLength(1)
 }, 60_000)

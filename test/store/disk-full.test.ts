@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -6,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { sql } from '../../src/store/database.ts'
 import type { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { folder } from '../support/folder.ts'
-import { absent } from '../support/peer.ts'
+import { fillDisk, smallDisk } from '../support/small-disk.ts'
 import { openedWithTable } from './opened.ts'
 
 const octets = new Uint8Array(100_000).fill(65)
@@ -27,7 +26,7 @@ async function fill(database: SqliteDatabase): Promise<number> {
 }
 
 it('on a full disk refuses, keeps what it had, and works again once there is room', async () => {
-  const mounted = mountSmall(folder())
+  const mounted = smallDisk(8)
   if (mounted === undefined) return
   const ballast = join(mounted, 'ballast')
   writeFileSync(ballast, new Uint8Array(4 * 1024 * 1024))
@@ -57,6 +56,23 @@ it('on a full disk refuses, keeps what it had, and works again once there is roo
   check.close()
 })
 
+it('deletes by the room that was reserved also where the log is long and could not be copied', async () => {
+  const mounted = smallDisk(32)
+  if (mounted === undefined) return
+  const { file, database } = await openedWithTable(mounted)
+  onTestFinished(() => database.close())
+  // as long as it reads, the log is not copied further than it sees
+  const reading = new DatabaseSync(file)
+  onTestFinished(() => reading.close())
+  reading.exec('BEGIN; SELECT count(*) FROM t')
+  for (let row = 0; row < 80; row++) await add(database, octets)
+  fillDisk(join(mounted, 'ballast'), 2 * 1024 * 1024)
+  await database.reserveLog(1024 * 1024)
+  fillDisk(join(mounted, 'more'))
+  await database.transaction((tx) => tx.run(sql`DELETE FROM t`))
+  expect(await count(database)).toBe(0)
+})
+
 it('refuses what the database may not grow by, and keeps the rest', async () => {
   const { database } = await openedWithTable(folder())
   onTestFinished(() => database.close())
@@ -75,13 +91,3 @@ it('refuses what the database may not grow by, and keeps the rest', async () => 
   await add(database, octets)
   expect(await database.all(sql`SELECT id FROM t WHERE v = ${octets}`)).toHaveLength(kept + 1)
 })
-
-function mountSmall(directory: string): string | undefined {
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory], { stdio: 'pipe' })
-  } catch {
-    return absent('tmpfs', 'a small disk cannot be mounted (that takes root)')
-  }
-  onTestFinished(() => void execFileSync('umount', ['-l', directory]))
-  return directory
-}

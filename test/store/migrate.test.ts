@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { prepare } from '../../src/store/migrate.ts'
 import { child } from '../support/child.ts'
 import { folder } from '../support/folder.ts'
+import { fillDisk, smallDisk } from '../support/small-disk.ts'
 
 const first = "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO notes (text) VALUES ('old')"
 const long = `CREATE TABLE extra (x);
@@ -52,6 +53,20 @@ describe('migrations', () => {
     expect(look(`${file}.before-2`)).toEqual({ version: 2, notes: 1, extra: true, sound: 'ok' })
     expect(statSync(`${file}.before-2`).mode & 0o777).toBe(0o600)
     prepare(`${file}.before-2`, true, migrations(first, 'CREATE TABLE extra (x)'))
+  })
+
+  it('are not begun where the copy has no room, and nothing is left of it', () => {
+    const disk = smallDisk(8)
+    if (disk === undefined) return
+    const file = join(disk, 'box.db')
+    prepare(file, false, migrations(first, 'CREATE TABLE extra (x)', 'INSERT INTO extra VALUES (randomblob(3000000))'))
+    fillDisk(join(disk, 'ballast'), 1024 * 1024)
+    const next = migrations(first, 'CREATE TABLE extra (x)', 'SELECT 1', 'DELETE FROM notes')
+    expect(() => prepare(file, true, next)).toThrow(
+      `${file} was not migrated: the copy ${file}.before-3 that is made first takes 2.9 MiB, and 992 KiB are free. Make room, and start again; nothing was changed.`,
+    )
+    expect(readdirSync(disk).toSorted()).toEqual(['ballast', 'box.db'])
+    expect(look(file)).toMatchObject({ version: 3, notes: 1 })
   })
 
   it('keep the copy of the last upgrade only, and that for 30 days', () => {

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { storageFull } from '../../src/core/fault.ts'
 import type { Database } from '../../src/store/database.ts'
 import { Probe } from '../../src/store/probe.ts'
 
@@ -7,12 +8,12 @@ test('a disk that does not answer is asked once, and counts as failing until it 
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const probe = vi.fn<() => Promise<void>>(() => held)
   const store = new Probe({ probe } as unknown as Database, { now: () => Date.now() })
-  const answers = Promise.all([store.sound(), store.sound()])
+  const answers = Promise.all([store.look(), store.look()])
   await vi.advanceTimersByTimeAsync(2000)
-  expect(await answers).toEqual([false, false])
-  const later = store.sound()
+  expect(await answers).toEqual(['failing', 'failing'])
+  const later = store.look()
   release()
-  expect(await later).toBe(true)
+  expect(await later).toBe('sound')
   expect(probe).toHaveBeenCalledTimes(1)
   vi.useRealTimers()
 })
@@ -24,8 +25,13 @@ test('a failing store is told for what it is, and a mended one two seconds later
     if (broken) throw new Error('the disk is gone')
   }
   const store = new Probe({ probe } as unknown as Database, { now: () => time })
-  expect(await store.sound()).toBe(false)
+  expect(await store.look()).toBe('failing')
   broken = false
   time = 2000
-  expect(await store.sound()).toBe(true)
+  expect(await store.look()).toBe('sound')
+})
+
+test('a store that only lacks room says so', async () => {
+  const store = new Probe({ probe: () => Promise.reject(storageFull()) } as unknown as Database, { now: () => 0 })
+  expect(await store.look()).toBe('full')
 })

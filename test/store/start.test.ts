@@ -168,6 +168,7 @@ describe('the lock', () => {
     expect(() => new Lock(directory)).toThrow(directory)
     await holder.kill()
     const lock = new Lock(directory)
+    lock.note()
     const second = child('store/children/hold-lock.ts', [directory])
     expect(await second.ended).toMatchObject({ errors: expect.stringContaining(`process ${process.pid}`) as string })
     lock.release()

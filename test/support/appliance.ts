@@ -4,11 +4,15 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
+import type { Config } from '../../src/config.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import type { Testing } from '../../src/assembly.ts'
 import { DnsStub } from './dns-stub.ts'
+import { prepareByCopy } from './new-database.ts'
+import { rsaPairs } from './rsa-pairs.ts'
 import { Dialogue } from './smtp.ts'
+import { warmThread } from './warm-threads.ts'
 
 /** What the tests of a box hold: the real app on ports of its own, over a directory of its own. */
 export interface Appliance {
@@ -75,9 +79,18 @@ export async function openAppliance(
     PILLARBOX_LOG__LEVEL: 'trace',
     ...env,
   }
+  // a job runs when a test runs it, not when the clock on the wall says so
+  const parts: Testing = {
+    schedule: { idle: true },
+    prepare: prepareByCopy,
+    examiner: { thread: warmThread },
+    rsaPair: rsaPairs(),
+    ...testing,
+  }
   const log = createLog('trace', { write: (line: string) => void logged.push(line) })
+  const load = (): Promise<Config> => loadConfig({ env: settings, cwd: directory })
   const open = async (): Promise<App> => {
-    const app = await App.open(await loadConfig({ env: settings, cwd: directory }), log, clock, testing)
+    const app = await App.open(await load(), log, clock, parts, load)
     await app.start()
     return app
   }

@@ -13,12 +13,7 @@ export async function builtPage(): Promise<void> {
   const held = await locked()
   try {
     if (builtAt() < changedAt()) {
-      await promisify(execFile)(process.execPath, [
-        join(root, 'node_modules', 'vite', 'bin', 'vite.js'),
-        'build',
-        '--config',
-        join(sources, 'vite.config.ts'),
-      ])
+      await promisify(execFile)(process.execPath, [join(sources, 'build.ts')])
     }
   } finally {
     if (held) rmdirSync(lock)

@@ -62,6 +62,7 @@ export class OutboundDesk {
       PILLARBOX_DNS__SERVERS: this.dns.servers.join(','),
       PILLARBOX_OUTBOUND__PORT: String(this.sink.port),
       PILLARBOX_OUTBOUND__ALLOW_NETWORKS: '127.0.0.0/8',
+      PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8',
     })
     await this.box.said('started')
   }
@@ -78,6 +79,16 @@ export class OutboundDesk {
       ids.push((await this.post(`/v1/identities/${this.ada.id}/emails`, mail)).id)
     }
     return ids
+  }
+
+  /** Gives scheduled messages another time; answers for each the time that it has now: at once when that is past. */
+  async reschedule(ids: string[], at: string): Promise<string[]> {
+    const times: string[] = []
+    for (const id of ids) {
+      const email = await this.#call<Email>('PATCH', `/v1/identities/${this.ada.id}/emails/${id}`, { send_at: at })
+      times.push(email.send_at!)
+    }
+    return times
   }
 
   email(id: string): Promise<Email> {

@@ -74,7 +74,7 @@ export async function sendingBox(
           expect(delivery.status).toMatch(status)
           return delivery
         },
-        { timeout: 10_000, interval: 20 },
+        { timeout: 20_000, interval: 20 },
       ),
     events: async (id) => {
       const { body } = await box.call('GET', `/v1/identities/${ada}/events?limit=200`)
@@ -114,6 +114,7 @@ async function put(
   return database.transaction(async (tx) => {
     const kept = await mail.outgoing.keep(tx, {
       owner,
+      from: owner.email,
       raw,
       examined,
       recipients,

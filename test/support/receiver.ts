@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { createLog } from '../../src/core/log.ts'
+import type { Log } from '../../src/core/log.ts'
 import type { Mailroom } from '../../src/mail/mailroom.ts'
 import type { Envelope } from '../../src/mail/model.ts'
 import { Receiver } from '../../src/mail/receiver.ts'
@@ -37,6 +38,8 @@ export interface Running {
   settings: ReceiverSettings
   /** Every line logged so far. */
   logged: string[]
+  /** Of the whole box. */
+  log: Log
 }
 
 /** A certificate for `box.test`, PEM. */
@@ -86,7 +89,7 @@ export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mai
   }
   const logged: string[] = []
   const log = createLog('debug', { write: (line: string) => logged.push(line) })
-  const receiver = new Receiver(settings, mailroom, log)
+  const receiver = new Receiver(settings, mailroom, log.child({ part: 'smtp' }))
   await receiver.start()
-  return { receiver, mailroom, port: receiver.addresses[0]?.port ?? 0, settings, logged }
+  return { receiver, mailroom, port: receiver.addresses[0]?.port ?? 0, settings, logged, log }
 }

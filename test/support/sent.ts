@@ -55,6 +55,7 @@ export async function sent(
     const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
     const { email, recipients } = await outgoing.keep(tx, {
       owner: row!,
+      from: owner.email,
       raw: Buffer.from(raw),
       examined,
       recipients: to.map((address) => ({ field: 'to', address: { address, name: '' } })),

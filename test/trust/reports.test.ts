@@ -202,7 +202,7 @@ function report(wish: object, by = ada, headers: Record<string, string> = {}) {
 /** The reputation of one of the other account's, once it has these counters. */
 async function counts(who: Somebody, counters: Record<string, number>): Promise<Reputation> {
   const read = async (): Promise<Reputation> => (await other<Reputation>('GET', `/v1/identities/${who.id}/reputation`)).body
-  await expect.poll(async () => (await read()).counters, { timeout: 10_000 }).toMatchObject(counters)
+  await expect.poll(async () => (await read()).counters, { timeout: 20_000 }).toMatchObject(counters)
   return read()
 }
 

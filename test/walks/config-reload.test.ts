@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { certificate } from '../support/receiver.ts'
 import { Dialogue } from '../support/smtp.ts'
+import { pillarbox } from '../support/pillarbox.ts'
+import type { Said } from '../support/pillarbox.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 
 function directory(): string {
@@ -36,6 +38,34 @@ test('HUP reads the settings again; a bad file keeps the old ones and says where
   expect((await box.said('these settings were changed but need a restart'))['settings']).toEqual(['hostname'])
   expect(await sizeOf(smtp[0].port)).toBe('2097152')
   expect(await box.end('SIGTERM')).toBe(0)
+})
+
+test('pillarbox reload waits for what comes of it, and fails when the settings are refused', async () => {
+  const home = directory()
+  const file = join(home, 'pillarbox.yaml')
+  const data = join(home, 'data')
+  writeFileSync(file, 'smtp:\n  size: 100 KiB\n')
+  const box = boxProcess({ ...testBox, PILLARBOX_DATA_DIR: data }, ['serve', '--config', file])
+  const { smtp } = await box.said('started')
+  const reload = (...words: string[]): Promise<Said> =>
+    pillarbox({ env: {}, directory: home }, ['reload', '--data', data, ...words])
+
+  writeFileSync(file, 'smtp:\n  size: 1 MiB\nhostname: other.test\n')
+  const taken = await reload('--json')
+  expect(taken).toMatchObject({ status: 0, errors: '' })
+  expect(JSON.parse(taken.output)).toEqual({ reloaded: ['smtp.size'], restart: ['hostname'] })
+  expect(await sizeOf(smtp[0].port)).toBe('1048576')
+
+  writeFileSync(file, 'smtp:\n  size: 2 MiB\n  sise: 3\n')
+  const refused = await reload()
+  expect(refused).toMatchObject({ status: 1, output: '' })
+  expect(refused.errors).toContain(`${file}:3:3 smtp.sise: `)
+  expect(refused.errors).toContain('The box goes on with the settings it had.')
+  expect(await box.said('the settings were not taken over; the box goes on with the old ones')).toMatchObject({ level: 'error' })
+  expect(await sizeOf(smtp[0].port)).toBe('1048576')
+
+  expect(await box.end('SIGTERM')).toBe(0)
+  expect(await reload()).toMatchObject({ status: 1, errors: 'No box runs: it reads its settings when it starts.\n' })
 })
 
 test('a bad file stops the start with file, line and column, and exit status 78', async () => {

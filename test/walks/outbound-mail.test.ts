@@ -189,7 +189,7 @@ function until(box: Appliance, { id: who }: Person, id: string, status: string):
       expect([body.status, body.deliveries]).toMatchObject([status, {}])
       return body
     },
-    { timeout: 10_000, interval: 20 },
+    { timeout: 20_000, interval: 20 },
   )
 }
 

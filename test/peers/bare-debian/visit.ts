@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { createInterface } from 'node:readline'
 
-/** Runs inside the bare Debian, which has nothing to send mail with: `deliver` sends one message to port 25, `read` reads it by the API. */
-
-const { first_key } = JSON.parse(readFileSync('/result/init.json', 'utf8')) as { first_key: string }
-const headers = { Authorization: `Bearer ${first_key}`, 'Content-Type': 'application/json' }
+/**
+ * Runs in the network of a bare Debian, which has nothing to send mail with. `deliver KEY PORT` makes an identity if there is none, sends one message
+ * to it and prints the last reply; `read KEY` prints the e-mail of the first identity, by the API.
+ */
+const [, , what, key, port] = process.argv
+const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
 
 async function call(method: string, path: string, body?: unknown): Promise<string> {
   const options = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
@@ -15,7 +16,7 @@ async function call(method: string, path: string, body?: unknown): Promise<strin
 }
 
 async function deliver(to: string): Promise<string> {
-  const socket = createConnection(25, '127.0.0.1')
+  const socket = createConnection(Number(port), '127.0.0.1')
   const lines = createInterface(socket)[Symbol.asyncIterator]()
   const reply = async (): Promise<string> => {
     for (;;) {
@@ -34,9 +35,9 @@ async function deliver(to: string): Promise<string> {
   return said
 }
 
-const [, , what] = process.argv
 if (what === 'deliver') {
-  const { email } = JSON.parse(await call('POST', '/identities', { name: 'Ada' })) as { email: string }
+  const { data } = JSON.parse(await call('GET', '/identities')) as { data: { email: string }[] }
+  const { email } = data[0] ?? (JSON.parse(await call('POST', '/identities', { name: 'Ada' })) as { email: string })
   process.stdout.write(await deliver(email))
 } else {
   const { data } = JSON.parse(await call('GET', '/identities')) as { data: { id: string }[] }

@@ -1,6 +1,6 @@
-import { writeSync } from 'node:fs'
 import { sql } from '../../../src/store/database.ts'
 import { openedWithTable } from '../opened.ts'
+import { writeLine } from '../../support/write-line.ts'
 
 // commits one row after the other (or `lanes` of them at a time), and writes the id of each to standard output once it was told
 const [directory = '', rows = '1000000000', lanes = '1', longLog = '16384'] = process.argv.slice(2)
@@ -10,7 +10,7 @@ async function lane(): Promise<void> {
   while (left-- > 0) {
     const v = 'row '.repeat(100 + (left % 500))
     const row = await database.transaction((tx) => tx.get<{ id: number }>(sql`INSERT INTO t (v) VALUES (${v}) RETURNING id`))
-    writeSync(1, `ACK ${row!.id}\n`)
+    await writeLine(`ACK ${row!.id}`)
   }
 }
 await Promise.all(Array.from({ length: Number(lanes) }, lane))

@@ -3,5 +3,6 @@ import { Lock } from '../../../src/store/lock.ts'
 
 // holds the lock of a directory until it is killed
 const lock = new Lock(process.argv[2]!)
+lock.note()
 writeSync(1, 'locked\n')
 setTimeout(() => lock.release(), 600_000)

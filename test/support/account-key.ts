@@ -1,0 +1,20 @@
+import { DatabaseSync } from 'node:sqlite'
+import { join } from 'node:path'
+import { keyHash, newKey } from '../../src/account/secret.ts'
+import { newId } from '../../src/core/ids.ts'
+import { scopes } from '../../src/core/scopes.ts'
+import type { Appliance } from './appliance.ts'
+
+/** A key with every scope of an account that is not the box's first; written straight into the store. */
+export function accountKey(box: Appliance): string {
+  const key = newKey()
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  database
+    .prepare(
+      `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, rate_limit, created_at)
+        VALUES (?, ?, 'other', ?, ?, ?, 0, ?)`,
+    )
+    .run(newId('key'), newId('acct'), JSON.stringify(scopes), key.slice(0, 12), keyHash(key), new Date().toISOString())
+  database.close()
+  return key
+}
