@@ -119,7 +119,11 @@ async function claimEach(directory: string): Promise<number[]> {
     took.push(performance.now() - began)
     if (due !== now || taken.length !== 1) throw new Error(`${taken.length} deliveries were claimed, due ${due}`)
     await database.transaction((tx) =>
-      ledger.record(tx, [{ claim: taken[0]!, result: { outcome: 'done', answer: '' } }], new Date().toISOString()),
+      ledger.record(
+        tx,
+        [{ claim: taken[0]!, result: { outcome: 'done', answer: '', ms: 0, noted: {} } }],
+        new Date().toISOString(),
+      ),
     )
   }
   await store.close()
