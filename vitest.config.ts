@@ -4,18 +4,61 @@ import { defineConfig } from 'vitest/config'
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
 
+/** Tests beside real programs (the packages are named in .ci/run), in other machines, and those that kill or fuzz for minutes. */
+const peers = [
+  'test/peers/**/*.test.ts',
+  'test/install/**/*.test.ts',
+  'test/**/*{killed,restart}*.test.ts',
+  'test/backup/{damage,full-disk}.test.ts',
+  'test/certificates/self-signed.test.ts',
+  'test/commands/completion.test.ts',
+  'test/contract/fuzz.test.ts',
+  'test/core/zip.test.ts',
+  'test/doctor/{applied,broken,outside}.test.ts',
+  'test/keys/rotation.test.ts',
+  'test/mail/receiver-tls.test.ts',
+  'test/operation/little-room.test.ts',
+  'test/realtime/memory.test.ts',
+  'test/store/durability.test.ts',
+  'test/tokens/others.test.ts',
+  'test/transfer/foreign.test.ts',
+  'test/webhooks/examples.test.ts',
+]
+
 export default defineConfig({
   test: {
     pool: 'forks',
-    // loading the box costs more than most tests: a worker keeps it from file to file
-    isolate: false,
+    // Node.js loads TypeScript by itself, as it does for the box
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     maxWorkers: 3,
-    // bounds for what must come, on a machine that has much else to do
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
-    include: ['test/**/*.test.ts'],
     unstubEnvs: true,
     restoreMocks: true,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'box',
+          include: ['test/**/*.test.ts'],
+          exclude: peers,
+          // loading the box costs more than most tests: a worker keeps it from file to file
+          isolate: false,
+          // bounds for what must come, on a machine that has much else to do
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'peers',
+          include: peers,
+          // to start a program costs a process the more, the larger it is, and one that is kept grows
+          isolate: true,
+          testTimeout: 300_000,
+          hookTimeout: 600_000,
+        },
+      },
+    ],
   },
 })

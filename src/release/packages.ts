@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, rmdirSync, symlinkSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { entriesOf } from './archive.ts'
 import { execute } from './execute.ts'
 
@@ -13,9 +13,15 @@ export type Processor = (typeof processors)[number]
  */
 export async function installPackages(tree: string, processor: Processor): Promise<void> {
   const platform = ['--os=linux', `--cpu=${processor}`, '--libc=glibc']
-  const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error', '--prefer-offline']
-  await execute('npm', ['ci', '--omit=dev', '--ignore-scripts', ...platform, ...quiet], { cwd: tree })
+  const network = ['--prefer-offline', '--fetch-retries=4', '--fetch-retry-factor=2']
+  const quiet = ['--no-audit', '--no-fund', '--no-update-notifier', '--loglevel=error']
   const modules = join(tree, 'node_modules')
+  const node = join(modules, `node-linux-${processor}`, 'bin', 'node')
+  // npm leaves out an optional package that it could not fetch, and succeeds: Node.js is one, and the largest of all
+  for (let attempt = 0; attempt < 3 && !existsSync(node); attempt++) {
+    await execute('npm', ['ci', '--omit=dev', '--ignore-scripts', ...platform, ...network, ...quiet], { cwd: tree })
+  }
+  if (!existsSync(node)) throw new Error(`npm did not install node-linux-${processor}: the newest file in ~/.npm/_logs says why.`)
   for (const { path, kind } of entriesOf(modules)) {
     if (kind === 'directory') continue
     if (!isNeeded(path)) rmSync(join(modules, path))
@@ -25,16 +31,9 @@ export async function installPackages(tree: string, processor: Processor): Promi
   for (const { path, kind } of entriesOf(modules).toReversed()) {
     if (kind === 'directory' && readdirSync(join(modules, path)).length === 0) rmdirSync(join(modules, path))
   }
-  linkNode(modules, processor)
-}
-
-/** npm links the programs of packages itself, except where the package is another machine's. */
-function linkNode(modules: string, processor: Processor): void {
-  const program = join(`node-linux-${processor}`, 'bin', 'node')
-  if (!existsSync(join(modules, program)))
-    throw new Error(`${program} is not among the packages: see optionalDependencies in package.json.`)
+  // npm links the programs of packages itself, except where the package is another machine's
   mkdirSync(join(modules, '.bin'))
-  symlinkSync(join('..', program), join(modules, '.bin', 'node'))
+  symlinkSync(relative(join(modules, '.bin'), node), join(modules, '.bin', 'node'))
 }
 
 /** Packages that hold types only, or that only build the page. */
