@@ -306,7 +306,8 @@ test('a report is posted where the domain asks for that; nowhere that is private
   await box.nextDay()
   await vi.waitFor(() => expect(posted).toHaveLength(1), 10_000)
   // deferred, and tried again
-  const deferred = "SELECT 1 FROM deliveries_queue WHERE load LIKE '%//mta-sts.far.test/reports%' AND state = 'waiting' AND attempts = 1"
+  const deferred =
+    "SELECT 1 FROM deliveries_queue WHERE load LIKE '%//mta-sts.far.test/reports%' AND state = 'waiting' AND attempts = 1"
   await vi.waitFor(() => expect(box.rows(deferred)).toHaveLength(1), 10_000)
   status = 201
   box.clock.advance(10 * 60_000)

@@ -1,5 +1,4 @@
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+import { generate } from 'selfsigned'
 import { createLog } from '../../src/core/log.ts'
 import type { Log } from '../../src/core/log.ts'
 import type { Mailroom } from '../../src/mail/mailroom.ts'
@@ -44,23 +43,8 @@ export interface Running {
 
 /** A certificate for `box.test`, PEM. */
 export async function certificate(name = 'box.test'): Promise<{ cert: string; key: string }> {
-  const request = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    '30',
-    '-subj',
-    `/CN=${name}`,
-  ]
-  const { stdout } = await promisify(execFile)('openssl', [...request, '-keyout', '-', '-out', '-'])
-  const [key = ''] = /-----BEGIN PRIVATE KEY-----[^]*-----END PRIVATE KEY-----\n/.exec(stdout) ?? []
-  const [cert = ''] = /-----BEGIN CERTIFICATE-----[^]*-----END CERTIFICATE-----\n/.exec(stdout) ?? []
-  return { cert, key }
+  const made = await generate([{ name: 'commonName', value: name }], { keyType: 'ec', curve: 'P-256', algorithm: 'sha256' })
+  return { cert: made.cert, key: made.private }
 }
 
 let shared: Promise<{ cert: string; key: string }> | null = null
