@@ -196,7 +196,8 @@ test('a report that is put off is delivered after a restart, once and as it was'
   box.sink.script = (line) => (line === '<end>' ? '451 4.3.0 Not now' : undefined)
   await box.receive('a@shop.test')
   await box.nextDay()
-  await vi.waitFor(() => expect(box.sink.rejected).toHaveLength(1), 10_000)
+  const deferred = "SELECT 1 FROM deliveries_queue WHERE kind = 'report' AND state = 'waiting' AND attempts = 1"
+  await vi.waitFor(() => expect(box.rows(deferred)).toHaveLength(1), 10_000)
   box.sink.script = undefined
   box.clock.advance(hour)
   await box.box.restart()
