@@ -48,6 +48,9 @@ export const Authentication = z
         algorithm: z.string().nullable(),
         aligned: z.boolean(),
         reason: z.string().nullable(),
+        signed_fields: z.array(z.string()).default([]).meta({
+          description: 'header fields that it covers, each of their instances, in lower case; at most 50',
+        }),
       }),
     ),
     dmarc: z.object({
@@ -98,7 +101,7 @@ export interface PublishedPolicy {
 /** What the checks said, and what to do about it. */
 export interface Verdict {
   authentication: Authentication
-  /** The From domain, set only on a DMARC pass. */
+  /** The From domain, set only on a DMARC pass; null all the same when the body can be read in two ways. */
   verified_domain: string | null
   /** `keep`, `spam` (kept and marked) or `reject` (550 5.7.26, or what a filter said). */
   action: 'keep' | 'spam' | 'reject'
