@@ -65,6 +65,17 @@ export const Authentication = z
   .meta({ id: 'Authentication' })
 export type Authentication = z.output<typeof Authentication>
 
+/**
+ * Whether the domain that vouches for the author vouches for a header field too, by its name in lower case. What a server of the domain
+ * itself handed in, or one of our own sent, is the author's throughout; what a signature alone vouches for is what it covers.
+ */
+export function isVouchedFor({ dmarc, dkim }: Authentication, field: string): boolean {
+  if (dmarc.result !== 'pass') return false
+  if (dmarc.aligned_by.includes('spf') || !dmarc.aligned_by.includes('dkim')) return true
+  // of what came before they were kept, the fields are not known
+  return dkim.some(({ aligned, signed_fields }: Partial<Authentication['dkim'][number]>) => aligned === true && signed_fields?.includes(field) === true)
+}
+
 /** Who handed us a message, and for whom: the SMTP envelope (RFC 5321 3.3). */
 export interface Envelope {
   remote_address: string
@@ -200,6 +211,10 @@ export const Email = z
     ...EmailRow.shape,
     references: z.array(z.string()),
     reply_to: z.string().nullable(),
+    reply_to_verified: z.boolean().nullable().default(null).meta({
+      description:
+        'whether verified_domain vouches for reply_to as it does for from; false: whoever passed the message on may have put it there, and reply goes to from unless told otherwise; null when there is no reply_to, or from is not verified',
+    }),
     cc: z.array(Address),
     bcc: z.array(Address),
     recipients: z.object({ to: z.array(Address), cc: z.array(Address), bcc: z.array(Address) }),
@@ -221,6 +236,16 @@ export const Email = z
   })
   .meta({ id: 'Email' })
 export type Email = z.output<typeof Email>
+
+/** What `reply_to_verified` of an e-mail is. */
+export function replyToVerified({
+  reply_to,
+  verified_domain,
+  authentication,
+}: Pick<Email, 'reply_to' | 'verified_domain' | 'authentication'>): boolean | null {
+  if (reply_to === null || verified_domain === null || authentication === null) return null
+  return isVouchedFor(authentication, 'reply-to')
+}
 
 export const AttachmentWithUrl = z
   .object({
