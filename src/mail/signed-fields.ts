@@ -1,3 +1,4 @@
+import { firstValue, headEnd } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 
 /** The fields of a header, as they are shown, and as a verifier of signatures read them. */
@@ -18,8 +19,9 @@ export class SignedHeader {
   /**
    * What a signature over these lines covers: `fields` are the names all of whose instances are signed. `flaw` says why it speaks for nothing
    * that is shown, if so (RFC 6376 8.15): verifiers take the last instances of a field, readers the first, so more instances of a field that
-   * occurs once than are signed, or one that reads otherwise, are somebody else's. A Subject that is not signed is a flaw too: whoever passes
-   * the message on could write another.
+   * occurs once than are signed, or one that reads otherwise, are somebody else's. A Subject that is not signed is a flaw too, as for other
+   * receivers (maddy, mox): whoever passes the message on could write another. A Content-Type often is not signed (by Gmail, GitHub and more),
+   * so what it says is held against the body, which is: it must name the boundary that the body begins with.
    */
   coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null } {
     const signed = new Map<string, string[]>()
@@ -38,13 +40,24 @@ export class SignedHeader {
       if (count === texts.length && same) fields.push(name)
       else if (once.has(name)) flaw ??= count > texts.length ? severalOf(name) : `${titleOf(name)} can be read in two ways`
     }
-    if (!fields.includes('subject') && this.#fields.some(({ name }) => name === 'subject')) flaw ??= 'Subject is not signed'
+    if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
+    if (!fields.includes('content-type') && !this.#isOfItsBody()) flaw ??= 'Content-Type is not signed, and is of another body'
     return { fields, flaw }
   }
 
   /** A field that decides how the body is read and is there more than once. */
   doubled(): string | null {
     return doubledIn(this.#fields) ?? bodily.find((name) => (this.#counts.get(name) ?? 0) > 1) ?? null
+  }
+
+  /** Whether a body of several parts begins with the boundary that Content-Type names; looks at 64 KiB. */
+  #isOfItsBody(): boolean {
+    const type = firstValue(this.#fields, 'content-type') ?? ''
+    if (!/^multipart\//i.test(type)) return true
+    const [, quoted, plain] = /;\s*boundary\s*=\s*(?:"([^"\\]{1,200})"|([^\s;"]{1,200}))/i.exec(type.slice(0, 2000)) ?? []
+    const start = headEnd(this.#raw)
+    const body = this.#raw.toString('latin1', start, start + 65_536)
+    return /^--.*/m.exec(body)?.[0].trimEnd() === `--${quoted ?? plain ?? ''}`
   }
 
   #textOf({ start, end }: HeaderField): string {
@@ -67,12 +80,11 @@ export function severalOf(name: string): string {
 
 const bodily = ['content-type', 'mime-version', 'content-transfer-encoding']
 
-/** The fields that occur once at most: RFC 5322 3.6, RFC 2045, RFC 2369 3.4 and RFC 8058 3.1. */
+/** The fields that occur once at most: RFC 5322 3.6, RFC 2045 3, RFC 2183 2 and RFC 3282 2. */
 const once: ReadonlySet<string> = new Set([
   ...['date', 'from', 'sender', 'reply-to', 'to', 'cc', 'bcc', 'message-id', 'in-reply-to', 'references', 'subject'],
   ...bodily,
   ...['content-id', 'content-description', 'content-disposition', 'content-language'],
-  ...['list-id', 'list-help', 'list-subscribe', 'list-unsubscribe', 'list-unsubscribe-post', 'list-post', 'list-owner', 'list-archive'],
 ])
 
 /** `message-id` → `Message-ID`, as people write it. */

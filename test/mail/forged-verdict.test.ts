@@ -104,8 +104,8 @@ describe('lines that somebody else put before a signed message', () => {
     expect(await parse(forged)).toMatchObject({ subject: 'Your statement is ready', codes: [], body_text: expect.stringContaining('branch') })
   })
 
-  test('fields that may occur often do not matter', async () => {
-    const verdict = await verdictOn(`Received: from a by b; Fri, 20 Nov 2026 10:00:00 +0000\r\nComments: x\r\n${(await signed()).toString()}`)
+  test('fields that may occur often, or are not shown, do not matter', async () => {
+    const verdict = await verdictOn(`List-Id: <b>\r\nReceived: from a by b; Fri, 20 Nov 2026 10:00:00 +0000\r\nComments: x\r\n${(await signed()).toString()}`)
     expect(verdict.verified_domain).toBe('bank.test')
   })
 
@@ -171,6 +171,20 @@ describe('what a signature covers', () => {
     const verdict = await verdictOn(await signed(message, 'from:subject:date:message-id'))
     expect(verdict.verified_domain).toBe('bank.test')
     expect(verdict.authentication.dkim[0]!.signed_fields.toSorted()).toEqual(['date', 'from', 'message-id', 'subject'])
+  })
+
+  test('must be the Content-Type where the body begins with another boundary', async () => {
+    const body = 'Eve wrote:\r\n--x\r\n\r\nYour sign-in code is 493817\r\n--x--\r\n'
+    const parts = `--real\r\nContent-Type: text/plain\r\n\r\n${body}--real--\r\n`
+    const header = honest.slice(0, honest.indexOf('Content-Type'))
+    const type = 'Content-Type: multipart/mixed; boundary="real"\r\n'
+    const names = 'from:to:subject:date'
+    const unsigned = (await signed(`${header}${type}\r\n${parts}`, names)).toString()
+    expect((await verdictOn(unsigned)).verified_domain).toBe('bank.test')
+    const forged = await verdictOn(unsigned.replace('boundary="real"', 'boundary=x'))
+    expect(forged.authentication.dkim).toMatchObject([{ result: 'policy', reason: expect.stringContaining('Content-Type is not signed') }])
+    expect(forged.verified_domain).toBeNull()
+    expect((await verdictOn(await signed(`${header}${type}\r\nPreamble.\r\n\r\n${parts}`, names))).verified_domain).toBe('bank.test')
   })
 
   test('is told of a bounded number of fields', async () => {
