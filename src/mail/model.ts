@@ -73,7 +73,10 @@ export function isVouchedFor({ dmarc, dkim }: Authentication, field: string): bo
   if (dmarc.result !== 'pass') return false
   if (dmarc.aligned_by.includes('spf') || !dmarc.aligned_by.includes('dkim')) return true
   // of what came before they were kept, the fields are not known
-  return dkim.some(({ aligned, signed_fields }: Partial<Authentication['dkim'][number]>) => aligned === true && signed_fields?.includes(field) === true)
+  return dkim.some(
+    ({ aligned, signed_fields }: Partial<Authentication['dkim'][number]>) =>
+      aligned === true && signed_fields?.includes(field) === true,
+  )
 }
 
 /** Who handed us a message, and for whom: the SMTP envelope (RFC 5321 3.3). */

@@ -26,7 +26,10 @@ export class SignedHeader {
   coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null } {
     const signed = new Map<string, string[]>()
     for (const line of lines) {
-      const name = line.slice(0, Math.max(0, line.indexOf(':'))).trim().toLowerCase()
+      const name = line
+        .slice(0, Math.max(0, line.indexOf(':')))
+        .trim()
+        .toLowerCase()
       signed.set(name, [...(signed.get(name) ?? []), line])
     }
     const twice = this.doubled()
@@ -54,6 +57,8 @@ export class SignedHeader {
   #isOfItsBody(): boolean {
     const type = firstValue(this.#fields, 'content-type') ?? ''
     if (!/^multipart\//i.test(type)) return true
+    // one that two readers might take for another is of no body
+    if (/[()\\]/.test(type) || type.match(/boundary/gi)?.length !== 1) return false
     const [, quoted, plain] = /;\s*boundary\s*=\s*(?:"([^"\\]{1,200})"|([^\s;"]{1,200}))/i.exec(type.slice(0, 2000)) ?? []
     const start = headEnd(this.#raw)
     const body = this.#raw.toString('latin1', start, start + 65_536)
@@ -81,11 +86,12 @@ export function severalOf(name: string): string {
 const bodily = ['content-type', 'mime-version', 'content-transfer-encoding']
 
 /** The fields that occur once at most: RFC 5322 3.6, RFC 2045 3, RFC 2183 2 and RFC 3282 2. */
-const once: ReadonlySet<string> = new Set([
-  ...['date', 'from', 'sender', 'reply-to', 'to', 'cc', 'bcc', 'message-id', 'in-reply-to', 'references', 'subject'],
-  ...bodily,
-  ...['content-id', 'content-description', 'content-disposition', 'content-language'],
-])
+const once: ReadonlySet<string> = new Set(
+  [
+    'date from sender reply-to to cc bcc message-id in-reply-to references subject',
+    'content-type mime-version content-transfer-encoding content-id content-description content-disposition content-language',
+  ].flatMap((names) => names.split(' ')),
+)
 
 /** `message-id` → `Message-ID`, as people write it. */
 function titleOf(name: string): string {

@@ -101,11 +101,17 @@ describe('lines that somebody else put before a signed message', () => {
   ])('a Subject after %s is no field, and is not shown', async (_, space) => {
     const raw = (await signed()).toString()
     const forged = Buffer.from(`X-A: b\r\n${space}${code}${space}${multipart}${raw}`)
-    expect(await parse(forged)).toMatchObject({ subject: 'Your statement is ready', codes: [], body_text: expect.stringContaining('branch') })
+    expect(await parse(forged)).toMatchObject({
+      subject: 'Your statement is ready',
+      codes: [],
+      body_text: expect.stringContaining('branch'),
+    })
   })
 
   test('fields that may occur often, or are not shown, do not matter', async () => {
-    const verdict = await verdictOn(`List-Id: <b>\r\nReceived: from a by b; Fri, 20 Nov 2026 10:00:00 +0000\r\nComments: x\r\n${(await signed()).toString()}`)
+    const verdict = await verdictOn(
+      `List-Id: <b>\r\nReceived: from a by b; Fri, 20 Nov 2026 10:00:00 +0000\r\nComments: x\r\n${(await signed()).toString()}`,
+    )
     expect(verdict.verified_domain).toBe('bank.test')
   })
 
@@ -121,7 +127,9 @@ describe('lines that somebody else put before a signed message', () => {
     const raw = (await signer.sign('bank.test', Buffer.from(honest))) + honest
     expect((await verdictOn(raw)).verified_domain).toBe('bank.test')
     for (const line of [code, 'Reply-To: eve@elsewhere.test\r\n'])
-      expect((await verdictOn(line + raw)).authentication.dkim).toMatchObject([{ result: 'fail', signed_fields: expect.any(Array) }])
+      expect((await verdictOn(line + raw)).authentication.dkim).toMatchObject([
+        { result: 'fail', signed_fields: expect.any(Array) },
+      ])
   })
 
   test('one signature that counts is enough', async () => {
@@ -141,14 +149,21 @@ describe('lines that somebody else put before a signed message', () => {
     for (const line of [multipart, 'MIME-Version: 1.0\r\n', 'Content-Transfer-Encoding: base64\r\n']) {
       const verdict = await verdictOn(line + honest, own)
       expect(verdict).toMatchObject({ verified_domain: null, action: 'keep' })
-      expect(verdict.authentication.dmarc).toMatchObject({ result: 'pass', aligned_by: ['spf'], reason: expect.stringContaining('more than one') })
+      expect(verdict.authentication.dmarc).toMatchObject({
+        result: 'pass',
+        aligned_by: ['spf'],
+        reason: expect.stringContaining('more than one'),
+      })
     }
   })
 
   test('a sealed message is not believed either', async () => {
     const sealed = await seal(Buffer.from(honest), 'list.test', 's', rsa, 'list.test; dmarc=pass header.from=bank.test')
     expect(await verdictOn(sealed)).toMatchObject({ action: 'keep', authentication: { arc: { result: 'pass' } } })
-    expect(await verdictOn(code + sealed.toString())).toMatchObject({ action: 'reject', authentication: { arc: { result: 'fail' } } })
+    expect(await verdictOn(code + sealed.toString())).toMatchObject({
+      action: 'reject',
+      authentication: { arc: { result: 'fail' } },
+    })
   })
 })
 
@@ -181,10 +196,23 @@ describe('what a signature covers', () => {
     const names = 'from:to:subject:date'
     const unsigned = (await signed(`${header}${type}\r\n${parts}`, names)).toString()
     expect((await verdictOn(unsigned)).verified_domain).toBe('bank.test')
-    const forged = await verdictOn(unsigned.replace('boundary="real"', 'boundary=x'))
-    expect(forged.authentication.dkim).toMatchObject([{ result: 'policy', reason: expect.stringContaining('Content-Type is not signed') }])
-    expect(forged.verified_domain).toBeNull()
-    expect((await verdictOn(await signed(`${header}${type}\r\nPreamble.\r\n\r\n${parts}`, names))).verified_domain).toBe('bank.test')
+    const others = [
+      'boundary=x',
+      'boundary=real; boundary=x',
+      'boundary*=x',
+      'x="; boundary=real"; boundary=x',
+      '(; boundary=real); boundary*0=x',
+    ]
+    for (const other of others) {
+      const forged = await verdictOn(unsigned.replace('boundary="real"', other))
+      expect(forged.authentication.dkim).toMatchObject([
+        { result: 'policy', reason: expect.stringContaining('Content-Type is not signed') },
+      ])
+      expect(forged.verified_domain).toBeNull()
+    }
+    expect((await verdictOn(await signed(`${header}${type}\r\nPreamble.\r\n\r\n${parts}`, names))).verified_domain).toBe(
+      'bank.test',
+    )
   })
 
   test('is told of a bounded number of fields', async () => {

@@ -63,10 +63,20 @@ test('addresses are read once: not by the parser of bodies too, neither of a mes
   const read = vi.spyOn(MailParser.prototype as unknown as { decodeAddresses(): void }, 'decodeAddresses')
   onTestFinished(() => read.mockRestore())
   const groups = 'g:;'.repeat(10_000)
+  const lists = ['To', 'Cc', 'Reply-To', 'Delivered-To'].map((name) => `${name}: ${groups}`)
+  const [text, html] = ['text/plain', 'text/html'].map(
+    (type) => `--b\r\nTo: ${groups}\r\nContent-Type: ${type}\r\n\r\n<p>hello</p>`,
+  )
   const raw = [
-    ...['From: a@b.test', `To: ${groups}`, `Cc: ${groups}`, `Reply-To: ${groups}`, `Delivered-To: ${groups}`, 'Subject: x'],
-    ...['Content-Type: multipart/mixed; boundary=b', '', '--b', `To: ${groups}`, 'Content-Type: text/plain', '', 'hello'],
-    ...['--b', `To: ${groups}`, 'Content-Type: text/html; charset=utf-8', '', '<p>hello</p>', '--b--', ''],
+    'From: a@b.test',
+    ...lists,
+    'Subject: x',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    text,
+    html,
+    '--b--',
+    '',
   ].join('\r\n')
   expect(await parse(Buffer.from(raw))).toMatchObject({ subject: 'x', to: [], body_text: expect.stringContaining('hello') })
   expect(read).not.toHaveBeenCalled()

@@ -56,7 +56,10 @@ test('a Reply-To that somebody put before a signed message is marked, and not fo
   expect(email).toMatchObject({ verified_domain: 'bank.test', reply_to: desk, reply_to_verified: false })
   expect(email.authentication!.dkim[0]!.signed_fields).not.toContain('reply-to')
   expect((await reply(email, { body: 'Fine.' })).body.recipients.to).toEqual([{ address: author, name: 'Sam' }])
-  expect((await reply(email, { body: 'Fine.', reply_all: true })).body.recipients).toMatchObject({ to: [{ address: author }], cc: [] })
+  expect((await reply(email, { body: 'Fine.', reply_all: true })).body.recipients).toMatchObject({
+    to: [{ address: author }],
+    cc: [],
+  })
 })
 
 test('it is followed at the caller’s word', async () => {
@@ -91,7 +94,10 @@ test('what came from the servers of its domain is followed as it stands', async 
 })
 
 test('of mail that is not verified nothing is said, and it is answered as it asks', async () => {
-  const email = await came(`From: lee@open.test\r\nTo: ${world.ada.email}\r\nReply-To: ${desk}\r\nSubject: Hi\r\n\r\nHi.\r\n`, 'lee@open.test')
+  const email = await came(
+    `From: lee@open.test\r\nTo: ${world.ada.email}\r\nReply-To: ${desk}\r\nSubject: Hi\r\n\r\nHi.\r\n`,
+    'lee@open.test',
+  )
   expect(email).toMatchObject({ verified_domain: null, reply_to: desk, reply_to_verified: null })
   expect((await reply(email, { body: 'Fine.' })).body.to).toBe(desk)
 })
@@ -120,5 +126,8 @@ test('events say it too', async () => {
   const email = await kept({ To: world.ada.email }, ['to'], `Reply-To: ${desk}\r\n`)
   const { body } = await world.box.call('GET', `/v1/identities/${world.ada.id}/events?type=email.received&limit=100`)
   const event = body.data.find(({ data }: { data: { id: string } }) => data.id === email.id)
-  expect(event.data).toMatchObject({ reply_to_verified: false, authentication: { dkim: [{ signed_fields: expect.arrayContaining(['from']) }] } })
+  expect(event.data).toMatchObject({
+    reply_to_verified: false,
+    authentication: { dkim: [{ signed_fields: expect.arrayContaining(['from']) }] },
+  })
 })
