@@ -6,6 +6,7 @@ import type { Transaction } from '../store/database.ts'
 import type { EmailDetail } from './email-rows.ts'
 import type { Bodies } from './examine.ts'
 import type { Examination } from './examiner.ts'
+import { replyToVerified } from './model.ts'
 import type { Email, Envelope } from './model.ts'
 import { indexable, ownerToken } from './search.ts'
 import { othersAmong } from './threads.ts'
@@ -103,6 +104,7 @@ export function emailOf(
     created_at: at,
     references: parsed.references,
     reply_to: parsed.reply_to,
+    reply_to_verified: replyToVerified({ ...verdict, reply_to: parsed.reply_to }),
     cc: parsed.cc,
     bcc: [],
     recipients: { to: parsed.to, cc: parsed.cc, bcc: [] },

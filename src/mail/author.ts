@@ -1,10 +1,10 @@
-import { entriesOf } from './addresses.ts'
+import { entriesOf, longestList } from './addresses.ts'
 import { headEnd, headersOf } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 
 export interface Header {
   fields: HeaderField[]
-  /** False when the header is longer than what is read of it. */
+  /** False when the header is longer, or has more lines, than what is read of it; or its From does. */
   complete: boolean
 }
 
@@ -22,7 +22,22 @@ export interface SureAuthor {
 
 /** The header, as far as it is read. */
 export function readHeader(raw: Buffer): Header {
-  return { fields: headersOf(raw), complete: headEnd(raw) !== Infinity }
+  const fields = headersOf(raw)
+  const end = headEnd(raw)
+  const authors = fields.reduce((sum, { name, value }) => (name === 'from' ? sum + value.length : sum), 0)
+  return { fields, complete: end !== Infinity && authors <= longestList && isOfFewLines(raw, end) }
+}
+
+/** Lines of a header that is verified: the verifier's time grows with their square. People's mail has a few hundred. */
+const mostLines = 5000
+
+function isOfFewLines(raw: Buffer, end: number): boolean {
+  let at = -1
+  for (let lines = 0; lines <= mostLines; lines++) {
+    at = raw.indexOf(0x0a, at + 1)
+    if (at === -1 || at >= end) return true
+  }
+  return false
 }
 
 /** Reads From: exactly one field with exactly one mailbox is an author; anything else is none. */

@@ -8,10 +8,11 @@ import type { Inquiry, Lookup } from './dns.ts'
 import type { Header } from './author.ts'
 import type { HeaderField } from './headers.ts'
 import type { Authentication, AuthResult, Envelope, PublishedPolicy } from './model.ts'
+import { SignedHeader } from './signed-fields.ts'
 
 export type Spf = Authentication['spf']
-/** A DKIM signature; `partial` when it leaves part of the body unsigned (`l=`, RFC 6376 8.2). */
-export type Signature = Authentication['dkim'][number] & { partial: boolean }
+/** A DKIM signature. One that is right and yet speaks for nothing that is shown is `policy` (RFC 8601 2.7.1). */
+export type Signature = Authentication['dkim'][number]
 /** The ARC chain; `vouched` names the sealer whose word on the message's first hop is to be taken. */
 export type Arc = Authentication['arc'] & { vouched: string | null }
 
@@ -37,10 +38,19 @@ export interface Policy {
   published: PublishedPolicy | null
 }
 
+type Verified = Awaited<ReturnType<typeof dkimVerify>>
+type VerifiedSignature = Verified['results'][number]
 type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
 
 const mostSignatures = 10
 const mostSeals = 5
+/** Fields that one signature names; people name some twenty. */
+const mostNamed = 300
+/** Field names that are shown of one signature, and characters of each. */
+const mostShown = 50
+const longestName = 100
+/** How far a signer's clock may be ahead, in milliseconds; that of OpenDKIM. */
+const clockDrift = 300_000
 const strictly = { strict: true, minBitLength: 1024 }
 const noArc: Arc = { result: 'none', chain: 0, reason: null, vouched: null }
 const results: readonly AuthResult[] = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy']
@@ -71,7 +81,10 @@ export function askForKeys(header: Header, inquiry: Inquiry) {
   }
 }
 
-/** DKIM and ARC: the first ten signatures, and a chain of at most five sets. */
+/**
+ * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The verifier takes time by the lines of the header and by the
+ * fields that a signature names: a header with too many lines is not complete, and a signature that names too many is passed over.
+ */
 export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inquiry, trusted: string[]): Promise<Signed> {
   const signed = header.fields.some(({ name }) => name === 'dkim-signature' || name.startsWith('arc-'))
   // Nearly all the work is hashing the body, which a message without signatures needs not have done.
@@ -80,10 +93,12 @@ export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inqu
   // With a sender given the library does not look for one in the header.
   const options = { ...strictly, resolver: resolverOf(inquiry), sender: '<>' }
   const verified = await dkimVerify(without(raw, surplus.fields), options)
+  const names = verified.headers?.parsed.map(({ key }) => key) ?? []
+  const signedHeader = new SignedHeader(raw, header.fields, names)
   const arc = surplus.seals
-    ? { ...noArc, result: 'fail' as const, reason: `more than ${mostSeals} ARC sets` }
-    : await checkArc(verified, inquiry, trusted)
-  return { dkim: verified.results.map(signatureOf), arc, authors: verified.headerFrom }
+    ? { ...noArc, result: 'fail' as const, reason: `more than ${mostSeals} ARC sets, or one that names too many fields` }
+    : await checkArc(verified, signedHeader, inquiry, trusted)
+  return { dkim: verified.results.map((row) => signatureOf(row, signedHeader)), arc, authors: verified.headerFrom }
 }
 
 /** DMARC for one author and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
@@ -151,7 +166,7 @@ function publishedIn(response: Exclude<Awaited<ReturnType<typeof evaluateDmarc>>
   }
 }
 
-async function checkArc(verified: Awaited<ReturnType<typeof dkimVerify>>, inquiry: Inquiry, trusted: string[]): Promise<Arc> {
+async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inquiry, trusted: string[]): Promise<Arc> {
   if (!verified.arc) return noArc
   // Read beforehand, as the library rewrites what it parsed.
   const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results']?.parsed?.['dmarc']?.value : undefined
@@ -164,6 +179,10 @@ async function checkArc(verified: Awaited<ReturnType<typeof dkimVerify>>, inquir
   const unknown = status.result === 'fail' && !status.comment && !status.policy && inquiry.troubled
   const sealers = chain.map((set) => domainName(String(set['arc-seal']?.parsed?.d?.value ?? '')))
   // A chain is as good as its weakest seal, and only the first hop saw the message as its author sent it.
+  // The newest seal speaks for the message as its sealer had it.
+  const newest = verified.arc.lastEntry ? verified.arc.lastEntry.messageSignature : undefined
+  const flaw = status.result === 'pass' && newest ? flawOf(newest, header).flaw : null
+  if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, vouched: null }
   const believed =
     status.result === 'pass' &&
     first === 'pass' &&
@@ -176,19 +195,33 @@ async function checkArc(verified: Awaited<ReturnType<typeof dkimVerify>>, inquir
   }
 }
 
-function signatureOf(row: Awaited<ReturnType<typeof dkimVerify>>['results'][number]): Signature {
+function signatureOf(row: VerifiedSignature, header: SignedHeader): Signature {
   const { status } = row
-  const partial = row.canonBodyLengthLimited === true
-  const reason = partial && status.result === 'pass' ? 'l= leaves the rest of the body unsigned' : status.comment
+  const { fields, flaw } = flawOf(row, header)
+  const found = resultOf(status.result)
+  const counts = flaw === null || (found !== 'pass' && found !== 'temperror')
+  const reason = counts ? status.comment : flaw
   return {
-    result: resultOf(status.result),
+    result: counts ? found : 'policy',
     domain: oneLine(domainName(row.signingDomain ?? '')),
     selector: oneLine(row.selector ?? ''),
     algorithm: row.algo ? oneLine(row.algo) : null,
     aligned: false,
     reason: reason ? oneLine(reason) : null,
-    partial,
+    signed_fields: fields.slice(0, mostShown).map((name) => oneLine(name).slice(0, longestName)),
   }
+}
+
+/** What a signature covers, and why it does not count although it may be right. */
+function flawOf(row: VerifiedSignature, header: SignedHeader): { fields: string[]; flaw: string | null } {
+  const { fields, flaw } = header.coveredBy(row.signingHeaders?.headers ?? [])
+  // RFC 6376 3.6.1: a domain that tests has not signed
+  if (row.status.testing === true) return { fields, flaw: 'the key is in testing (t=y)' }
+  // RFC 6376 8.2
+  if (row.canonBodyLengthLimited === true) return { fields, flaw: 'l= leaves the rest of the body unsigned' }
+  if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift)
+    return { fields, flaw: 'it says that it was made in the future (t=)' }
+  return { fields, flaw }
 }
 
 function resolverOf(inquiry: Inquiry): Resolver {
@@ -208,11 +241,22 @@ function named(header: Header, name: string): HeaderField[] {
   return header.fields.filter((field) => field.name === name)
 }
 
-/** The DKIM-Signature fields beyond the tenth, and all ARC fields when there are more than five of a kind. */
+/** The DKIM-Signature fields beyond the tenth or naming too many fields, and all ARC fields when there are more than five of a kind or one does. */
 function surplusOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
   const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
-  const seals = sets.some((set) => set.length > mostSeals)
-  return { fields: new Set([...named(header, 'dkim-signature').slice(mostSignatures), ...(seals ? sets.flat() : [])]), seals }
+  const seals = sets.some((set) => set.length > mostSeals) || sets[1]!.some(namesTooMany)
+  const signatures = named(header, 'dkim-signature')
+  const surplus = [...signatures.slice(mostSignatures), ...signatures.slice(0, mostSignatures).filter(namesTooMany)]
+  return { fields: new Set([...surplus, ...(seals ? sets.flat() : [])]), seals }
+}
+
+function namesTooMany({ value }: HeaderField): boolean {
+  let at = -1
+  for (let colons = 0; colons < mostNamed; colons++) {
+    at = value.indexOf(':', at + 1)
+    if (at === -1) return false
+  }
+  return true
 }
 
 function without(raw: Buffer, fields: Set<HeaderField>): Buffer {

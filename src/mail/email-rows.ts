@@ -2,6 +2,7 @@ import { unpack } from '../store/blobs.ts'
 import { join, sql } from '../store/database.ts'
 import type { Sql } from '../store/database.ts'
 import type { Bodies } from './examine.ts'
+import { replyToVerified } from './model.ts'
 import type { Email, EmailRow } from './model.ts'
 
 /** The fields of an e-mail that are shown but never looked for. */
@@ -138,5 +139,7 @@ export function whole(row: WithBody): Email {
   const none: Bodies = { body_text: null, body_html: null, text: '' }
   const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
   const truncated = !row.bytes && row.body_size !== null ? { body_truncated: true } : {}
-  return { ...emailRow(row), ...detail, ...bodies, ...truncated, send_at, deliveries: [], duplicate_of: row.duplicate_of }
+  const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
+  const shown = { ...emailRow(row), ...detail, ...bodies, ...truncated }
+  return { ...shown, reply_to_verified, send_at, deliveries: [], duplicate_of: row.duplicate_of }
 }

@@ -6,6 +6,8 @@ import { oneLine } from './authentication-results.ts'
 import { Dns } from './dns.ts'
 import type { DnsSettings } from './dns.ts'
 import { DnsTally } from '../delivery/dns-tally.ts'
+import { linksOf } from './links.ts'
+import { isVouchedFor } from './model.ts'
 import type { Attachment, Envelope, Verdict } from './model.ts'
 import type { Parsed } from './parsed.ts'
 import { unread } from './unread.ts'
@@ -118,14 +120,16 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
         : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
     const isRefused = suspect && (await judged).action === 'reject'
     const read = isRefused ? Promise.resolve(unread(raw, 'refused unread')) : parsedOf(raw)
-    const [parsed, verdict] = await Promise.all([read.finally(() => (isRead = true)), judged])
+    const [found, judgement] = await Promise.all([read.finally(() => (isRead = true)), judged])
+    const verdict = confirm(judgement, found.from, envelope, current)
+    const parsed = vouchedLinks(found, verdict)
     const packed = raw.length <= deflatable ? deflateRawSync(raw, { level: 1, chunkSize: Math.max(raw.length, 1024) }) : raw
     const { body_text, body_html, text } = parsed
     const plain = Buffer.from(JSON.stringify({ body_text, body_html, text } satisfies Bodies))
     const bodies = deflateRawSync(plain, { level: 1 })
     const message = {
       parsed,
-      verdict: confirm(verdict, parsed.from, envelope, current),
+      verdict,
       sha256: hash('sha256', raw),
       body_size: plain.length,
     }
@@ -162,6 +166,13 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
     say({ results: batch.map(({ result }) => result), octets: octets.buffer }, [octets.buffer])
   }
+}
+
+/** A link that only an unsigned List-Unsubscribe has is not one of the domain that is shown as verified. */
+function vouchedLinks(parsed: Parsed, { authentication, verified_domain }: Verdict): Parsed {
+  if (verified_domain === null || isVouchedFor(authentication, 'list-unsubscribe')) return parsed
+  if (!parsed.links.some(({ kind }) => kind === 'unsubscribe')) return parsed
+  return { ...parsed, links: linksOf(parsed.body_html, parsed.body_text, undefined).links }
 }
 
 function reasonOf(error: unknown): string {

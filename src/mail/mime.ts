@@ -1,6 +1,7 @@
 import { MailParser, parseAddressHeader } from 'mailparser'
 import type { AttachmentStream } from 'mailparser'
-import { headerLimit } from './headers.ts'
+import { headEnd, headerLimit, headersOf } from './headers.ts'
+import type { HeaderField } from './headers.ts'
 
 /** A file in a message, its octets decoded. */
 export type File = Omit<AttachmentStream, 'content'> & { content: Buffer }
@@ -25,8 +26,11 @@ export function readable(raw: Buffer): Buffer {
   return raw.subarray(0, at)
 }
 
-/** Takes a message apart; rejects when that cannot be done. */
-export async function takeApart(raw: Buffer): Promise<Mime> {
+/**
+ * Takes a message apart; rejects when that cannot be done. `fields` is its header. The library is given the first of each field that it needs, so
+ * that no line is a field to it and none to us, and it reads none of the addresses, which are read elsewhere.
+ */
+export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = headersOf(raw)): Promise<Mime> {
   const parser = new MailParser({
     skipHtmlToText: true,
     skipTextToHtml: true,
@@ -39,7 +43,8 @@ export async function takeApart(raw: Buffer): Promise<Mime> {
   })
   const bodies = bodiesOf(parser)
   const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
-  parser.end(raw)
+  parser.write(headOf(raw, fields))
+  parser.end(raw.subarray(Math.min(headEnd(raw), raw.length)))
   for await (const piece of parser as AsyncIterable<Piece>) {
     if (piece.type === 'text') {
       mime.text = piece.text
@@ -64,6 +69,19 @@ export function decodeWords(text: string): string {
   return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
 }
 
+/** What decides how a body is read (RFC 2045, RFC 2183), and the Subject, which is decoded. */
+const needed = /^(?:content-.*|mime-version|subject)$/
+
+function headOf(raw: Buffer, fields: readonly HeaderField[]): Buffer {
+  const firsts = new Map<string, string>()
+  for (const { name, start, end } of fields) {
+    if (!needed.test(name) || firsts.has(name)) continue
+    const text = raw.toString('latin1', start, end)
+    firsts.set(name, `${name}:${text.slice(text.indexOf(':') + 1).replaceAll(/\r?\n/g, '')}\r\n`)
+  }
+  return Buffer.from(`${[...firsts.values()].join('')}\r\n`, 'latin1')
+}
+
 const mostLines = 1_200_000
 
 type Piece = AttachmentStream | { type: 'text'; text?: string; html?: string | false }
@@ -74,6 +92,13 @@ interface Node {
   contentType: string | false
   disposition: string | false
   filename: string | false
+  headers: { getList(): { key: string }[] }
+}
+
+// The library reads the addresses of every part too, which nobody asks for.
+function withoutAddresses({ headers }: Node): void {
+  const lines = headers.getList().filter(({ key }) => needed.test(key))
+  headers.getList = () => lines
 }
 
 // The library glues every inline text to the body, and keeps to itself which part was which: it is told, and asked, where it makes its tree.
@@ -83,6 +108,7 @@ function bodiesOf(parser: MailParser): Node[] {
   const create = inside.createNode.bind(parser)
   inside.createNode = (node) => {
     const { disposition } = node
+    withoutAddresses(node)
     if (isFile(node)) node.disposition = 'attachment'
     else if (disposition === false || disposition === 'inline') bodies.push(node)
     const created = create(node)

@@ -48,6 +48,9 @@ export const Authentication = z
         algorithm: z.string().nullable(),
         aligned: z.boolean(),
         reason: z.string().nullable(),
+        signed_fields: z.array(z.string()).default([]).meta({
+          description: 'header fields that it covers, each of their instances, in lower case; at most 50',
+        }),
       }),
     ),
     dmarc: z.object({
@@ -61,6 +64,20 @@ export const Authentication = z
   })
   .meta({ id: 'Authentication' })
 export type Authentication = z.output<typeof Authentication>
+
+/**
+ * Whether the domain that vouches for the author vouches for a header field too, by its name in lower case. What a server of the domain
+ * itself handed in, or one of our own sent, is the author's throughout; what a signature alone vouches for is what it covers.
+ */
+export function isVouchedFor({ dmarc, dkim }: Authentication, field: string): boolean {
+  if (dmarc.result !== 'pass') return false
+  if (dmarc.aligned_by.includes('spf') || !dmarc.aligned_by.includes('dkim')) return true
+  // of what came before they were kept, the fields are not known
+  return dkim.some(
+    ({ aligned, signed_fields }: Partial<Authentication['dkim'][number]>) =>
+      aligned === true && signed_fields?.includes(field) === true,
+  )
+}
 
 /** Who handed us a message, and for whom: the SMTP envelope (RFC 5321 3.3). */
 export interface Envelope {
@@ -98,7 +115,7 @@ export interface PublishedPolicy {
 /** What the checks said, and what to do about it. */
 export interface Verdict {
   authentication: Authentication
-  /** The From domain, set only on a DMARC pass. */
+  /** The From domain, set only on a DMARC pass; null all the same when the body can be read in two ways. */
   verified_domain: string | null
   /** `keep`, `spam` (kept and marked) or `reject` (550 5.7.26, or what a filter said). */
   action: 'keep' | 'spam' | 'reject'
@@ -197,6 +214,10 @@ export const Email = z
     ...EmailRow.shape,
     references: z.array(z.string()),
     reply_to: z.string().nullable(),
+    reply_to_verified: z.boolean().nullable().default(null).meta({
+      description:
+        'whether verified_domain vouches for reply_to as it does for from; false: whoever passed the message on may have put it there, and reply goes to from unless told otherwise; null when there is no reply_to, or from is not verified',
+    }),
     cc: z.array(Address),
     bcc: z.array(Address),
     recipients: z.object({ to: z.array(Address), cc: z.array(Address), bcc: z.array(Address) }),
@@ -218,6 +239,16 @@ export const Email = z
   })
   .meta({ id: 'Email' })
 export type Email = z.output<typeof Email>
+
+/** What `reply_to_verified` of an e-mail is. */
+export function replyToVerified({
+  reply_to,
+  verified_domain,
+  authentication,
+}: Pick<Email, 'reply_to' | 'verified_domain' | 'authentication'>): boolean | null {
+  if (reply_to === null || verified_domain === null || authentication === null) return null
+  return isVouchedFor(authentication, 'reply-to')
+}
 
 export const AttachmentWithUrl = z
   .object({

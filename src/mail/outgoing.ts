@@ -280,6 +280,7 @@ function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string
     created_at: at,
     references: parsed.references,
     reply_to: parsed.reply_to,
+    reply_to_verified: null,
     cc: of('cc'),
     bcc: of('bcc'),
     recipients: { to: of('to'), cc: of('cc'), bcc: of('bcc') },

@@ -2,6 +2,7 @@ import { domainToASCII } from 'node:url'
 import { join, sql } from '../store/database.ts'
 import type { Reader } from '../store/database.ts'
 import { mailbox } from './address.ts'
+import { isVouchedFor } from './model.ts'
 import type { Email } from './model.ts'
 
 /** Whether an address is somebody else's than this account's: at another server, or of another account of this box. */
@@ -17,11 +18,16 @@ export async function isOutside(reader: Reader, accountId: string, address: stri
 
 /**
  * Whether a message that was just kept answers one that its owner sent: by somebody outside of the account whose domain vouched for them
- * (a DMARC pass), no program, and for the first time in this conversation.
+ * (a DMARC pass) and for what they say they answer, no program, and for the first time in this conversation.
  */
 export async function isAnswer(reader: Reader, accountId: string, email: Email): Promise<boolean> {
   if (email.verified_domain === null || email.spam || email.automated) return false
-  const ids = [...new Set([email.in_reply_to, ...email.references.slice(-50)])].filter((id) => id !== null)
+  const vouched = (field: string): boolean => email.authentication !== null && isVouchedFor(email.authentication, field)
+  const named = [
+    ...(vouched('in-reply-to') ? [email.in_reply_to] : []),
+    ...(vouched('references') ? email.references.slice(-50) : []),
+  ]
+  const ids = [...new Set(named)].filter((id) => id !== null)
   if (ids.length === 0 || !(await isOutside(reader, accountId, email.from))) return false
   // what was imported did not leave here: it has no date and signatures of ours
   const ours = await reader.get(

@@ -29,7 +29,7 @@ export async function parse(raw: Buffer): Promise<Parsed> {
   const start = readable(raw)
   let mail: Mime
   try {
-    mail = await takeApart(start)
+    mail = await takeApart(start, fields)
   } catch (error) {
     return headersOnly(fields, raw, reasonOf(error))
   }

@@ -6,6 +6,7 @@ import type { Lookup } from './dns.ts'
 import { authorOf, readHeader } from './author.ts'
 import type { Author, Header } from './author.ts'
 import type { Address, Authentication, AuthResult, Envelope, PublishedPolicy, Verdict } from './model.ts'
+import { doubledIn, severalOf } from './signed-fields.ts'
 import { undecided } from './undecided.ts'
 
 export interface VerdictSettings {
@@ -45,7 +46,8 @@ export function confirm(verdict: Verdict, shown: Address | null, envelope: Envel
   if (verdict.verified_domain === null) return verdict
   if (shown && domainOf(shown.address) === verdict.verified_domain) return verdict
   const dmarc: Dmarc = { ...verdict.authentication.dmarc, result: 'fail', aligned_by: [], reason: ambiguous }
-  return conclude({ ...verdict.authentication, dmarc }, { vouched: null, published: verdict.published }, envelope, settings)
+  const { published } = verdict
+  return conclude({ ...verdict.authentication, dmarc }, { vouched: null, published, twofold: null }, envelope, settings)
 }
 
 async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
@@ -60,32 +62,27 @@ async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings
     policy,
   ])
   const dmarc = await checkDmarc(author, header, alone, spf, signed, inquiry)
-  const dkim = signed.dkim.map(({ result, domain, selector, algorithm, aligned, reason }) => ({
-    result,
-    domain,
-    selector,
-    algorithm,
-    aligned,
-    reason,
-  }))
   const { result, chain, reason, vouched } = signed.arc
   const published = alone?.published ?? null
-  return conclude({ spf, dkim, dmarc, arc: { result, chain, reason } }, { vouched, published }, envelope, settings)
+  const authentication: Authentication = { spf, dkim: signed.dkim, dmarc, arc: { result, chain, reason } }
+  return conclude(authentication, { vouched, published, twofold: doubledIn(header.fields) }, envelope, settings)
 }
 
 function conclude(
   authentication: Authentication,
-  { vouched, published }: { vouched: Arc['vouched']; published: PublishedPolicy | null },
+  { vouched, published, twofold }: { vouched: Arc['vouched']; published: PublishedPolicy | null; twofold: string | null },
   envelope: Envelope,
   settings: VerdictSettings,
 ): Verdict {
   const { dmarc } = authentication
   if (dmarc.result === 'fail' && vouched !== null) dmarc.reason = `overridden: ${vouched} saw a pass (ARC)`
+  // The author is proved, and yet nobody can say what was written: readers differ in which of the two they take.
+  if (dmarc.result === 'pass' && twofold !== null) dmarc.reason = `not verified: ${severalOf(twofold)}`
   const action = dmarc.result === 'fail' && vouched === null ? actionOn(dmarc, settings.dmarc) : 'keep'
   const text = `This message fails DMARC, and ${oneLine(dmarc.domain ?? '')} asks receivers to reject such mail (RFC 9989)`
   return {
     authentication,
-    verified_domain: dmarc.result === 'pass' ? dmarc.domain : null,
+    verified_domain: dmarc.result === 'pass' && twofold === null ? dmarc.domain : null,
     action,
     reply: action === 'reject' ? { code: 550, enhanced: '5.7.26', text } : null,
     authentication_results: authenticationResults(settings.hostname, authentication, envelope),
@@ -114,8 +111,7 @@ async function checkDmarc(
   if (!header.complete) return { ...failed, reason: 'the header is too long' }
   if (author.address === null || alone === null)
     return { ...failed, reason: author.reason === 'no-author' ? noAuthor : author.reason }
-  const whole = signed.dkim.filter((signature) => !signature.partial)
-  const passed = whole.filter(({ result }) => result === 'pass')
+  const passed = signed.dkim.filter(({ result }) => result === 'pass')
   const answer = await align(author.address, alone, sender(spf, 'pass'), domains(passed), inquiry)
   const { domain, policy } = answer
   if (signed.authors && (signed.authors.length !== 1 || domainOf(signed.authors[0] ?? '') !== domainOf(author.address)))
@@ -128,7 +124,7 @@ async function checkDmarc(
     aligned_by: [...(answer.spf ? ['spf' as const] : []), ...(passed.some(({ aligned }) => aligned) ? ['dkim' as const] : [])],
     reason: answer.reason ? oneLine(answer.reason) : null,
   }
-  const open = whole.filter(({ result }) => result === 'pass' || result === 'temperror')
+  const open = signed.dkim.filter(({ result }) => result === 'pass' || result === 'temperror')
   if (dmarc.result !== 'fail' || (open.length === passed.length && spf.result !== 'temperror')) return dmarc
   // What could not be looked up might have passed: no one is refused for a DNS failure.
   const senders = [...sender(spf, 'pass'), ...sender(spf, 'temperror')]

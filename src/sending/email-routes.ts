@@ -37,7 +37,8 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
       ...writing,
       path: '/identities/:id/emails/:email_id/reply',
       summary: 'Reply to an e-mail',
-      description: 'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below.',
+      description:
+        'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is followed with allow_unsigned only: else the answer goes to from. With reply_all an unsigned To or Cc that names others is a conflict, code unsigned_recipients.',
       body: NewReply,
       example: { body: { body_text: 'Thank you.' } },
       handle: ({ caller, params, body, signal }) => letters.reply(caller, params.id, params.email_id, body, signal),

@@ -58,7 +58,8 @@ export class Letters {
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
     const from = await senderOf(identities, owner, wish.from, original.email)
-    const { to, cc } = answered(original, wish.reply_all === true ? await this.#others(owner, original) : none)
+    const others = wish.reply_all === true ? await this.#others(owner, original) : none
+    const { to, cc } = answered(original, others, wish.allow_unsigned ?? false)
     const addressees = addresseesOf({ to, cc: [...cc, ...[wish.cc ?? []].flat()], bcc: wish.bcc })
     if (addressees.length === 0) throw nobody()
     return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {

@@ -72,6 +72,10 @@ export type NewEmail = z.output<typeof NewEmail>
 export const NewReply = z
   .strictObject({
     reply_all: z.boolean().optional(),
+    allow_unsigned: z.boolean().optional().meta({
+      description:
+        'also write to addresses that the verified sender did not sign: a Reply-To whose reply_to_verified is false and, with reply_all, those of an unsigned To or Cc',
+    }),
     cc: Recipients.optional(),
     bcc: Recipients.optional(),
     subject: z.string().max(10_000).optional(),

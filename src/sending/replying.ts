@@ -1,5 +1,6 @@
 import { conflict, invalid } from '../core/fault.ts'
 import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
+import { isVouchedFor } from '../mail/model.ts'
 import type { Address, Email } from '../mail/model.ts'
 import type { Draft } from './compose.ts'
 import { reachable, sameMailbox } from './recipients.ts'
@@ -35,8 +36,16 @@ export function automaticAnswer({ email }: Original, wish: Draft['auto_submitted
 /**
  * Whom an answer goes to: its author, or the recipients of one's own, and `others` of the recipients. Throws Fault conflict when there is nobody: the
  * null sender, a bounce, an address that cannot be.
+ *
+ * Unless `unsigned` are allowed, a Reply-To that the verified author did not sign is not followed (RFC 6376 8.15: anybody may put one before a
+ * signed message). The answer then goes to the author, who is proved: no answer is lost to an agent that does not know of this, none goes to a
+ * forger, and the message that comes back names whom it went to. For the others there is no such second address, so these are a conflict.
  */
-export function answered(original: Original, others: { to: Address[]; cc: Address[] }): { to: Address[]; cc: Address[] } {
+export function answered(
+  original: Original,
+  others: { to: Address[]; cc: Address[] },
+  unsigned: boolean,
+): { to: Address[]; cc: Address[] } {
   const { email, row } = original
   if (email.direction === 'outbound') return { to: reachables(email.recipients.to), cc: reachables(others.cc) }
   const { mail_from } = JSON.parse(row.detail) as EmailDetail
@@ -45,12 +54,26 @@ export function answered(original: Original, others: { to: Address[]; cc: Addres
       code: 'null_sender',
     })
   }
-  const name = email.reply_to === null || sameMailbox(email.reply_to, email.from) ? email.from_name : ''
-  const author = reachable({ address: email.reply_to ?? email.from, name })
+  if (!unsigned) requireSigned(email, others)
+  const desk = unsigned || email.reply_to_verified !== false ? email.reply_to : null
+  const name = desk === null || sameMailbox(desk, email.from) ? email.from_name : ''
+  const author = reachable({ address: desk ?? email.from, name })
   if (!author) throw conflict('This message names no address that an answer could go to.', { code: 'no_reply_address' })
   const isAuthor = ({ address }: Address): boolean => sameMailbox(address, author.address)
   const rest = (list: Address[]): Address[] => reachables(list).filter((one) => !isAuthor(one))
   return { to: [author, ...rest(others.to)], cc: rest(others.cc) }
+}
+
+function requireSigned({ authentication, verified_domain }: Email, others: { to: Address[]; cc: Address[] }): void {
+  if (authentication === null || verified_domain === null) return
+  for (const field of ['to', 'cc'] as const) {
+    if (others[field].length === 0 || isVouchedFor(authentication, field)) continue
+    const title = field === 'to' ? 'To' : 'Cc'
+    throw conflict(
+      `The ${title} of this message is not signed by ${verified_domain}: whoever passed it on may have added addresses. Reply without reply_all and name them in cc, or set allow_unsigned.`,
+      { code: 'unsigned_recipients' },
+    )
+  }
 }
 
 function reachables(list: Address[]): Address[] {

@@ -84,12 +84,14 @@ describe('signatures', () => {
     }
   })
 
-  test('a signature over part of the body (l=) passes but counts for nothing', async () => {
+  test('a signature over part of the body (l=) counts for nothing', async () => {
     const raw = await sign(plainMail('eve@evil.test'), 'evil.test', 'rsa', rsa, { maxBodyLength: 7 })
     const appended = Buffer.concat([raw, Buffer.from('APPENDED BY ATTACKER\r\n')])
     for (const message of [raw, appended]) {
       const verdict = await verdictOn(message, { from: unauthenticated })
-      expect(verdict.authentication.dkim).toMatchObject([{ result: 'pass', aligned: false }])
+      expect(verdict.authentication.dkim).toMatchObject([
+        { result: 'policy', aligned: false, reason: 'l= leaves the rest of the body unsigned' },
+      ])
       expect(verdict.authentication.dmarc).toMatchObject({ result: 'fail', aligned_by: [] })
       expect(verdict.verified_domain).toBeNull()
     }

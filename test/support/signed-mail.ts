@@ -30,13 +30,13 @@ export function plainMail(from: string, body = 'hello\r\n'): string {
   return `From: ${from}\r\nTo: u@mx.test\r\nSubject: pay\r\nDate: Thu, 19 Nov 2026 10:00:00 +0000\r\nMessage-ID: <1@evil.test>\r\n\r\n${body}`
 }
 
-/** The message with a DKIM-Signature of this domain on top. */
+/** The message with a DKIM-Signature of this domain on top; `headerList` is its h=, `from:to:subject`. */
 export async function sign(
   message: string,
   domain: string,
   selector: string,
   key: SigningKey,
-  options: { maxBodyLength?: number; signTime?: Date; expires?: Date } = {},
+  options: { maxBodyLength?: number; signTime?: Date; expires?: Date; headerList?: string } = {},
 ): Promise<Buffer> {
   const signature = { signingDomain: domain, selector, privateKey: key.pem, ...options }
   const { signatures, errors } = await dkimSign(message, {

@@ -5,6 +5,7 @@ import type { Appliance, Call } from '../support/appliance.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 import { boxProcess } from '../support/process.ts'
+import { rsaKey, sign } from '../support/signed-mail.ts'
 import { anotherAccount } from './accounts.ts'
 
 test(
@@ -65,6 +66,12 @@ test(
       )
       expect(await deliver(box.smtp, { from, to: 'ada@pillarbox.test', raw })).toMatch(/^250/)
     }
+    // that it answers hers was put before what its author signed
+    const rsa = rsaKey()
+    box.dns.txt('_dmarc.signed.test', 'v=DMARC1; p=none').txt('s._domainkey.signed.test', rsa.record)
+    const letter = message({ From: 'lee@signed.test', Subject: 'News', 'Message-ID': '<n@signed.test>' }, 'News\n')
+    const put = `In-Reply-To: ${message_id}\r\n${(await sign(letter, 'signed.test', 's', rsa)).toString()}`
+    expect(await deliver(box.smtp, { from: 'lee@signed.test', to: 'ada@pillarbox.test', raw: put })).toMatch(/^250/)
     await reply(box.call, ben.id)
     await reply(other, cyd.id)
     // Bob's, and that of the other account

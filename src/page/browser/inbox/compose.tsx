@@ -50,8 +50,9 @@ export function ComposeDialog({ id, ...props }: Props & { id: string }): JSX.Ele
 
 /** An answer, in the conversation of what it answers. */
 export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.Element {
-  const { id, identity_id, from, from_name, recipients, direction } = email
+  const { id, identity_id, from, from_name, recipients, direction, reply_to_verified, verified_domain, authentication } = email
   const others = recipients.to.length + recipients.cc.length > 1
+  const bySignature = verified_domain !== null && authentication?.dmarc.aligned_by.join() === 'dkim'
   return (
     <LetterDialog
       title={direction === 'inbound' ? `Reply to ${from_name || from}` : 'Write once more'}
@@ -61,6 +62,9 @@ export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.
       <>
         <Text first />
         {others && <Tick name="reply_all" label="To everybody who got it" />}
+        {bySignature && (others || reply_to_verified === false) && (
+          <Tick name="allow_unsigned" label={`Also to addresses that ${verified_domain} did not sign`} />
+        )}
         <Further />
       </>
     </LetterDialog>

@@ -50,6 +50,7 @@ export function Message({ email, last }: Props): JSX.Element {
 
 function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
   const { id, identity_id, direction, from, from_name, recipients, status, deliveries, send_at } = email
+  const { reply_to, reply_to_verified, verified_domain } = email
   const [doing, setDoing] = useState<'reply' | 'forward' | 'delete' | 'source'>()
   const path = `/v1/identities/${identity_id}/emails/${id}`
   const close = (): void => setDoing(undefined)
@@ -63,6 +64,12 @@ function Opened({ email }: Pick<Props, 'email'>): JSX.Element {
       <dl class="facts">
         <dt>From</dt>
         <dd>{from_name === '' ? from : `${from_name} <${from}>`}</dd>
+        {reply_to !== null && reply_to !== from && (
+          <>
+            <dt>Reply to</dt>
+            <dd>{reply_to_verified === false ? `${reply_to} (not signed by ${verified_domain ?? ''})` : reply_to}</dd>
+          </>
+        )}
         {(['to', 'cc', 'bcc'] as const).map(
           (field) =>
             recipients[field].length > 0 && [

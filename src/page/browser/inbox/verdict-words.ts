@@ -24,6 +24,7 @@ export function dkimWords({ result, domain, selector, aligned, reason }: Authent
   if (result === 'pass') {
     return `Signed by ${by}, and not changed since${aligned ? '.' : '; that is another domain than the sender it shows.'}`
   }
+  if (result === 'policy') return `The signature of ${by} does not count${because(reason)}.`
   if (result === 'fail') return `The signature of ${by} is wrong${because(reason)}.`
   return `The signature of ${by} could not be checked${because(reason)}.`
 }

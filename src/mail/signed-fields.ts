@@ -1,0 +1,99 @@
+import { firstValue, headEnd } from './headers.ts'
+import type { HeaderField } from './headers.ts'
+
+/** The fields of a header, as they are shown, and as a verifier of signatures read them. */
+export class SignedHeader {
+  readonly #raw: Buffer
+  readonly #fields: readonly HeaderField[]
+  readonly #counts: ReadonlyMap<string, number>
+
+  /** `names`: of the fields as the verifier found them, in lower case. */
+  constructor(raw: Buffer, fields: readonly HeaderField[], names: readonly (string | null | undefined)[]) {
+    this.#raw = raw
+    this.#fields = fields
+    const counts = new Map<string, number>()
+    for (const name of names) if (name) counts.set(name, (counts.get(name) ?? 0) + 1)
+    this.#counts = counts
+  }
+
+  /**
+   * What a signature over these lines covers: `fields` are the names all of whose instances are signed. `flaw` says why it speaks for nothing
+   * that is shown, if so (RFC 6376 8.15): verifiers take the last instances of a field, readers the first, so more instances of a field that
+   * occurs once than are signed, or one that reads otherwise, are somebody else's. A Subject that is not signed is a flaw too, as for other
+   * receivers (maddy, mox): whoever passes the message on could write another. A Content-Type often is not signed (by Gmail, GitHub and more),
+   * so what it says is held against the body, which is: it must name the boundary that the body begins with.
+   */
+  coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null } {
+    const signed = new Map<string, string[]>()
+    for (const line of lines) {
+      const name = line
+        .slice(0, Math.max(0, line.indexOf(':')))
+        .trim()
+        .toLowerCase()
+      signed.set(name, [...(signed.get(name) ?? []), line])
+    }
+    const twice = this.doubled()
+    let flaw = twice === null ? null : severalOf(twice)
+    const fields: string[] = []
+    for (const [name, texts] of signed) {
+      const shown = this.#fields.filter((field) => field.name === name).map((field) => this.#textOf(field))
+      const count = Math.max(shown.length, this.#counts.get(name) ?? 0)
+      // signed from the last to the first (RFC 6376 5.4.2)
+      const same = shown.length === texts.length && shown.every((text, index) => text === texts.at(-1 - index))
+      if (count === texts.length && same) fields.push(name)
+      else if (once.has(name)) flaw ??= count > texts.length ? severalOf(name) : `${titleOf(name)} can be read in two ways`
+    }
+    if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
+    if (!fields.includes('content-type') && !this.#isOfItsBody()) flaw ??= 'Content-Type is not signed, and is of another body'
+    return { fields, flaw }
+  }
+
+  /** A field that decides how the body is read and is there more than once. */
+  doubled(): string | null {
+    return doubledIn(this.#fields) ?? bodily.find((name) => (this.#counts.get(name) ?? 0) > 1) ?? null
+  }
+
+  /** Whether a body of several parts begins with the boundary that Content-Type names; looks at 64 KiB. */
+  #isOfItsBody(): boolean {
+    const type = firstValue(this.#fields, 'content-type') ?? ''
+    if (!/^multipart\//i.test(type)) return true
+    // one that two readers might take for another is of no body
+    if (/[()\\]/.test(type) || type.match(/boundary/gi)?.length !== 1) return false
+    const [, quoted, plain] = /;\s*boundary\s*=\s*(?:"([^"\\]{1,200})"|([^\s;"]{1,200}))/i.exec(type.slice(0, 2000)) ?? []
+    const start = headEnd(this.#raw)
+    const body = this.#raw.toString('latin1', start, start + 65_536)
+    return /^--.*/m.exec(body)?.[0].trimEnd() === `--${quoted ?? plain ?? ''}`
+  }
+
+  #textOf({ start, end }: HeaderField): string {
+    return this.#raw
+      .toString('utf8', start, end)
+      .replace(/\r?\n/g, '\r\n')
+      .replace(/(?:\r\n)+$/, '')
+  }
+}
+
+/** The first field that decides how the body is read (RFC 2045 3) and is there more than once; null when there is none. */
+export function doubledIn(fields: readonly HeaderField[]): string | null {
+  return bodily.find((name) => fields.filter((field) => field.name === name).length > 1) ?? null
+}
+
+/** Says that there is more than one field of this name. */
+export function severalOf(name: string): string {
+  return `there is more than one ${titleOf(name)}`
+}
+
+const bodily = ['content-type', 'mime-version', 'content-transfer-encoding']
+
+/** The fields that occur once at most: RFC 5322 3.6, RFC 2045 3, RFC 2183 2 and RFC 3282 2. */
+const once: ReadonlySet<string> = new Set(
+  [
+    'date from sender reply-to to cc bcc message-id in-reply-to references subject',
+    'content-type mime-version content-transfer-encoding content-id content-description content-disposition content-language',
+  ].flatMap((names) => names.split(' ')),
+)
+
+/** `message-id` → `Message-ID`, as people write it. */
+function titleOf(name: string): string {
+  return name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase()).replace(/^Mime-|-Id$/, (part) => part.toUpperCase())
+}

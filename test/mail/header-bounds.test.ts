@@ -1,0 +1,83 @@
+import { MailParser } from 'mailparser'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { mailboxes } from '../../src/mail/addresses.ts'
+import { readHeader } from '../../src/mail/author.ts'
+import type { Lookup } from '../../src/mail/dns.ts'
+import { parse } from '../../src/mail/parse.ts'
+import { judge } from '../../src/mail/verdict.ts'
+import { envelope } from '../support/signed-mail.ts'
+
+const settings = { hostname: 'mx.test', dmarc: 'reject' as const, deadline: 15_000, trusted_sealers: [] }
+
+const from = 'From: a@b.test\r\n'
+const signature = (names: string, domain = 'b.test') =>
+  `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=${domain}; s=s; h=${names}; bh=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=; b=AAAA\r\n`
+
+const nowhere: Lookup = async () => {
+  throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
+}
+
+const authenticationOf = async (header: string) =>
+  (await judge(Buffer.from(`${header}\r\nhello\r\n`), envelope(), nowhere, settings)).authentication
+
+test.each([
+  ['folded 6000 times', `X-Pad: a${'\r\n a'.repeat(6000)}\r\n`],
+  ['with 6000 lines that are no fields', 'x\r\n'.repeat(6000)],
+  ['with 6000 fields', 'a:\r\n'.repeat(6000)],
+  ['whose From is of 100,000 characters', `From: ${'g:;'.repeat(34_000)}\r\n`],
+])('a header %s is not given to the verifier of signatures', async (_, lines) => {
+  const { dkim, dmarc } = await authenticationOf(signature('from') + lines + from)
+  expect(dkim).toEqual([])
+  expect(dmarc).toMatchObject({ result: 'fail', reason: 'the header is too long' })
+})
+
+test('a header of 4000 lines is', async () => {
+  const { dkim } = await authenticationOf(`${signature('from')}X-Pad: a${'\r\n a'.repeat(4000)}\r\n${from}`)
+  expect(dkim).toMatchObject([{ result: 'fail', domain: 'b.test' }])
+})
+
+test('a signature that names more fields than any does is passed over, and the others are not', async () => {
+  const many = signature(`from${':x'.repeat(300)}`, 'many.test')
+  expect((await authenticationOf(many + signature('from:to') + from)).dkim).toMatchObject([{ domain: 'b.test' }])
+  const seals =
+    'ARC-Seal: i=1; cv=none; a=rsa-sha256; d=b.test; s=s; b=A\r\nARC-Authentication-Results: i=1; b.test; dmarc=pass\r\n' +
+    `ARC-Message-Signature: i=1; a=rsa-sha256; d=b.test; s=s; h=from${':x'.repeat(300)}; bh=A; b=A\r\n`
+  expect((await authenticationOf(seals + from)).arc).toMatchObject({ result: 'fail', chain: 0 })
+})
+
+test('of a list of addresses 64 Ki characters are read, up to a comma', () => {
+  const empty = 'g:;,'.repeat(16_380)
+  expect(mailboxes([`${empty}ada@box.test, bob@box.test`])).toMatchObject([{ address: 'ada@box.test' }])
+  expect(mailboxes([`${empty.repeat(4)}ada@box.test`])).toEqual([])
+  expect(mailboxes([empty.repeat(4), 'ada@box.test'])).toEqual([])
+  expect(mailboxes(['x'.repeat(100_000)])).toEqual([])
+  expect(mailboxes(Array.from({ length: 2000 }, () => 'g:;').concat('ada@box.test'))).toEqual([])
+})
+
+test('nobody is the author of a From that is longer', () => {
+  const header = readHeader(Buffer.from(`From: ${'g:;'.repeat(34_000)} a@b.test\r\n\r\n`))
+  expect(header.complete).toBe(false)
+})
+
+test('addresses are read once: not by the parser of bodies too, neither of a message nor of its parts', async () => {
+  const read = vi.spyOn(MailParser.prototype as unknown as { decodeAddresses(): void }, 'decodeAddresses')
+  onTestFinished(() => read.mockRestore())
+  const groups = 'g:;'.repeat(10_000)
+  const lists = ['To', 'Cc', 'Reply-To', 'Delivered-To'].map((name) => `${name}: ${groups}`)
+  const [text, html] = ['text/plain', 'text/html'].map(
+    (type) => `--b\r\nTo: ${groups}\r\nContent-Type: ${type}\r\n\r\n<p>hello</p>`,
+  )
+  const raw = [
+    'From: a@b.test',
+    ...lists,
+    'Subject: x',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    text,
+    html,
+    '--b--',
+    '',
+  ].join('\r\n')
+  expect(await parse(Buffer.from(raw))).toMatchObject({ subject: 'x', to: [], body_text: expect.stringContaining('hello') })
+  expect(read).not.toHaveBeenCalled()
+})
