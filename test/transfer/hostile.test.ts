@@ -4,25 +4,14 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ZipFile } from '../../src/core/unzip.ts'
-import { zip } from '../../src/core/zip.ts'
-import type { Packable } from '../../src/core/zip.ts'
 import { appliance, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { movable } from '../support/held-clock.ts'
-import { emailsOf, exported, finished, imported, upload } from './moving.ts'
+import { emailsOf, exported, finished, imported, packed, upload } from './moving.ts'
 import type { Fields } from './moving.ts'
 
 // whole boxes, archives and processes: a busy machine takes its time
 const patient = 240_000
-
-async function packed(files: Record<string, Packable['content'] | string>): Promise<Buffer> {
-  async function* each(): AsyncGenerator<Packable> {
-    for (const [name, content] of Object.entries(files)) {
-      yield { name, modified: 0, content: typeof content === 'string' ? Buffer.from(content) : content }
-    }
-  }
-  return buffer(zip(each()))
-}
 
 function letter(number: number, words = 'Words.'): string {
   return message({ Subject: `Letter ${number}`, 'Message-ID': `<l${number}@sender.test>` }, words)
@@ -85,7 +74,7 @@ test(
     expect(bomb.length).toBeLessThan(100_000)
     expect(await imported(box, id, bomb)).toMatchObject({
       status: 'failed',
-      error: { message: expect.stringContaining('8388608 octets unpacked') },
+      error: { code: 'import_too_large', message: expect.stringContaining('8388608 octets unpacked') },
     })
     const other = await appliance()
     const { id: there } = await identity(other)
@@ -186,7 +175,10 @@ test(
     expect([empty.status, await empty.json()]).toMatchObject([400, { error: { param: 'body' } }])
     const much = mbox(60, 'x'.repeat(900))
     const full = await imported(box, id, much)
-    expect(full).toMatchObject({ status: 'failed', error: { message: expect.stringContaining('The mailbox is full') } })
+    expect(full).toMatchObject({
+      status: 'failed',
+      error: { code: 'mailbox_full', message: expect.stringContaining('The mailbox is full') },
+    })
     const kept = (await emailsOf(box, id)).length
     expect(kept).toBeGreaterThan(10)
     expect(full.error!.message).toContain(`${kept} messages were imported`)
