@@ -127,12 +127,12 @@ export class Inbound {
   }
 
   /** What was deleted makes way for the pictures of a message. */
-  async #makeRoom({ to, media }: IncomingSms): Promise<void> {
+  async #makeRoom({ to, body, media }: IncomingSms): Promise<void> {
     const { database, numbers, plan, trash } = this.#parts
-    let octets = 0
-    for (const one of media) if ('bytes' in one) octets += one.bytes.length
-    const holder = octets > 0 ? await numbers.holder(to, database) : undefined
+    const holder = await numbers.holder(to, database)
     if (!holder) return
+    let octets = octetsOfTexts(body)
+    for (const one of media) if ('bytes' in one) octets += one.bytes.length
     const { account_id } = holder
     const lacking = octets - (await plan.room(database, account_id))
     if (lacking > 0) await trash.giveWay({ account_id }, lacking)

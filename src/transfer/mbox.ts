@@ -1,4 +1,5 @@
 import { Octets } from '../core/octets.ts'
+import { Turns } from '../core/turns.ts'
 
 /** One message of an mbox. */
 export interface Found {
@@ -11,10 +12,15 @@ export interface Found {
 }
 
 const crlf = Buffer.from('\r\n')
+const newline = Buffer.from('\n')
+const mark = Buffer.from('>')
 const nothing = Buffer.alloc(0)
 const cr = 0x0d
 const lf = 0x0a
 const quote = 0x3e
+
+/** Octets that are written before others have their turn. */
+const slice = 1024 * 1024
 
 /** Longest line that is held back until its end is there. */
 const longestLine = 64 * 1024
@@ -78,24 +84,35 @@ export function isMbox(start: Buffer): boolean {
   return isFromLine(head, 0, head.length)
 }
 
-/** A message as it stands in an mbox (`mboxrd`), with its `From ` line and the empty line behind; line ends are LF. */
-export function mboxrd(octets: Buffer, sender: string, time: number): Buffer {
-  const text = octets
-    .toString('latin1')
-    .replaceAll('\r\n', '\n')
-    .replaceAll(/^(?=>*From )/gm, '>')
+/**
+ * A message as it stands in an mbox (`mboxrd`), with its `From ` line and the empty line behind; line ends are LF. `exact` says whether
+ * `messagesOf` gives back what was put in: it knows no line end but CRLF.
+ */
+export async function mboxrd(octets: Buffer, sender: string, time: number): Promise<{ entry: Buffer; exact: boolean }> {
   const date = new Date(time).toUTCString()
   const [, weekday, day, month, year, clock] = /^(\w+), (\d+) (\w+) (\d+) ([\d:]+)/.exec(date)!
   const from = /^[\x21-\x7e]+$/.test(sender) ? sender : 'MAILER-DAEMON'
-  return Buffer.from(
-    `From ${from} ${weekday} ${month} ${day} ${clock} ${year}\n${text}${text.endsWith('\n') ? '' : '\n'}\n`,
-    'latin1',
-  )
-}
-
-/** Whether `messagesOf` gives back from `mboxrd` what was put in: it knows no line end but CRLF. */
-export function survives(octets: Buffer): boolean {
-  return !/(?:^|[^\r])\n|\r\r\n|[^\n]$/.test(octets.toString('latin1')) && octets.length > 0
+  const turns = new Turns()
+  const entry = new Octets(Infinity)
+  entry.add(Buffer.from(`From ${from} ${weekday} ${month} ${day} ${clock} ${year}\n`, 'latin1'))
+  let exact = octets.length > 0 && octets.at(-1) === lf
+  let seen = 0
+  for (let start = 0, end = 0; start < octets.length; start = end) {
+    const stop = lineEnd(octets, start)
+    end = stop === -1 ? octets.length : stop + 1
+    const crs = stop > start && octets[stop - 1] === cr ? (stop > start + 1 && octets[stop - 2] === cr ? 2 : 1) : 0
+    if (crs !== 1) exact = false
+    if (isQuotable(octets, start, end)) entry.add(mark)
+    entry.add(octets, start, stop === -1 ? end : stop - Math.min(crs, 1))
+    entry.add(newline)
+    if (end - seen > slice) {
+      seen = end
+      if (turns.due) await turns.yield()
+    }
+  }
+  if (octets.length === 0) entry.add(newline)
+  entry.add(newline)
+  return { entry: entry.whole!, exact }
 }
 
 /** The time that a `From ` line names, in milliseconds since the epoch; undefined when it cannot be read. */
@@ -169,10 +186,14 @@ function isFromLine(octets: Buffer, start: number, end: number): boolean {
 }
 
 function isQuoted(octets: Buffer, start: number, end: number): boolean {
-  if (octets[start] !== quote) return false
-  let at = start + 1
+  return octets[start] === quote && isQuotable(octets, start + 1, end)
+}
+
+/** Whether it is `From `, behind any number of `>`. */
+function isQuotable(octets: Buffer, start: number, end: number): boolean {
+  let at = start
   while (at < end && octets[at] === quote) at += 1
-  return octets.toString('latin1', at, Math.min(end, at + 5)) === 'From '
+  return octets[at] === 0x46 && octets.toString('latin1', at, Math.min(end, at + 5)) === 'From '
 }
 
 function isEmpty(octets: Buffer, start: number, end: number): boolean {

@@ -8,7 +8,7 @@ import type { Sql } from '../../src/store/database.ts'
 import { messagesOf } from '../../src/transfer/mbox.ts'
 import { appliance, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
-import { emailsOf, imported, packed } from './moving.ts'
+import { emailsOf, exported, imported, packed } from './moving.ts'
 import type { Fields } from './moving.ts'
 
 // whole boxes and archives: a busy machine takes its time
@@ -267,4 +267,31 @@ test('whether a message is there already is found by an index, among a bounded n
     expect(plan(query)).not.toMatch(/SCAN (?:sms|emails|blobs)\b/)
     expect(query.sql).toContain('LIMIT')
   }
+})
+
+test('what an mbox would change is in a file of its own, and everything comes back octet by octet', async () => {
+  const [box, other] = [await appliance(), await appliance()]
+  const [{ id }, { id: there }] = [await identity(box), await identity(other)]
+  const head = 'Subject: Ends\r\n\r\n'
+  const bodies = [
+    'From me to you\r\n>From you\r\n>>From us\r\nFromage\r\n>Fro\r\n',
+    'a lone CR\rFrom here\r\n',
+    'a lone LF\nFrom here\r\n',
+    'two CR\r\r\n',
+    'no end',
+    'an empty end\r\n\r\n\r\n',
+    '',
+  ]
+  const mails = bodies.map((body, number) => `Message-ID: <${number}@sender.test>\r\n${head}${body}`)
+  expect(
+    (await imported(box, id, await packed(Object.fromEntries(mails.map((raw, n) => [`${n}.eml`, raw]))))).result,
+  ).toMatchObject({ imported: mails.length })
+  const { octets } = await exported(box, id)
+  expect((await imported(other, there, octets)).result).toMatchObject({ imported: mails.length, unreadable: 0, ignored: 0 })
+  const raws = await Promise.all(
+    (await emailsOf(other, there)).map(
+      async (email) => (await other.call<string>('GET', `/v1/identities/${there}/emails/${email['id']}/raw`)).body,
+    ),
+  )
+  expect(raws.toSorted()).toEqual(mails.toSorted())
 })
