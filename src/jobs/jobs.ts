@@ -154,6 +154,14 @@ export class Jobs {
     return { id, deleted: true }
   }
 
+  /** How many of a kind, about one identity, were done since a time, in milliseconds. */
+  async doneSince(kind: string, identityId: string, since: number): Promise<number> {
+    const row = await this.#database.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM jobs WHERE identity_id = ${identityId} AND kind = ${kind} AND status = 'done' AND finished_at > ${iso(since)}`,
+    )
+    return row!.n
+  }
+
   /** Whether there is such a job, in any account. */
   async knows(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined

@@ -47,6 +47,9 @@ interface Parts {
   rules: () => SendingRules
 }
 
+/** None are looked for in what we send. */
+const noCodes = '[]'
+
 const hour = 3_600_000
 
 /** The text messages of the living identities, for callers. */
@@ -84,7 +87,7 @@ export class Messages {
         throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
       }
       await plan.take(tx, identity.account_id, 'sms_sent')
-      await plan.require(tx, identity.account_id, 'storage_bytes', octetsOfTexts(body))
+      await plan.require(tx, identity.account_id, 'storage_bytes', octetsOfTexts(body, noCodes))
       await this.#count(tx, identityId)
       const row = await this.#insert(tx, {
         account_id: identity.account_id,
@@ -254,14 +257,14 @@ export class Messages {
     const id = newId('sms')
     const now = iso(clock.now())
     const { account_id, identity_id, from, to, body } = message
-    const octets = octetsOfTexts(body)
+    const octets = octetsOfTexts(body, noCodes)
     const load: SmsLoad = { sms_id: id }
     const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, load })
     const row = await tx.get<SmsRow>(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, codes, delivery_id,
           received_at, created_at, octets)
         VALUES (${id}, ${account_id}, ${identity_id}, 'outbound', 'queued', ${from}, ${to}, ${body}, 1, ${provider!.name}, ${segmentsOf(body)},
-          '[]', ${delivery}, ${now}, ${now}, ${octets}) RETURNING *`,
+          ${noCodes}, ${delivery}, ${now}, ${now}, ${octets}) RETURNING *`,
     )
     await countTexts(tx, plan, row!, octets)
     return row!

@@ -145,6 +145,17 @@ test('text messages count with their pictures, and the text is kept where they f
   expect(await usage(box, 'storage_bytes')).toBe(5000 + 2 * words)
 })
 
+test('a text message is not sent where the account has no room to keep it', async () => {
+  const box = await appliance(room(1000))
+  const ada = await named(box, 'Ada', { provision_phone: true })
+  const send = (octets: number) =>
+    box.call('POST', `/v1/identities/${ada.id}/sms`, { to: '+14155550199', body: 'x'.repeat(octets) })
+  expect((await send(500)).status).toBe(201)
+  const full = await send(500)
+  expect(full).toMatchObject({ status: 403, body: { error: { code: 'plan_limit_reached' } } })
+  expect([await usage(box, 'storage_bytes'), await usage(box, 'sms_sent')]).toEqual([256 + 500 + 2, 1])
+})
+
 test('what is counted is what is there, whatever comes, goes and fails', async () => {
   const box = await appliance()
   const [ada, bob] = [await named(box, 'Ada', { provision_phone: true }), await named(box, 'Bob')]

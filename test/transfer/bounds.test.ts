@@ -17,9 +17,9 @@ const patient = 240_000
 const mebibyte = 1024 * 1024
 const fromLine = 'From a@b.test Fri Nov 20 10:00:00 2020\n'
 
-async function* repeated(text: string, mebibytes: number, first = ''): AsyncGenerator<Buffer> {
+async function* repeated(words: string, mebibytes: number, first = ''): AsyncGenerator<Buffer> {
   if (first !== '') yield Buffer.from(first)
-  const piece = Buffer.from(text.repeat(Math.ceil(mebibyte / text.length)))
+  const piece = Buffer.from(words.repeat(Math.ceil(mebibyte / words.length)))
   for (let count = 0; count < mebibytes; count += 1) yield piece
 }
 
@@ -90,8 +90,9 @@ test(
   patient,
 )
 
+const heap = (): number => process.memoryUsage().heapUsed
+
 test('a message of an mbox takes memory for its octets, and none for its lines', async () => {
-  const heap = (): number => process.memoryUsage().heapUsed
   const before = heap()
   let most = 0
   async function* watched(): AsyncGenerator<Buffer> {
@@ -113,9 +114,9 @@ test(
     const { id } = await identity(box)
     const archive = await packed({ 'old.mbox': repeated('a\n', 42, `${fromLine}Subject: Lines\n\n`) })
     expect(archive.length).toBeLessThan(64 * 1024)
-    const before = process.memoryUsage().heapUsed
+    const before = heap()
     let most = 0
-    const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().heapUsed - before)), 20)
+    const watch = setInterval(() => (most = Math.max(most, heap() - before)), 20)
     onTestFinished(() => clearInterval(watch))
     expect(await imported(box, id, archive)).toMatchObject({ status: 'done', result: { imported: 1 } })
     expect(most).toBeLessThan(512 * mebibyte)
@@ -245,6 +246,10 @@ test(
   patient,
 )
 
+/** Finds what an e-mail of an archive may be. */
+const mail = (message_id: string | null) =>
+  twinsOf('ident_x', { raw: Buffer.from('x'), state: {}, examined: { sha256: '00', parsed: { message_id } } } as never)
+
 test('whether a message is there already is found by an index, among a bounded number, however many there are', async () => {
   const box = await appliance()
   await box.app.stop()
@@ -256,8 +261,6 @@ test('whether a message is there already is found by an index, among a bounded n
       .all()
       .map(({ detail }) => String(detail))
       .join('\n')
-  const mail = (message_id: string | null) =>
-    twinsOf('ident_x', { raw: Buffer.from('x'), state: {}, examined: { sha256: '00', parsed: { message_id } } } as never)
   for (const [query, index] of [
     [twinOf('ident_x', text(1) as SmsState), 'sms_by_time (identity_id=? AND received_at=?)'],
     [mail('<a@b.test>'), 'emails_by_message_id (identity_id=? AND message_id=?)'],

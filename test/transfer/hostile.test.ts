@@ -284,6 +284,23 @@ test(
   patient,
 )
 
+test('an identity has three exports at once: of a fourth it is said how to make room', async () => {
+  const clock = movable()
+  const box = await appliance({}, clock)
+  const [{ id }, { id: other }] = [await identity(box), await identity(box)]
+  const jobs: string[] = []
+  for (let count = 0; count < 3; count += 1) jobs.push((await exported(box, id)).job.id)
+  const fourth = () => box.call('POST', `/v1/identities/${id}/export`, {})
+  expect(await fourth()).toMatchObject({ status: 409, body: { error: { code: 'too_many_exports' } } })
+  expect(left(box, 'exports')).toHaveLength(3)
+  await exported(box, other)
+  await box.call('DELETE', `/v1/jobs/${jobs[1]}`)
+  await exported(box, id)
+  expect((await fourth()).status).toBe(409)
+  clock.ahead = 24 * 3_600_000 + 1000
+  expect((await fourth()).status).toBe(201)
+})
+
 test(
   'an export holds what its key may read, is seen by keys that may read all of that, and holds no secret',
   async () => {
