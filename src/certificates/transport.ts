@@ -1,5 +1,6 @@
 import { request } from 'node:https'
 import type { IncomingMessage } from 'node:http'
+import { parseForeign } from '../core/json-scan.ts'
 
 /** What a CA answered: JSON is read, anything else is text. */
 export interface CaAnswer {
@@ -76,7 +77,7 @@ async function read(answer: IncomingMessage, host: string): Promise<CaAnswer> {
 
 function parsed(text: string, host: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseForeign(text, 'The answer')
   } catch {
     throw new AuthorityError(`${host} answered what is no JSON`)
   }

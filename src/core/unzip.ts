@@ -3,6 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { crc32, createInflateRaw, inflateRawSync } from 'node:zlib'
 import { Fault } from './fault.ts'
 import { through } from './through.ts'
+import { Turns } from './turns.ts'
 
 /** A file in a ZIP. */
 export interface Packed {
@@ -103,6 +104,7 @@ async function directoryOf(file: FileHandle): Promise<Packed[]> {
   const list = await at(file, start, length)
   if (list.length < length) throw damaged('its directory is cut off')
   const entries: Packed[] = []
+  const turns = new Turns()
   let place = 0
   for (let number = 0; number < count; number += 1) {
     if (list.readUInt32LE(place) !== 0x02014b50) throw damaged('its directory is no list of files')
@@ -111,6 +113,7 @@ async function directoryOf(file: FileHandle): Promise<Packed[]> {
     if (end > list.length) throw damaged('its directory is cut off')
     entries.push(entryOf(list.subarray(place, end), name, extra))
     place = end
+    if (turns.due) await turns.yield()
   }
   return entries.filter((entry) => !entry.name.endsWith('/'))
 }
@@ -140,9 +143,12 @@ function entryOf(record: Buffer, nameLength: number, extraLength: number): Packe
 /** The numbers of the ZIP64 field, if there is one. */
 function wideOf(extra: Buffer): number[] {
   for (let place = 0; place + 4 <= extra.length;) {
-    const [id, length] = [extra.readUInt16LE(place), extra.readUInt16LE(place + 2)]
-    const field = extra.subarray(place + 4, place + 4 + length)
-    if (id === 1) return Array.from({ length: field.length >> 3 }, (_, index) => number64(field, 8 * index))
+    const length = extra.readUInt16LE(place + 2)
+    if (extra.readUInt16LE(place) === 1) {
+      const field = extra.subarray(place + 4, place + 4 + length)
+      // no more than three are ever long (4.5.3)
+      return Array.from({ length: Math.min(3, field.length >> 3) }, (_, index) => number64(field, 8 * index))
+    }
     place += 4 + length
   }
   return []

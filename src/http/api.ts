@@ -11,7 +11,7 @@ import type { Admitting, Arrival, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { addressOf, arrivalOf } from './arrival.ts'
-import { bodyOf } from './body.ts'
+import { bodyOf, hangUpUnread } from './body.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, share } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
@@ -262,6 +262,7 @@ export class Api {
   #fail(context: Conversation, thrown: unknown): void {
     const { state } = context
     if (!state.counted) state.standing = this.#admission.count(state.arrival.address)
+    if (!context.req.complete) hangUpUnread(context.req, context.res)
     const error = shown(thrown, state.hand)
     const problem = problemOf(error)
     this.#figures.failed(problem.code, state.standing)

@@ -1,6 +1,8 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Fault } from '../core/fault.ts'
-import { parseJson } from './json.ts'
+import { JsonScan } from '../core/json-scan.ts'
+import { parseScanned } from './json.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
@@ -10,11 +12,12 @@ type Body = { bytes: Buffer; value: Record<string, unknown> }
 const readers = new Map<string, Reader>()
 
 /**
- * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400 `unsupported_media_type`,
- * `body_too_large` (over `limit` bytes) or `malformed_json`. Encodings other than identity must be refused before.
+ * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400
+ * `unsupported_media_type`, `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes),
+ * `too_deep` or `too_many_tokens`. Encodings other than identity must be refused before.
  */
 export async function readBody(context: Context, limit: number, raw = false): Promise<Body> {
-  const headers = context.req.headers
+  const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
     return { bytes: Buffer.alloc(0), value: {} }
@@ -25,10 +28,38 @@ export async function readBody(context: Context, limit: number, raw = false): Pr
       param: 'Content-Type',
     })
   }
-  await readerFor(limit, raw)(context, nothing)
+  if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
+  const bytes = await collected(context, limit, raw)
+  return { bytes, value: raw ? {} : parseScanned(bytes) }
+}
+
+/** The whole body; JSON is looked at piece by piece as it arrives. */
+async function collected(context: Context, limit: number, raw: boolean): Promise<Buffer> {
+  const { req: request } = context
+  const scan = new JsonScan('The body')
+  const look = (piece: Buffer): void => {
+    try {
+      scan.add(piece)
+    } catch (error) {
+      request.off('data', look)
+      // the reader's listeners take it for the end of the body, and let go of what they have
+      request.emit('error', error)
+    }
+  }
+  // the reader listens at once: whoever listens before it would set the stream flowing
+  const reading = readerFor(limit, raw)(context, nothing)
+  if (!raw) request.on('data', look)
+  try {
+    await reading
+  } catch (error) {
+    request.resume()
+    throw error
+  } finally {
+    request.off('data', look)
+  }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
-  return { bytes, value: raw ? {} : parseJson(bytes) }
+  return bytes
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
@@ -36,20 +67,23 @@ export function bodyOf(context: Context, raw?: boolean): { read(limit: number): 
   return { read: (limit) => readBody(context, limit, raw), receive: () => received(context) }
 }
 
-/** Who sends more than we want to know hears why, and is not listened to any longer. */
-function received({ req: request, res: response }: Context): Upload {
-  const { socket } = request
+/** The octets as they come; nobody has read any of them yet. */
+function received({ req: request }: Context): Upload {
   request.emit('upload')
-  response.once('finish', () => {
-    const hangUp = (): void => void (request.complete || socket.destroy())
-    if (!request.complete) setTimeout(hangUp, 1000).unref()
-  })
   const announced = request.headers['content-length']
   return {
     // whoever breaks off has an answer to give on the same connection
     octets: request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
     length: announced === undefined ? undefined : Number(announced),
   }
+}
+
+/** To a call that was refused: whoever is still sending hears why, and is not listened to for longer than a second. */
+export function hangUpUnread(request: IncomingMessage, response: ServerResponse): void {
+  const hangUp = (): void => void (request.complete || request.socket.destroy())
+  response.once('finish', () => {
+    if (!request.complete) setTimeout(hangUp, 1000).unref()
+  })
 }
 
 /** The only parameter JSON may come with is a charset, and it can only be UTF-8 (RFC 8259 8.1). */
@@ -83,15 +117,17 @@ function readerFor(limit: number, raw: boolean): Reader {
 }
 
 function asFault(error: Error & { status?: number; type?: string }, limit: number): Error {
-  if (error.status === 413) {
-    return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
-      code: 'body_too_large',
-    })
-  }
+  if (error.status === 413) return tooLarge(limit)
   if (error.status === 400) {
     return new Fault('invalid_request', 'The body ended before it was complete.', { code: 'malformed_request' })
   }
   return error
+}
+
+function tooLarge(limit: number): Fault {
+  return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
+    code: 'body_too_large',
+  })
 }
 
 async function nothing(): Promise<void> {}

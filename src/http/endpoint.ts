@@ -10,7 +10,7 @@ import { readIdempotencyKey, releases } from './idempotency.ts'
 import type { Attempt, Idempotency } from './idempotency.ts'
 import { errorBody, problemOf } from './problem.ts'
 import type { Problem } from './problem.ts'
-import { isIdempotent } from './route.ts'
+import { bodyLimit, isIdempotent } from './route.ts'
 import type { AnyRoute, Upload } from './route.ts'
 import { checkIds, readQuery } from './target.ts'
 import { validate } from './validation.ts'
@@ -29,7 +29,6 @@ export interface Call {
   receive(): Upload
 }
 
-const mebibyte = 1024 * 1024
 const halfMinute = 30_000
 const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
 const noBody = { bytes: nothing.bytes, value: {} }
@@ -38,7 +37,7 @@ const noBody = { bytes: nothing.bytes, value: {} }
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
-  const { bytes, value } = route.upload === undefined ? await call.read(route.limit ?? mebibyte) : noBody
+  const { bytes, value } = route.upload === undefined ? await call.read(bodyLimit(route)) : noBody
   const body = validate(route.body, value, 'field')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
   const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : call.receive()

@@ -1,16 +1,21 @@
 import { Fault } from '../core/fault.ts'
-
-/** Deepest nesting of a request body. */
-const deepest = 32
+import { JsonScan } from '../core/json-scan.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/**
- * Reads a request body as one JSON object (RFC 8259), without guessing: no octets that are no UTF-8, no key twice, no
- * `__proto__`, no nesting over 32, no number or text that would not come back as it was sent. Empty reads as `{}`.
- * Takes time linear in the body. Throws Fault 400 `malformed_json`.
- */
+/** Reads one JSON object as `parseScanned` does, within the usual bounds. Throws Fault 400 `too_deep`, `too_many_tokens` or `malformed_json`. */
 export function parseJson(bytes: Uint8Array): Record<string, unknown> {
+  new JsonScan('It').add(bytes)
+  return parseScanned(bytes)
+}
+
+/**
+ * Reads a request body that a JsonScan has passed as one JSON object (RFC 8259), without guessing: no octets that are no UTF-8, no key
+ * twice, no `__proto__`, no number or text that would not come back as it was sent. Empty reads as `{}`. Takes time linear in the body: the
+ * tokens are few, so that 10,000 of them take 0.5 ms, 10 MiB with an attachment in base64 7 ms and 40 MiB 60 ms (105 ms where all of it is escapes). A worker
+ * would have to copy the strings there and back, which costs the main thread about as much. Throws Fault 400 `malformed_json`.
+ */
+export function parseScanned(bytes: Uint8Array): Record<string, unknown> {
   const text = decode(bytes)
   if (/^[ \t\n\r]*$/.test(text)) return {}
   let value: unknown
@@ -42,8 +47,8 @@ function check(text: string): void {
     const character = text[at]!
     if (character === '"') {
       const end = closingQuote(text, at)
-      const word = read(text, at, end)
-      if (keyNext) once(open.at(-1)!, word)
+      if (keyNext) once(open.at(-1)!, read(text, at, end))
+      else if (escapesAstray(text.slice(at, end))) read(text, at, end)
       keyNext = false
       at = end + 1
     } else if (character === '-' || (character >= '0' && character <= '9')) {
@@ -52,8 +57,7 @@ function check(text: string): void {
       at = end
     } else {
       if (character === '{' || character === '[') {
-        if (open.push(character === '{' ? new Set() : null) > deepest)
-          throw malformed(`The body is nested deeper than ${deepest} levels.`)
+        open.push(character === '{' ? new Set() : null)
         keyNext = character === '{'
       } else if (character === '}' || character === ']') {
         open.pop()
@@ -75,6 +79,11 @@ function closingQuote(text: string, start: number): number {
     while (text[end - 1 - slashes] === '\\') slashes++
   } while (slashes % 2 === 1)
   return end
+}
+
+/** Whether a text may hold, in escapes, what no text may: a long one is read a second time only then. */
+function escapesAstray(raw: string): boolean {
+  return raw.includes('\\') && /\\u(?:0000|d[89a-f])/i.test(raw)
 }
 
 /** Raw NUL and raw lone surrogates cannot be here any more; only escapes can still make them. */

@@ -29,7 +29,9 @@ interface Schema {
 }
 
 const conventions = `Every call but the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body
-is \`{}\`. Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
+is \`{}\`. A body has at most 1 MiB (64 KiB on calls without a key, 40 MiB where it is an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`) and
+10,000 tokens, which are the braces and brackets that open, the commas and the colons outside of strings (\`too_many_tokens\`).
+Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
 
 Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with \`cursor\`.
 

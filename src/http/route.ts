@@ -116,7 +116,7 @@ export interface Route<
   idempotent?: boolean
   /** Whether it adds to what is stored, so that a full disk refuses it: every POST and PATCH, unless said. */
   stores?: boolean
-  /** Largest request body in bytes; 1 MiB unless said. */
+  /** Largest request body in bytes; unless said, 1 MiB with a key and 64 KiB without. */
   limit?: number
   /** Longest time in milliseconds the handler may take; 30 s unless said. */
   timeout?: number
@@ -173,6 +173,11 @@ export function spellings(routes: readonly AnyRoute[]): Spelling[] {
 /** Whether `Idempotency-Key` means something on this route. */
 export function isIdempotent({ idempotent, method, scope, download, upload }: AnyRoute): boolean {
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
+}
+
+/** Octets that the body of a call may have: a stranger’s is read before anybody knows whose it is. */
+export function bodyLimit({ limit, scope }: Pick<AnyRoute, 'limit' | 'scope'>): number {
+  return limit ?? (scope === 'public' ? 64 * 1024 : 1024 * 1024)
 }
 
 /** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it, as is what takes back or stops something. */

@@ -45,9 +45,9 @@ export const ReducedIdentity = z
 /** How much an identity keeps. */
 export const Storage = z
   .object({
-    used: z.int().meta({ description: 'octets of e-mail, the trash included' }),
+    used: z.int().meta({ description: 'octets of e-mail, the trash included, and of what archives said of imported e-mail' }),
     limit: z.int().nullable().meta({ description: 'octets of e-mail that it may keep (mail.quota); null is no limit' }),
-    media: z.int().meta({ description: 'octets that came with text messages' }),
+    media: z.int().meta({ description: 'octets of text messages and what came with them' }),
     trash: z.int().meta({ description: 'octets of all this that are in the trash, and make way when room is short' }),
   })
   .meta({ id: 'Storage' })

@@ -6,7 +6,14 @@ import type { Job, Progress } from './model.ts'
 
 /** A row of `jobs`. */
 export type JobRow = Omit<Job, 'progress' | 'result' | 'error'> &
-  Progress & { seq: number; account_id: string; scopes: string; result: string | null; error: string | null }
+  Progress & {
+    seq: number
+    account_id: string
+    scopes: string
+    result: string | null
+    error: string | null
+    error_code: string | null
+  }
 
 /** What is set when the progress is written. */
 export function columns({ done, total, unit }: Progress): Sql {
@@ -22,7 +29,7 @@ export function visible(caller: Caller): Sql {
 
 /** A job as callers see it; `progress` is later news than the row's. */
 export function shown(row: JobRow, progress: Progress = row): Job {
-  const { id, kind, identity_id, status, result, error, created_at, finished_at } = row
+  const { id, kind, identity_id, status, result, error, error_code, created_at, finished_at } = row
   const { done, total, unit } = progress
   return {
     id,
@@ -31,7 +38,7 @@ export function shown(row: JobRow, progress: Progress = row): Job {
     status,
     progress: { done, total, unit },
     result: result === null ? null : (JSON.parse(result) as Job['result']),
-    error: error === null ? null : { message: error },
+    error: error === null ? null : { message: error, code: error_code },
     created_at,
     finished_at,
   }

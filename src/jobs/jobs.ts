@@ -36,7 +36,7 @@ interface Running {
   ended: Promise<void>
 }
 
-type End = { status: 'done'; result: string } | { status: 'failed'; error: string } | { status: 'cancelled' }
+type End = { status: 'done'; result: string } | { status: 'failed'; error: string; code: string | null } | { status: 'cancelled' }
 
 /** Between two writes of how far one job is, in milliseconds. */
 const pause = 1000
@@ -85,6 +85,7 @@ export class Jobs {
       scopes: ` ${(wish.scopes ?? []).join(' ')} `,
       result: null,
       error: null,
+      error_code: null,
       created_at: iso(this.#clock.now()),
       finished_at: null,
     }
@@ -153,6 +154,14 @@ export class Jobs {
     return { id, deleted: true }
   }
 
+  /** How many of a kind, about one identity, were done since a time, in milliseconds. */
+  async doneSince(kind: string, identityId: string, since: number): Promise<number> {
+    const row = await this.#database.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM jobs WHERE identity_id = ${identityId} AND kind = ${kind} AND status = 'done' AND finished_at > ${iso(since)}`,
+    )
+    return row!.n
+  }
+
   /** Whether there is such a job, in any account. */
   async knows(id: string): Promise<boolean> {
     return (await this.#database.get(sql`SELECT 1 FROM jobs WHERE id = ${id}`)) !== undefined
@@ -184,7 +193,9 @@ export class Jobs {
     const running = [...this.#running.keys()]
     const others = running.length === 0 ? sql`` : sql` AND id NOT IN (${join(running)})`
     await this.#database.transaction((tx) =>
-      tx.run(sql`UPDATE jobs SET status = 'failed', error = ${error}, finished_at = ${now} WHERE status = 'running'${others}`),
+      tx.run(
+        sql`UPDATE jobs SET status = 'failed', error = ${error}, error_code = 'restarted', finished_at = ${now} WHERE status = 'running'${others}`,
+      ),
     )
   }
 
@@ -233,11 +244,13 @@ export class Jobs {
   #failed({ row, stop }: Running, error: unknown): End {
     if (stop.signal.aborted) {
       const why = stop.signal.reason as 'cancelled' | 'stopped'
-      return why === 'cancelled' ? { status: why } : { status: 'failed', error: 'The box was stopped before it was done.' }
+      return why === 'cancelled'
+        ? { status: why }
+        : { status: 'failed', error: 'The box was stopped before it was done.', code: 'stopped' }
     }
-    if (error instanceof Fault) return { status: 'failed', error: error.message }
+    if (error instanceof Fault) return { status: 'failed', error: error.message, code: error.code ?? error.type }
     this.#log.error({ job: row.id, kind: row.kind, err: error }, 'a job failed')
-    return { status: 'failed', error: `It failed on our side; the log says why (job ${row.id}).` }
+    return { status: 'failed', error: `It failed on our side; the log says why (job ${row.id}).`, code: 'internal_error' }
   }
 
   async #write(running: Running): Promise<void> {
@@ -253,10 +266,10 @@ export class Jobs {
 
   async #end({ row, progress }: Running, end: End): Promise<void> {
     const result = end.status === 'done' ? end.result : null
-    const error = end.status === 'failed' ? end.error : null
+    const [error, code] = end.status === 'failed' ? [end.error, end.code] : [null, null]
     await this.#database.transaction((tx) =>
       tx.run(
-        sql`UPDATE jobs SET ${columns(progress)}, status = ${end.status}, result = ${result}, error = ${error},
+        sql`UPDATE jobs SET ${columns(progress)}, status = ${end.status}, result = ${result}, error = ${error}, error_code = ${code},
           finished_at = ${iso(this.#clock.now())} WHERE id = ${row.id}`,
       ),
     )

@@ -23,7 +23,12 @@ export const Job = z
         override: { type: ['object', 'null'], additionalProperties: true },
         description: 'what came of it, once it is done',
       }),
-    error: z.object({ message: z.string() }).nullable(),
+    error: z
+      .object({
+        message: z.string(),
+        code: z.string().nullable().meta({ description: 'a stable machine word, such as import_too_large' }),
+      })
+      .nullable(),
     created_at: Timestamp,
     finished_at: Timestamp.nullable(),
   })

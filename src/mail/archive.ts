@@ -6,7 +6,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { keepBlob, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
 import { operatorMailboxes } from './address.ts'
 import { emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
 import type { Copy } from './arrival.ts'
@@ -107,7 +107,8 @@ export class Archive {
     const at = this.#timeOf(message)
     const same = await this.#same(tx, owner, message, at)
     if (same.known) return 'duplicate'
-    if (raw.length > (await this.#roomOf(tx, owner))) return 'full'
+    const extra = extraOf(raw, state)
+    if (raw.length + extra > (await this.#roomOf(tx, owner))) return 'full'
     const rawId = await keepBlob(tx, {
       size: raw.length,
       sha256: Buffer.from(examined.sha256, 'hex'),
@@ -126,9 +127,9 @@ export class Archive {
       thread_id: thread?.id ?? original!.thread_id,
       duplicate_of: original?.id ?? null,
     })
-    const seq = await insertEmail(tx, email, { rawId, bodyId, trace: '', mail_from: sender })
-    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
-    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
+    const seq = await insertEmail(tx, email, { rawId, bodyId, trace: '', mail_from: sender, extra_octets: extra })
+    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size + extra} WHERE id = ${owner.id}`)
+    await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size + extra)
     if (email.direction === 'outbound') await insertDeliveries(tx, email)
     if (!thread) return 'kept'
     await insertSearchable(tx, seq, email, examined.parsed)
@@ -154,18 +155,11 @@ export class Archive {
   async #same(
     tx: Transaction,
     owner: IdentityRow,
-    { examined, state }: Restorable,
+    message: Restorable,
     at: number,
   ): Promise<{ known: boolean; original: { id: string; thread_id: string } | undefined }> {
-    const { message_id } = examined.parsed
-    const named = message_id === null ? sql`message_id IS NULL` : sql`message_id = ${message_id}`
-    // what we sent is kept here without the date and signatures that it left with
-    const sent = state.direction === 'outbound' && message_id !== null ? sql` OR direction = 'outbound'` : sql``
-    const alike = sql`(blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}${sent})`
-    const rows = await tx.all<Pick<StoredEmail, 'id' | 'thread_id' | 'to_text' | 'received_at' | 'duplicate_of'>>(
-      sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.received_at, emails.duplicate_of FROM emails JOIN blobs ON blobs.id = emails.raw_id
-        WHERE identity_id = ${owner.id} AND ${named} AND ${alike} ORDER BY seq LIMIT 1000`,
-    )
+    const { state } = message
+    const rows = await tx.all<Twin>(twinsOf(owner.id, message))
     // an archive of ours knows which of several copies it was
     const exact = state.received_at !== undefined && state.to !== undefined
     const known = rows.some((row) => !exact || (row.to_text === state.to && row.received_at === iso(at)))
@@ -213,19 +207,45 @@ export class Archive {
   }
 }
 
+/** Octets that a message counts for at least: those of its row, its place in the search and its thread. */
+const least = 1024
+
+/** Octets of room that a message takes beside its own: what the archive said of it and is kept, and what is missing to the least. */
+function extraOf(raw: Buffer, { to, tag, labels, mail_from, bcc, deliveries }: State): number {
+  const kept = JSON.stringify({ to, tag, labels, mail_from, bcc, deliveries })
+  return (kept === '{}' ? 0 : Buffer.byteLength(kept)) + Math.max(0, least - raw.length)
+}
+
+type Twin = Pick<StoredEmail, 'id' | 'thread_id' | 'to_text' | 'received_at' | 'duplicate_of'>
+
+/** Messages of one Message-ID, or of one size without any, that are compared with another. */
+const mostTwins = 500
+
+/**
+ * Finds the messages that one of an archive may be, oldest first: of the same Message-ID and octets. Whoever wrote the archive chose what
+ * they have in common, so that only so many are looked at: the others would come twice.
+ */
+export function twinsOf(identityId: string, { raw, examined, state }: Restorable): Sql {
+  const { message_id } = examined.parsed
+  const named = message_id === null ? sql`message_id IS NULL AND size = ${raw.length}` : sql`message_id = ${message_id}`
+  // what we sent is kept here without the date and signatures that it left with
+  const sent = state.direction === 'outbound' && message_id !== null ? sql` OR direction = 'outbound'` : sql``
+  return sql`SELECT near.id, near.thread_id, near.to_text, near.received_at, near.duplicate_of FROM (
+      SELECT id, seq, thread_id, to_text, received_at, duplicate_of, direction, raw_id FROM emails
+      WHERE identity_id = ${identityId} AND ${named} ORDER BY seq LIMIT ${mostTwins}
+    ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE (blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}${sent}) ORDER BY near.seq`
+}
+
 /** What was still to be sent when the archive was made will not be. */
 function ended(status: Email['status'] | undefined): Email['status'] {
   if (status === undefined) return 'sent'
   return (['sent', 'delivered', 'bounced', 'failed'] as Email['status'][]).includes(status) ? status : 'cancelled'
 }
 
-function among(list: { address: string }[], address: string): boolean {
-  return list.some((one) => one.address === address)
-}
-
 async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
+  const [cc, bcc] = [email.cc, email.bcc].map((list) => new Set(list.map(({ address }) => address))) as [Set<string>, Set<string>]
   for (const [position, one] of email.deliveries.entries()) {
-    const field = among(email.bcc, one.recipient) ? 'bcc' : among(email.cc, one.recipient) ? 'cc' : 'to'
+    const field = bcc.has(one.recipient) ? 'bcc' : cc.has(one.recipient) ? 'cc' : 'to'
     await tx.run(
       sql`INSERT INTO email_recipients (email_id, position, field, address, status, smtp_code, enhanced_code, response, mx, tls, attempts, delivered_at)
         VALUES (${email.id}, ${position}, ${field}, ${one.recipient}, ${ended(one.status)}, ${one.smtp_code}, ${one.enhanced_code},

@@ -2,6 +2,19 @@ import * as z from 'zod'
 import { TimestampInput } from '../core/shapes.ts'
 import { Address, Delivery, EmailStatus, Label } from './model.ts'
 
+/** People that a message has at most, and what one of them is called: nothing of ours has more. */
+const most = 100
+const Named = z.object({ ...Address.shape, address: z.string().max(320), name: z.string().max(1000) })
+
+const Delivered = z.object({
+  ...Delivery.shape,
+  recipient: z.string().max(320),
+  enhanced_code: z.string().max(32).nullable(),
+  response: z.string().max(10_000).nullable(),
+  mx: z.string().max(300).nullable(),
+  tls: z.string().max(300).nullable(),
+})
+
 /** What an archive says of a message beside its octets, as far as the box takes it over: never what the checks said. */
 export const State = z.object({
   direction: z.enum(['inbound', 'outbound']).optional(),
@@ -16,8 +29,8 @@ export const State = z.object({
   sent_at: TimestampInput.nullish(),
   send_at: TimestampInput.nullish(),
   duplicate_of: z.string().nullish(),
-  bcc: z.array(Address).max(1000).optional(),
-  deliveries: z.array(Delivery).max(1000).optional(),
+  bcc: z.array(Named).max(most).optional(),
+  deliveries: z.array(Delivered).max(most).optional(),
   /** Read from the name of a file or a `From ` line: for messages whose header does not say when they came. */
   arrived_at: TimestampInput.optional(),
 })

@@ -122,7 +122,13 @@ export function emailOf(
 export async function insertEmail(
   tx: Transaction,
   email: Email,
-  { rawId, bodyId, trace, mail_from }: { rawId: number; bodyId: number; trace: string; mail_from: string },
+  {
+    rawId,
+    bodyId,
+    trace,
+    mail_from,
+    extra_octets = 0,
+  }: { rawId: number; bodyId: number; trace: string; mail_from: string; extra_octets?: number },
 ): Promise<number> {
   const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at } = email
   const detail: EmailDetail = {
@@ -141,11 +147,11 @@ export async function insertEmail(
   const row = await tx.get<{ seq: number }>(
     sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
       automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, sent_at, created_at, detail, trace,
-      duplicate_of, raw_id, body_id) VALUES (${email.id}, ${email.identity_id}, ${email.thread_id}, ${email.direction}, ${email.status},
+      duplicate_of, raw_id, body_id, extra_octets) VALUES (${email.id}, ${email.identity_id}, ${email.thread_id}, ${email.direction}, ${email.status},
       ${email.from}, ${email.from_name}, ${email.to}, ${email.subject}, ${email.snippet}, ${email.read ? 1 : 0}, ${email.spam ? 1 : 0},
       ${email.automated ? 1 : 0}, ${email.tag}, ${JSON.stringify(email.labels)}, ${email.size}, ${email.has_attachments ? 1 : 0}, ${email.verified_domain},
       ${email.message_id}, ${email.in_reply_to}, ${JSON.stringify(email.codes)}, ${email.received_at}, ${email.sent_at}, ${email.created_at},
-      ${JSON.stringify(detail)}, ${trace}, ${email.duplicate_of}, ${rawId}, ${bodyId}) RETURNING seq`,
+      ${JSON.stringify(detail)}, ${trace}, ${email.duplicate_of}, ${rawId}, ${bodyId}, ${extra_octets}) RETURNING seq`,
   )
   return row!.seq
 }

@@ -29,6 +29,8 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
   body_id: number
   /** When its octets were let go of; null while they are kept. */
   raw_expired_at: string | null
+  /** Octets of room that it takes beside its own, of which an import brought it. */
+  extra_octets: number
   /** In the trash only. */
   deleted_at?: string
 }
@@ -78,6 +80,7 @@ export const storedColumns: readonly string[] = [
   'raw_id',
   'body_id',
   'raw_expired_at',
+  'extra_octets',
 ]
 
 /** The columns that a list shows. */

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { parseForeign } from '../core/json-scan.ts'
+import type { JsonBounds } from '../core/json-scan.ts'
 import type { Log } from '../core/log.ts'
 import { reverseName } from '../core/networks.ts'
 import { callInside } from '../delivery/outside.ts'
@@ -24,6 +26,9 @@ export interface Opinion {
 }
 
 const answerLimit = 1024 * 1024
+
+/** It lists what it found in a message, every URL among it. */
+const answerBounds: JsonBounds = { depth: 32, tokens: 200_000 }
 const noOpinion: Opinion = { action: 'keep', reply: null, score: 0, symbols: [] }
 
 const Answer = z.object({
@@ -51,7 +56,7 @@ export async function rspamd(raw: Buffer, envelope: Envelope, settings: RspamdSe
       limit: answerLimit,
     })
     if (status !== 200) throw new Error(`rspamd answered ${status}`)
-    return opinionOf(Answer.parse(JSON.parse(text)))
+    return opinionOf(Answer.parse(parseForeign(text, 'The answer', answerBounds)))
   } catch (error) {
     log?.warn(
       { reason: error instanceof Error ? oneLine(error.message) : 'unknown' },

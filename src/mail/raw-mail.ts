@@ -48,11 +48,11 @@ export class RawMail {
     const living = await tx.all<{ identity_id: string; size: number }>(
       sql`UPDATE emails SET raw_expired_at = ${now} WHERE raw_id = ${rawId} AND raw_expired_at IS NULL RETURNING identity_id, size`,
     )
-    const thrown = await tx.all<{ id: string; identity_id: string; size: number }>(
-      sql`UPDATE emails_trash SET raw_expired_at = ${now} WHERE raw_id = ${rawId} AND raw_expired_at IS NULL RETURNING id, identity_id, size`,
+    const thrown = await tx.all<{ id: string; identity_id: string; size: number; extra_octets: number }>(
+      sql`UPDATE emails_trash SET raw_expired_at = ${now} WHERE raw_id = ${rawId} AND raw_expired_at IS NULL RETURNING id, identity_id, size, extra_octets`,
     )
     for (const { identity_id, size } of [...living, ...thrown]) await leaveRoom(tx, plan, identity_id, size)
-    for (const { id } of thrown) await trash.resize(tx, id, 0)
+    for (const { id, extra_octets } of thrown) await trash.resize(tx, id, extra_octets)
     // the row stays: its number must not become that of other octets
     await tx.run(sql`UPDATE blobs SET bytes = zeroblob(0), deflated = 0 WHERE id = ${rawId}`)
   }

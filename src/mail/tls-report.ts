@@ -1,7 +1,12 @@
+import { parseForeign } from '../core/json-scan.ts'
+import type { JsonBounds } from '../core/json-scan.ts'
 import { lineOf } from './field-groups.ts'
 import type { TlsPolicyReport, TlsReport } from './reported.ts'
 
 const most = 100
+
+/** A large sender's has some hundred failures of some ten fields for each of our domains. */
+const reportBounds: JsonBounds = { depth: 32, tokens: 200_000 }
 
 /** A report on TLS sessions (RFC 8460 4.4); null when the text is none, or lacks its sender, id or policies. */
 export function tlsReport(json: string): TlsReport | null {
@@ -48,7 +53,7 @@ type Json = Record<string, unknown>
 
 function parsed(json: string): Json {
   try {
-    return record(JSON.parse(json))
+    return record(parseForeign(json, 'The report', reportBounds))
   } catch {
     return {}
   }

@@ -115,9 +115,9 @@ export class MailTrash {
   }
 }
 
-/** Octets that a message takes: its own, as long as they are kept. */
-export function octetsOf({ size, raw_expired_at }: Pick<StoredEmail, 'size' | 'raw_expired_at'>): number {
-  return raw_expired_at === null ? size : 0
+/** Octets that a message takes: its own, as long as they are kept, and what an archive said of it. */
+function octetsOf({ size, raw_expired_at, extra_octets }: Pick<StoredEmail, 'size' | 'raw_expired_at' | 'extra_octets'>): number {
+  return extra_octets + (raw_expired_at === null ? size : 0)
 }
 
 /** Gives room back; what an identity kept was given back whole when it was deleted. */

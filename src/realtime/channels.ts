@@ -1,7 +1,11 @@
+import type { JsonBounds } from '../core/json-scan.ts'
 import type { Scope } from '../core/scopes.ts'
 import { Email } from '../mail/model.ts'
 import { Sms } from '../sms/model.ts'
 import type { ChannelName } from './model.ts'
+
+/** What the JSON of one frame may hold. Its depth too: what a join asks is echoed, and writing JSON takes stack for each level. */
+export const frameBounds: JsonBounds = { depth: 32, tokens: 2000 }
 
 /** A channel: who may open it, and which events are on it. */
 export interface Channel {

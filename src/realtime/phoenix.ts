@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { parseForeign } from '../core/json-scan.ts'
+import { frameBounds } from './channels.ts'
 
 /** The two ways Phoenix writes a frame: an object (1.0.0), or an array (2.0.0). */
 export type Version = '1.0.0' | '2.0.0'
@@ -21,19 +23,11 @@ export type Reference = PhoenixFrame['ref']
 /** Undefined for what is no frame of this version. */
 export function readFrame(version: Version, text: string): PhoenixFrame | undefined {
   try {
-    const value: unknown = JSON.parse(text)
-    return deeper(value, deepest) ? undefined : (version === '1.0.0' ? Object1 : Array2).safeParse(value).data
+    const value = parseForeign(text, 'The frame', frameBounds)
+    return (version === '1.0.0' ? Object1 : Array2).safeParse(value).data
   } catch {
     return undefined
   }
-}
-
-/** Deepest nesting of a frame: what a join asks is echoed, and writing JSON takes stack for each level. */
-const deepest = 32
-
-function deeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((inner) => deeper(inner, levels - 1))
 }
 
 export interface Outgoing {

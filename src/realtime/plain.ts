@@ -3,10 +3,11 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { isId } from '../core/ids.ts'
+import { parseForeign } from '../core/json-scan.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Access, Grant } from './access.ts'
 import type { Hub } from './hub.ts'
-import { mostSubscriptions } from './channels.ts'
+import { frameBounds, mostSubscriptions } from './channels.ts'
 import { Channel } from './model.ts'
 import type { ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
@@ -206,14 +207,20 @@ export class PlainSession implements Guest {
 }
 
 /** Errors after which the socket is closed, and with which code. */
-const closings: Readonly<Record<string, number>> = { malformed_frame: 4400, not_permitted: 4403, too_many_frames: 4429 }
+const closings: Readonly<Record<string, number>> = {
+  malformed_frame: 4400,
+  too_deep: 4400,
+  too_many_tokens: 4400,
+  not_permitted: 4403,
+  too_many_frames: 4429,
+}
 
 function read(text: string): Frame {
   let value: unknown
   try {
-    value = JSON.parse(text)
-  } catch {
-    throw malformed('The frame is not JSON.')
+    value = parseForeign(text, 'The frame', frameBounds)
+  } catch (error) {
+    throw error instanceof Fault ? error : malformed('The frame is not JSON.')
   }
   const parsed = Frame.safeParse(value)
   if (parsed.success) return parsed.data

@@ -9,9 +9,9 @@ import { TimestampInput } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { keepBlob, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import { Sms, SmsError, SmsStatus } from './model.ts'
-import { takeRoom } from './media-room.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
+import { Sms, SmsStatus } from './model.ts'
+import { octetsOfTexts, takeRoom } from './media-room.ts'
 import { whole } from './rows.ts'
 import type { SmsRow } from './rows.ts'
 
@@ -25,7 +25,7 @@ const State = z.object({
   read: z.boolean(),
   provider: z.string().max(64),
   segments: z.int().min(0).max(1000),
-  error: SmsError.nullable(),
+  error: z.object({ code: z.string().max(64), message: z.string().max(1000) }).nullable(),
   media: z.array(z.object({ content_type: z.string().max(200), status: z.enum(['pending', 'kept', 'failed']) })).max(100),
   codes: z.array(z.string().max(64)).max(50),
   received_at: TimestampInput,
@@ -70,27 +70,29 @@ export class SmsArchive {
     return State.safeParse(told).data
   }
 
-  /** Keeps it, unless there is one of the same numbers, time and text. No event tells of it, and nothing of it is ever sent. */
+  /**
+   * Keeps it, unless there is one of the same numbers, time and text, or no room for it. No event tells of it, and nothing of it is ever sent.
+   */
   async keep(
     tx: Transaction,
     caller: Caller,
     identityId: string,
     { state, media }: { state: SmsState; media: (Buffer | undefined)[] },
-  ): Promise<'kept' | 'duplicate'> {
+  ): Promise<'kept' | 'duplicate' | 'full'> {
     const { account_id } = await this.#identities.row(caller, identityId, tx)
-    const known = await tx.get(
-      sql`SELECT 1 FROM sms WHERE identity_id = ${identityId} AND direction = ${state.direction} AND sender = ${state.from}
-        AND recipient = ${state.to} AND body = ${state.body} AND received_at = ${state.received_at} LIMIT 1`,
-    )
-    if (known) return 'duplicate'
+    if (await tx.get(twinOf(identityId, state))) return 'duplicate'
+    const [error, codes] = [state.error && JSON.stringify(state.error), JSON.stringify(state.codes)]
+    const types = state.media.map(({ content_type }) => content_type)
+    const octets = octetsOfTexts(state.body, codes, error, state.provider, ...types)
+    if (!(await takeRoom(tx, this.#plan, { account_id, identity_id: identityId }, octets))) return 'full'
     const id = newId('sms')
     const status = state.direction === 'outbound' && state.status === 'queued' ? 'failed' : state.status
     await tx.run(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, error, codes,
-          received_at, sent_at, delivered_at, created_at)
+          received_at, sent_at, delivered_at, created_at, octets)
         VALUES (${id}, ${account_id}, ${identityId}, ${state.direction}, ${status}, ${state.from}, ${state.to}, ${state.body}, ${state.read ? 1 : 0},
-          ${state.provider}, ${state.segments}, ${state.error && JSON.stringify(state.error)}, ${JSON.stringify(state.codes)},
-          ${state.received_at}, ${state.sent_at}, ${state.delivered_at}, ${iso(this.#clock.now())})`,
+          ${state.provider}, ${state.segments}, ${error}, ${codes},
+          ${state.received_at}, ${state.sent_at}, ${state.delivered_at}, ${iso(this.#clock.now())}, ${octets})`,
     )
     for (const [position, { content_type }] of state.media.entries()) {
       const found = media[position]
@@ -105,4 +107,17 @@ export class SmsArchive {
     }
     return 'kept'
   }
+}
+
+/** Messages of one identity and moment that are compared with another. */
+const mostTwins = 100
+
+/**
+ * Finds the message that one of an archive is. Of those of the same millisecond, which whoever wrote the archive chose, only so many are
+ * looked at: the others would come twice.
+ */
+export function twinOf(identityId: string, { direction, from, to, body, received_at }: SmsState): Sql {
+  return sql`SELECT 1 FROM (
+      SELECT direction, sender, recipient, body FROM sms WHERE identity_id = ${identityId} AND received_at = ${received_at} LIMIT ${mostTwins}
+    ) WHERE direction = ${direction} AND sender = ${from} AND recipient = ${to} AND body = ${body} LIMIT 1`
 }

@@ -24,8 +24,8 @@ interface Parts {
 
 const tag = 'SMS'
 
-/** Octets of the largest callback: Twilio’s forms are small; what a bridge hands in may hold pictures. */
-const limits = { form: 64 * 1024, json: 16 * 1024 * 1024 }
+/** Octets of the largest message that a bridge hands in: its pictures are in it. Everything else that strangers may send is small. */
+const largest = 16 * 1024 * 1024
 
 /** How providers reach the box; each has an endpoint of its own, and what it did not sign has no effect. */
 export function callbacks(parts: Parts): AnyRoute[] {
@@ -41,7 +41,6 @@ function twilioCallbacks(parts: Parts): AnyRoute[] {
       scope: 'public',
       rate: 'callback',
       raw: true,
-      limit: limits.form,
       tag,
       summary,
       description: 'For Twilio, with its signature for this URL below public_url. Answers empty TwiML.',
@@ -57,7 +56,9 @@ function twilioCallbacks(parts: Parts): AnyRoute[] {
 const Heard = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
 
 function jsonCallbacks(parts: Parts): AnyRoute[] {
-  const one = (name: 'http' | 'android', kind: string, summary: string, description: string): AnyRoute =>
+  // nothing is signed for a provider that is not set: then nobody may send much either
+  const large = parts.provider?.name === 'http' ? { limit: largest } : {}
+  const one = (name: 'http' | 'android', kind: string, summary: string, description: string, more: typeof large = {}): AnyRoute =>
     route({
       method: 'POST',
       path: `/sms/${name}/${kind}`,
@@ -65,7 +66,7 @@ function jsonCallbacks(parts: Parts): AnyRoute[] {
       scope: 'public',
       rate: 'callback',
       raw: true,
-      limit: limits.json,
+      ...more,
       idempotent: false,
       tag,
       summary,
@@ -75,7 +76,7 @@ function jsonCallbacks(parts: Parts): AnyRoute[] {
     })
   const signed = 'Signed as docs/sms.md says.'
   return [
-    one('http', 'inbound', 'Take a message from a bridge', signed),
+    one('http', 'inbound', 'Take a message from a bridge', signed, large),
     one('http', 'status', 'Take a status from a bridge', signed),
     one('android', 'events', 'Take an event from a phone', 'A webhook of SMS Gateway for Android, signed with its signing key.'),
   ]

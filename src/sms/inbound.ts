@@ -13,7 +13,7 @@ import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { mediaKind } from './media.ts'
 import type { MediaLoad } from './media.ts'
-import { takeRoom } from './media-room.ts'
+import { countTexts, octetsOfTexts, takeRoom } from './media-room.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
 import type { NumberRow } from './number-rows.ts'
 import type { Numbers } from './numbers.ts'
@@ -127,12 +127,12 @@ export class Inbound {
   }
 
   /** What was deleted makes way for the pictures of a message. */
-  async #makeRoom({ to, media }: IncomingSms): Promise<void> {
+  async #makeRoom({ to, body, media }: IncomingSms): Promise<void> {
     const { database, numbers, plan, trash } = this.#parts
-    let octets = 0
-    for (const one of media) if ('bytes' in one) octets += one.bytes.length
-    const holder = octets > 0 ? await numbers.holder(to, database) : undefined
+    const holder = await numbers.holder(to, database)
     if (!holder) return
+    let octets = octetsOfTexts(body)
+    for (const one of media) if ('bytes' in one) octets += one.bytes.length
     const { account_id } = holder
     const lacking = octets - (await plan.room(database, account_id))
     if (lacking > 0) await trash.giveWay({ account_id }, lacking)
@@ -155,13 +155,16 @@ export class Inbound {
     const { events, clock, codesIn } = this.#parts
     const now = iso(clock.now())
     const { provider_id, from, to, body } = sms
+    const [error, codes] = [sms.error ? JSON.stringify(sms.error) : null, JSON.stringify(codesIn('', body))]
+    const octets = octetsOfTexts(body, codes, error)
     const row = await tx.get<SmsRow>(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, provider_id, segments, error,
-          codes, received_at, created_at)
+          codes, received_at, created_at, octets)
         VALUES (${newId('sms')}, ${holder.account_id}, ${holder.identity_id}, 'inbound', 'received', ${from}, ${to}, ${body}, 0, ${provider},
-          ${provider_id}, ${segmentsOf(body)}, ${sms.error ? JSON.stringify(sms.error) : null}, ${JSON.stringify(codesIn('', body))}, ${now},
-          ${now}) RETURNING *`,
+          ${provider_id}, ${segmentsOf(body)}, ${error}, ${codes}, ${now},
+          ${now}, ${octets}) RETURNING *`,
     )
+    await countTexts(tx, this.#parts.plan, row!, octets)
     await this.#keepMedia(tx, row!, sms.media)
     const wish = sms.wish ?? wishOf(body)
     if (wish) await noteWish(tx, wish, to, from, now)

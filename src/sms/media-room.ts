@@ -10,6 +10,19 @@ export async function takeRoom(tx: Transaction, plan: Plan, owner: Owner, octets
   return change(tx, plan, owner, octets)
 }
 
+/** Octets of the row of a message beside its texts. */
+const row = 256
+
+/** Octets of room that a text message takes beside its media: its texts, and what its row takes. */
+export function octetsOfTexts(...texts: (string | null)[]): number {
+  return texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), row)
+}
+
+/** Takes room for a text that came, whether there is any or not: it may be a code that somebody waits for. */
+export async function countTexts(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<void> {
+  await change(tx, plan, owner, octets)
+}
+
 /** Gives it back. */
 export async function leaveRoom(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<void> {
   if (octets > 0) await change(tx, plan, owner, -octets)

@@ -22,6 +22,7 @@ import { isOf, isPossible } from './phone-codes.ts'
 import type { SmsProvider } from './provider.ts'
 import { findSms, whole } from './rows.ts'
 import type { SmsRow } from './rows.ts'
+import { countTexts, octetsOfTexts } from './media-room.ts'
 import { segmentsOf } from './segments.ts'
 import { SmsTrash } from './trash.ts'
 
@@ -45,6 +46,9 @@ interface Parts {
   provider: SmsProvider | undefined
   rules: () => SendingRules
 }
+
+/** None are looked for in what we send. */
+const noCodes = '[]'
 
 const hour = 3_600_000
 
@@ -83,6 +87,7 @@ export class Messages {
         throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
       }
       await plan.take(tx, identity.account_id, 'sms_sent')
+      await plan.require(tx, identity.account_id, 'storage_bytes', octetsOfTexts(body, noCodes))
       await this.#count(tx, identityId)
       const row = await this.#insert(tx, {
         account_id: identity.account_id,
@@ -248,18 +253,20 @@ export class Messages {
     tx: Transaction,
     message: { account_id: string; identity_id: string; from: string; to: string; body: string },
   ): Promise<SmsRow> {
-    const { clock, queue, provider } = this.#parts
+    const { clock, queue, provider, plan } = this.#parts
     const id = newId('sms')
     const now = iso(clock.now())
     const { account_id, identity_id, from, to, body } = message
+    const octets = octetsOfTexts(body, noCodes)
     const load: SmsLoad = { sms_id: id }
     const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, load })
     const row = await tx.get<SmsRow>(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, codes, delivery_id,
-          received_at, created_at)
+          received_at, created_at, octets)
         VALUES (${id}, ${account_id}, ${identity_id}, 'outbound', 'queued', ${from}, ${to}, ${body}, 1, ${provider!.name}, ${segmentsOf(body)},
-          '[]', ${delivery}, ${now}, ${now}) RETURNING *`,
+          ${noCodes}, ${delivery}, ${now}, ${now}, ${octets}) RETURNING *`,
     )
+    await countTexts(tx, plan, row!, octets)
     return row!
   }
 }

@@ -28,6 +28,8 @@ export interface SmsRow {
   sent_at: string | null
   delivered_at: string | null
   created_at: string
+  /** Octets of room that it takes beside its media. */
+  octets: number
   /** In the trash only. */
   deleted_at?: string
 }
@@ -56,6 +58,7 @@ export const storedColumns: readonly string[] = [
   'sent_at',
   'delivered_at',
   'created_at',
+  'octets',
 ]
 
 interface MediaRow {

@@ -28,11 +28,12 @@ export class SmsTrash {
     parts.trash.add(this)
   }
 
-  async put(tx: Transaction, { id, account_id, identity_id }: SmsRow): Promise<void> {
+  async put(tx: Transaction, row: SmsRow): Promise<void> {
+    const { id, account_id, identity_id } = row
     const { events, trash } = this.#parts
     await this.#move(tx, id)
     await events.hide(tx, id)
-    await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await octetsOf(tx, id) })
+    await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await octetsOf(tx, row) })
   }
 
   /** The row of one that is in the trash of this identity. */
@@ -52,7 +53,7 @@ export class SmsTrash {
     const { events, plan } = this.#parts
     const row = await tx.get<SmsRow>(sql`DELETE FROM sms_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
-    const octets = await octetsOf(tx, id)
+    const octets = await octetsOf(tx, row)
     await tx.run(sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`)
     await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
     await leaveRoom(tx, plan, row, octets)
@@ -78,9 +79,10 @@ export class SmsTrash {
   }
 }
 
-async function octetsOf(tx: Transaction, id: string): Promise<number> {
+/** Octets of room that a message takes, with its media. */
+async function octetsOf(tx: Transaction, { id, octets }: Pick<SmsRow, 'id' | 'octets'>): Promise<number> {
   const kept = await tx.get<{ size: number }>(
     sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,
   )
-  return kept!.size
+  return octets + kept!.size
 }

@@ -1,4 +1,6 @@
 import { Fault } from '../core/fault.ts'
+import { Octets } from '../core/octets.ts'
+import { Turns } from '../core/turns.ts'
 import type { Packed, ZipFile } from '../core/unzip.ts'
 
 /** One thing that a file brings: an e-mail, a text message, or why there is none. */
@@ -49,7 +51,7 @@ export class Budget {
   async message(entry: Packed, told: unknown, exact = false): Promise<Incoming> {
     try {
       const octets = await this.octets(entry, this.bounds.message)
-      return { email: exact ? octets : canonical(octets), told }
+      return { email: exact ? octets : await canonical(octets), told }
     } catch (error) {
       return { flaw: flawOf(error) }
     }
@@ -76,12 +78,34 @@ export function flawOf(error: unknown): 'too_large' | 'unreadable' {
 }
 
 function tooMuch(most: number): Fault {
-  return new Fault('invalid_request', `The archive holds more than ${most} octets unpacked (8 times transfer.upload_limit).`, {
-    code: 'archive_too_large',
-  })
+  return new Fault(
+    'invalid_request',
+    `The archive holds more than ${most} octets unpacked (8 times transfer.upload_limit). Split it into several.`,
+    { code: 'import_too_large' },
+  )
 }
 
+/** Octets that are looked at before others have their turn. */
+const slice = 1024 * 1024
+
 /** Line ends as mail has them, where the file has only those of Unix. */
-export function canonical(octets: Buffer): Buffer {
-  return octets.includes('\r\n') ? octets : Buffer.from(octets.toString('latin1').replaceAll('\n', '\r\n'), 'latin1')
+export async function canonical(octets: Buffer): Promise<Buffer> {
+  if (octets.includes('\r\n')) return octets
+  const turns = new Turns()
+  const mail = new Octets(Infinity)
+  for (let start = 0; start < octets.length; start += slice) {
+    const end = Math.min(octets.length, start + slice)
+    let done = start
+    for (let at = start; at < end; at += 1) {
+      if (octets[at] !== 0x0a) continue
+      mail.add(octets, done, at)
+      mail.add(crlf)
+      done = at + 1
+    }
+    mail.add(octets, done, end)
+    if (turns.due) await turns.yield()
+  }
+  return mail.whole!
 }
+
+const crlf = Buffer.from('\r\n')

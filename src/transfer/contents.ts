@@ -13,7 +13,7 @@ import type { StoredEmail } from '../mail/email-rows.ts'
 import type { SmsArchive } from '../sms/archive.ts'
 import type { Sms } from '../sms/model.ts'
 import type { Collections } from './collections.ts'
-import { mboxrd, survives } from './mbox.ts'
+import { mboxrd } from './mbox.ts'
 import type { ExportWish } from './model.ts'
 import { readme } from './readme.ts'
 
@@ -89,13 +89,16 @@ export class Contents {
   async *#mbox(spool: Spool): AsyncGenerator<Buffer> {
     let index = 0
     for await (const { row, archived, octets } of this.#messages()) {
-      const exact = octets === undefined || survives(octets)
+      if (!octets) {
+        await note(spool, archived, octets, { file: null, mbox_index: null })
+        continue
+      }
+      const { entry, exact } = await mboxrd(octets, archived.mail_from, Date.parse(archived.received_at))
       const file = exact ? null : name(index)
-      await note(spool, archived, octets, { file, mbox_index: octets ? index : null })
-      if (!octets) continue
+      await note(spool, archived, octets, { file, mbox_index: index })
       if (file !== null) this.#inexact.push({ row, file })
       index += 1
-      yield mboxrd(octets, archived.mail_from, Date.parse(archived.received_at))
+      yield entry
     }
   }
 

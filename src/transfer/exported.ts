@@ -1,11 +1,20 @@
+import { Fault } from '../core/fault.ts'
+import { parseForeign } from '../core/json-scan.ts'
+import type { JsonBounds } from '../core/json-scan.ts'
+import { Octets } from '../core/octets.ts'
 import type { Packed } from '../core/unzip.ts'
 import { flawOf } from './budget.ts'
 import type { Budget, Incoming, Reading } from './budget.ts'
 import { messagesOf } from './mbox.ts'
 import type { Found } from './mbox.ts'
 
-/** Octets of one line about a message. */
-const longestLine = 16 * 1024 * 1024
+/** Octets of one line about a message, and what it may cost to read: a message names 1,000 people in each field, and has 1,000 parts. */
+const longestLine = 4 * 1024 * 1024
+const lineBounds: JsonBounds = { depth: 32, tokens: 100_000 }
+
+/** Files of one text message that are taken, and octets of each. */
+const mostMedia = 100
+const largestMedia = 16 * 1024 * 1024
 
 /** What an export of ours holds: its lists say what there is, in the order in which it came. */
 export async function* exportedIn(budget: Budget, reading: Reading): AsyncGenerator<Incoming> {
@@ -20,7 +29,7 @@ async function* emails(budget: Budget, files: Map<string, Packed>, reading: Read
   const packed = files.get('messages.mbox')
   const mbox = packed && new Mbox(messagesOf(budget.stream(packed), budget.bounds.message))
   try {
-    for await (const { told, size } of linesOf(budget.stream(list))) {
+    for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
       reading.done += size
       const { file, mbox_index } = (told ?? {}) as { file?: unknown; mbox_index?: unknown }
       const entry = typeof file === 'string' ? files.get(file) : undefined
@@ -39,13 +48,16 @@ async function* emails(budget: Budget, files: Map<string, Packed>, reading: Read
 async function* texts(budget: Budget, files: Map<string, Packed>, reading: Reading): AsyncGenerator<Incoming> {
   const list = files.get('sms.jsonl')
   if (!list) return
-  for await (const { told, size } of linesOf(budget.stream(list))) {
+  for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
     reading.done += size
-    const named = (told as { media_files?: unknown } | undefined)?.media_files
+    const named = (told as { media_files?: unknown } | null | undefined)?.media_files
     const media: (Buffer | undefined)[] = []
-    for (const file of Array.isArray(named) ? named.slice(0, 100) : []) {
+    let room = budget.bounds.message
+    for (const file of Array.isArray(named) ? named.slice(0, mostMedia) : []) {
       const entry = typeof file === 'string' ? files.get(file) : undefined
-      media.push(entry && (await budget.octets(entry, budget.bounds.message).catch(missing)))
+      const octets = entry && (await budget.octets(entry, Math.min(room, largestMedia)).catch(missing))
+      room -= octets?.length ?? 0
+      media.push(octets)
     }
     yield { sms: told, media }
   }
@@ -80,24 +92,42 @@ class Mbox {
   }
 }
 
-/** The lines of a list; what is no JSON is undefined. */
-async function* linesOf(file: AsyncIterable<Buffer>): AsyncGenerator<{ told: unknown; size: number }> {
-  let rest: Buffer = Buffer.alloc(0)
+/** The lines of a list, each read for itself; what is no JSON is undefined. Throws Fault `line_too_long`, `too_deep` or `too_many_tokens`. */
+async function* linesOf(name: string, file: AsyncIterable<Buffer>): AsyncGenerator<{ told: unknown; size: number }> {
+  const line = new Octets(longestLine)
+  let number = 1
   for await (const chunk of file) {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    for (let stop = rest.indexOf(10); stop !== -1; stop = rest.indexOf(10)) {
-      yield { told: read(rest.subarray(0, stop)), size: stop + 1 }
-      rest = rest.subarray(stop + 1)
+    let start = 0
+    for (let stop = chunk.indexOf(lf); stop !== -1; stop = chunk.indexOf(lf, start)) {
+      line.add(chunk, start, stop)
+      yield { told: read(line, name, number), size: line.size + 1 }
+      line.clear()
+      number += 1
+      start = stop + 1
     }
-    if (rest.length > longestLine) rest = rest.subarray(rest.length - 1)
+    line.add(chunk, start)
+    if (line.over) throw tooLong(name, number)
   }
-  if (rest.length > 0) yield { told: read(rest), size: rest.length }
+  if (line.size > 0) yield { told: read(line, name, number), size: line.size }
 }
 
-function read(line: Buffer): unknown {
+const lf = 0x0a
+
+function read(line: Octets, name: string, number: number): unknown {
+  const octets = line.whole
+  if (octets === null) throw tooLong(name, number)
   try {
-    return JSON.parse(line.toString('utf8')) as unknown
-  } catch {
+    return parseForeign(octets.toString('utf8'), `Line ${number} of ${name}`, lineBounds)
+  } catch (error) {
+    if (error instanceof Fault) throw error
     return undefined
   }
+}
+
+function tooLong(name: string, number: number): Fault {
+  return new Fault(
+    'invalid_request',
+    `Line ${number} of ${name} is longer than ${longestLine} octets, the most that is read of a message’s record. Leave the line out, and import its message as a file of its own.`,
+    { code: 'line_too_long' },
+  )
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Clock } from '../core/clock.ts'
-import { invalid, notFound, storageFull } from '../core/fault.ts'
+import { conflict, invalid, notFound, storageFull } from '../core/fault.ts'
 import { may } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import { zip } from '../core/zip.ts'
@@ -38,6 +38,9 @@ interface Parts {
 /** How long a file is kept, and its URL opens, in milliseconds. */
 const kept = 86_400_000
 
+/** Files of one identity that are kept at once: each may be as large as all that it keeps, and none counts for its account. */
+const most = 3
+
 const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read']
 
 /** Identities written into one file each, for their owner to take away. */
@@ -51,9 +54,15 @@ export class Exports {
 
   /** Begins an export of what the caller may read of an identity. */
   async start(caller: Caller, identityId: string, { format }: ExportWish): Promise<Job> {
-    const { jobs, identities, space } = this.#parts
+    const { jobs, identities, space, clock } = this.#parts
     await identities.row(caller, identityId)
     if (space.low()) throw storageFull()
+    if ((await jobs.doneSince(exportKind, identityId, clock.now() - kept)) >= most) {
+      throw conflict(
+        `This identity has ${most} exports, which are kept for 24 hours. Use one of them (GET /v1/jobs?kind=export), or delete one (DELETE /v1/jobs/{id}).`,
+        { code: 'too_many_exports' },
+      )
+    }
     const work = (report: Report, signal: AbortSignal, id: string): Promise<Record<string, unknown>> =>
       this.#write(caller, identityId, { format, report, signal, id })
     const scopes = reading.filter((scope) => may(caller, [scope]))

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { conflict, Fault, invalid, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { may } from '../core/scopes.ts'
+import { Turns } from '../core/turns.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Upload } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -36,7 +37,10 @@ const largest = 64 * 1024 * 1024
 /** How many times its limit an upload may hold unpacked. */
 const swell = 8
 
-/** Messages that are read at once, and the octets they may have together. */
+/** Messages that one upload may bring. */
+const mostMessages = 300_000
+
+/** Messages that are read at once, and the octets they may have together; those that are written may have as many. */
 const abreast = { messages: 8, octets: 32 * 1024 * 1024 }
 
 /** Messages that are written at once: they share a commit. */
@@ -118,8 +122,14 @@ export class Imports {
     report({ done: 0, total: size, unit: 'octets' })
     const bounds = { message: largest, unpacked: swell * this.#parts.limit() }
     const intake = new Intake(this.#parts, caller, identityId)
+    const turns = new Turns()
+    let messages = 0
     for await (const incoming of incomingFrom(path, bounds, reading)) {
       signal.throwIfAborted()
+      // what is only counted waits for nothing
+      if (turns.due) await turns.yield()
+      messages += 1
+      if (messages > mostMessages) throw tooMany()
       if (this.#parts.space.low()) throw storageFull()
       await intake.take(incoming)
       report({ done: Math.min(reading.done, reading.total), total: reading.total })
@@ -130,6 +140,13 @@ export class Imports {
   }
 }
 
+/** A message on its way into the database, with its octets. */
+interface Writing {
+  sms: boolean
+  octets: number
+  kept: Promise<Restored>
+}
+
 /** Puts what comes into one identity: a few messages are read while those before them are written, always in order. */
 class Intake {
   readonly #parts: Parts
@@ -137,7 +154,7 @@ class Intake {
   readonly #identityId: string
   readonly #tally: Tally = { imported: 0, duplicates: 0, sms: 0, too_large: 0, unreadable: 0, not_understood: 0, ignored: 0 }
   #reading: { octets: number; message: Promise<Restorable & { understood: boolean }> }[] = []
-  #writing: Promise<Restored>[] = []
+  #writing: Writing[] = []
 
   constructor(parts: Parts, caller: Caller, identityId: string) {
     this.#parts = parts
@@ -153,8 +170,7 @@ class Intake {
       // looked at in its turn
       message.catch(() => undefined)
       this.#reading.push({ octets: incoming.email.length, message })
-      const octets = this.#reading.reduce((sum, one) => sum + one.octets, 0)
-      if (this.#reading.length >= abreast.messages || octets > abreast.octets) await this.#next()
+      if (this.#reading.length >= abreast.messages || octetsOf(this.#reading) > abreast.octets) await this.#next()
     }
   }
 
@@ -169,20 +185,28 @@ class Intake {
     const message = await this.#reading.shift()!.message
     if (!message.understood) this.#tally.not_understood += 1
     const kept = database.transaction((tx) => mail.keep(tx, this.#caller, this.#identityId, message))
-    kept.catch(() => undefined)
-    this.#writing.push(kept)
-    if (this.#writing.length >= together) await this.#settle()
+    await this.#write({ sms: false, octets: message.raw.length, kept })
+  }
+
+  /** Begun at once and settled together: they share a commit. */
+  async #write(writing: Writing): Promise<void> {
+    // looked at in its turn
+    writing.kept.catch(() => undefined)
+    this.#writing.push(writing)
+    if (this.#writing.length >= together || octetsOf(this.#writing) > abreast.octets) await this.#settle()
   }
 
   async #settle(): Promise<void> {
-    const outcomes = await Promise.all(this.#writing.splice(0))
-    for (const outcome of outcomes) {
-      if (outcome === 'kept') this.#tally.imported += 1
+    const outcomes = await Promise.all(this.#writing.splice(0).map(async ({ sms, kept }) => ({ sms, outcome: await kept })))
+    for (const { sms, outcome } of outcomes) {
+      if (outcome === 'kept') this.#tally[sms ? 'sms' : 'imported'] += 1
       if (outcome === 'duplicate') this.#tally.duplicates += 1
     }
-    if (!outcomes.includes('full')) return
+    if (!outcomes.some(({ outcome }) => outcome === 'full')) return
+    const { imported, sms } = this.#tally
+    const texts = sms === 0 ? '' : ` and ${sms} text messages`
     throw conflict(
-      `The mailbox is full (mail.quota, or what its account may keep: limits.storage_bytes); ${this.#tally.imported} messages were imported before it was. Make room and import the same again: what is there already is left out.`,
+      `The mailbox is full (mail.quota, or what its account may keep: limits.storage_bytes); ${imported} messages${texts} were imported before it was. Make room and import the same again: what is there already is left out.`,
       { code: 'mailbox_full' },
     )
   }
@@ -193,10 +217,20 @@ class Intake {
     if (!state) this.#tally.unreadable += 1
     else if (!may(this.#caller, ['messages:write', 'sms:write'])) this.#tally.ignored += 1
     else {
-      const kept = await database.transaction((tx) => archive.keep(tx, this.#caller, this.#identityId, { state, media }))
-      this.#tally[kept === 'kept' ? 'sms' : 'duplicates'] += 1
+      const kept = database.transaction((tx) => archive.keep(tx, this.#caller, this.#identityId, { state, media }))
+      await this.#write({ sms: true, octets: media.reduce((sum, one) => sum + (one?.length ?? 0), 0), kept })
     }
   }
+}
+
+function octetsOf(messages: readonly { octets: number }[]): number {
+  return messages.reduce((sum, { octets }) => sum + octets, 0)
+}
+
+function tooMany(): Fault {
+  return new Fault('invalid_request', `The file brings more than ${mostMessages} messages. Split it into several.`, {
+    code: 'import_too_large',
+  })
 }
 
 function tooLarge(most: number): Fault {

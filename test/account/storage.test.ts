@@ -32,7 +32,10 @@ async function found(box: Appliance): Promise<number> {
     for (const { size } of trash.data) octets += size
     for (const where of ['', '&trash=true']) {
       const { body: texts } = await box.call('GET', `/v1/identities/${id}/sms?limit=200${where}`)
-      for (const { media } of texts.data) for (const { size } of media) octets += size ?? 0
+      for (const { media, body, codes, error } of texts.data) {
+        octets += 256 + Buffer.byteLength(body) + JSON.stringify(codes).length + (error ? JSON.stringify(error).length : 0)
+        for (const { size } of media) octets += size ?? 0
+      }
     }
   }
   return octets
@@ -122,22 +125,35 @@ describe('mail that is sent', () => {
 
 const picture = (octets: number) => ({ content_type: 'image/png', content: Buffer.alloc(octets, 1).toString('base64') })
 
-test('pictures of text messages count, and the text is kept where they find no room', async () => {
-  const box = await appliance(room(5000))
+test('text messages count with their pictures, and the text is kept where they find no room', async () => {
+  // 256, Look, and its codes, which are []
+  const words = 256 + 4 + 2
+  const box = await appliance(room(5000 + 3 * words))
   const ada = await named(box, 'Ada', { provision_phone: true })
   const come = async (...sizes: number[]) => {
     const text = { from: '+15550100199', to: ada.phone_number, body: 'Look', media: sizes.map(picture) }
     return (await box.call('POST', '/v1/sms/loopback/inject', text)).body
   }
-  const first = await come(3000, 2001, 2000)
+  const first = await come(3000, 2001 + 2 * words, 2000)
   expect(first['media'].map(({ status }: { status: string }) => status)).toEqual(['kept', 'failed', 'kept'])
-  expect(await usage(box, 'storage_bytes')).toBe(5000)
-  expect(await come(1)).toMatchObject({ body: 'Look', media: [{ status: 'failed', size: null }] })
+  expect(await usage(box, 'storage_bytes')).toBe(5000 + words)
+  expect(await come(words + 1)).toMatchObject({ body: 'Look', media: [{ status: 'failed', size: null }] })
   expect(await deliver(box.smtp, { to: ada.email, raw: sized(1000) })).toMatch(/^452 4\.2\.2 /)
   await box.call('DELETE', `/v1/identities/${ada.id}/sms/${first.id}`)
-  expect(await usage(box, 'storage_bytes')).toBe(5000)
+  expect(await usage(box, 'storage_bytes')).toBe(5000 + 2 * words)
   expect(await come(5000)).toMatchObject({ media: [{ status: 'kept' }] })
-  expect(await usage(box, 'storage_bytes')).toBe(5000)
+  expect(await usage(box, 'storage_bytes')).toBe(5000 + 2 * words)
+})
+
+test('a text message is not sent where the account has no room to keep it', async () => {
+  const box = await appliance(room(1000))
+  const ada = await named(box, 'Ada', { provision_phone: true })
+  const send = (octets: number) =>
+    box.call('POST', `/v1/identities/${ada.id}/sms`, { to: '+14155550199', body: 'x'.repeat(octets) })
+  expect((await send(500)).status).toBe(201)
+  const full = await send(500)
+  expect(full).toMatchObject({ status: 403, body: { error: { code: 'plan_limit_reached' } } })
+  expect([await usage(box, 'storage_bytes'), await usage(box, 'sms_sent')]).toEqual([256 + 500 + 2, 1])
 })
 
 test('what is counted is what is there, whatever comes, goes and fails', async () => {

@@ -18,8 +18,6 @@ afterAll(async () => {
 const make = async (body: unknown, headers: Record<string, string> = {}) =>
   await box.call('POST', '/v1/toys', { key: 'free', body, headers })
 
-const deep = (levels: number) => `{"metadata":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`
-
 describe('a body is refused as malformed_json', () => {
   test.each([
     ['when it ends early', '{"name":'],
@@ -31,8 +29,6 @@ describe('a body is refused as malformed_json', () => {
     ['when a key comes twice deep inside', '{"name":"a","metadata":{"x":[{"y":1,"y":2}]}}'],
     ['when a key is __proto__', '{"name":"a","__proto__":{"colour":"red"}}'],
     ['when a key is __proto__ in escapes', '{"name":"a","metadata":{"\\u005f_proto__":1}}'],
-    ['when it is nested too deep', deep(40)],
-    ['when it is nested absurdly deep', `{"metadata":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
     ['when a number is beyond all bounds', '{"name":"a","metadata":{"x":1e400}}'],
     ['when a number would lose digits', '{"name":"a","metadata":{"x":9007199254740993}}'],
     ['when a number is negative zero', '{"name":"a","metadata":{"x":-0}}'],

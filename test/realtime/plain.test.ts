@@ -162,6 +162,17 @@ test.each([
   expect((await socket.closed).code).toBe(4400)
 })
 
+test.each([
+  ['too_deep', `{"type":"subscribe","channel":${'['.repeat(8000)}${']'.repeat(8000)}}`],
+  ['too_many_tokens', `{"type":"subscribe","channel":[${'{},'.repeat(5000)}{}]}`],
+])('a frame that is %s is refused before it is read, and ends the socket with 4400', async (code, frame) => {
+  const box = await appliance()
+  const socket = await connect(box)
+  socket.say(frame)
+  expect((await socket.until('error'))[0]).toMatchObject({ code, message: expect.stringContaining('The frame ') })
+  expect((await socket.closed).code).toBe(4400)
+})
+
 test('binary, oversize, crumbled and too many frames end the socket, each with its code', async () => {
   const box = await appliance()
   const binary = await connect(box)

@@ -139,9 +139,10 @@ test('joining a topic again closes it first; a fresh token is taken in silence, 
   expect(close).toEqual(['2', '2', 'realtime:x', 'phx_close', {}])
 })
 
+const wide = `["1","1","realtime:x","phx_join",{"x":[${'{},'.repeat(5000)}{}]}]`
 const deep = `["1","1","realtime:x","phx_join",{"x":${'['.repeat(40)}${']'.repeat(40)}}]`
 
-test.each(['hello', '{}', '[1]', '["1","1","realtime:x"]', '["1","1","realtime:x","phx_join","text"]', deep])(
+test.each(['hello', '{}', '[1]', '["1","1","realtime:x"]', '["1","1","realtime:x","phx_join","text"]', deep, wide])(
   'the frame %s ends the socket with 4400',
   async (frame) => {
     const box = await appliance()

@@ -340,3 +340,29 @@ test('a phone hands messages in, with their codes; a repeat, a forgery and an ol
   const ping = event('system:ping', { health: {} })
   expect((await post('/sms/android/events', ping, signed(ping, now))).body).toEqual({ effect: false })
 })
+
+test('who has signed nothing may send 64 KiB, but for messages with pictures where a bridge hands them in', async () => {
+  const large = JSON.stringify({ padding: 'x'.repeat(64 * 1024) })
+  const refusals = async (post: Awaited<ReturnType<typeof box>>['post'], paths: string[]): Promise<unknown[]> =>
+    Promise.all(paths.map(async (path) => (await post(path, large, {})).body.error.code))
+  const bridge = await box('http')
+  expect(await refusals(bridge.post, ['/sms/http/inbound', '/sms/http/status', '/sms/android/events'])).toEqual([
+    'bad_signature',
+    'body_too_large',
+    'body_too_large',
+  ])
+  const phone = await box('android')
+  expect(await refusals(phone.post, ['/sms/http/inbound', '/sms/android/events'])).toEqual(['body_too_large', 'body_too_large'])
+})
+
+test('what a bridge signed is not believed to be small: a body too deep or of too many tokens is refused', async () => {
+  const { post, inbox } = await box('http')
+  for (const [code, body] of [
+    ['too_deep', `{"id":${'['.repeat(40)}${']'.repeat(40)}}`],
+    ['too_many_tokens', `{"id":[${'{},'.repeat(10_000)}{}]}`],
+  ] as const) {
+    const told = await post('/sms/http/inbound', body, standard(code, body, Date.now()))
+    expect(told).toMatchObject({ status: 400, body: { error: { code } } })
+  }
+  expect(await inbox()).toEqual([])
+})

@@ -4,25 +4,14 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ZipFile } from '../../src/core/unzip.ts'
-import { zip } from '../../src/core/zip.ts'
-import type { Packable } from '../../src/core/zip.ts'
 import { appliance, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { movable } from '../support/held-clock.ts'
-import { emailsOf, exported, finished, imported, upload } from './moving.ts'
+import { emailsOf, exported, finished, imported, packed, upload } from './moving.ts'
 import type { Fields } from './moving.ts'
 
 // whole boxes, archives and processes: a busy machine takes its time
 const patient = 240_000
-
-async function packed(files: Record<string, Packable['content'] | string>): Promise<Buffer> {
-  async function* each(): AsyncGenerator<Packable> {
-    for (const [name, content] of Object.entries(files)) {
-      yield { name, modified: 0, content: typeof content === 'string' ? Buffer.from(content) : content }
-    }
-  }
-  return buffer(zip(each()))
-}
 
 function letter(number: number, words = 'Words.'): string {
   return message({ Subject: `Letter ${number}`, 'Message-ID': `<l${number}@sender.test>` }, words)
@@ -85,7 +74,7 @@ test(
     expect(bomb.length).toBeLessThan(100_000)
     expect(await imported(box, id, bomb)).toMatchObject({
       status: 'failed',
-      error: { message: expect.stringContaining('8388608 octets unpacked') },
+      error: { code: 'import_too_large', message: expect.stringContaining('8388608 octets unpacked') },
     })
     const other = await appliance()
     const { id: there } = await identity(other)
@@ -186,7 +175,10 @@ test(
     expect([empty.status, await empty.json()]).toMatchObject([400, { error: { param: 'body' } }])
     const much = mbox(60, 'x'.repeat(900))
     const full = await imported(box, id, much)
-    expect(full).toMatchObject({ status: 'failed', error: { message: expect.stringContaining('The mailbox is full') } })
+    expect(full).toMatchObject({
+      status: 'failed',
+      error: { code: 'mailbox_full', message: expect.stringContaining('The mailbox is full') },
+    })
     const kept = (await emailsOf(box, id)).length
     expect(kept).toBeGreaterThan(10)
     expect(full.error!.message).toContain(`${kept} messages were imported`)
@@ -291,6 +283,23 @@ test(
   },
   patient,
 )
+
+test('an identity has three exports at once: of a fourth it is said how to make room', async () => {
+  const clock = movable()
+  const box = await appliance({}, clock)
+  const [{ id }, { id: other }] = [await identity(box), await identity(box)]
+  const jobs: string[] = []
+  for (let count = 0; count < 3; count += 1) jobs.push((await exported(box, id)).job.id)
+  const fourth = () => box.call('POST', `/v1/identities/${id}/export`, {})
+  expect(await fourth()).toMatchObject({ status: 409, body: { error: { code: 'too_many_exports' } } })
+  expect(left(box, 'exports')).toHaveLength(3)
+  await exported(box, other)
+  await box.call('DELETE', `/v1/jobs/${jobs[1]}`)
+  await exported(box, id)
+  expect((await fourth()).status).toBe(409)
+  clock.ahead = 24 * 3_600_000 + 1000
+  expect((await fourth()).status).toBe(201)
+})
 
 test(
   'an export holds what its key may read, is seen by keys that may read all of that, and holds no secret',

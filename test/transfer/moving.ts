@@ -1,4 +1,7 @@
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { zip } from '../../src/core/zip.ts'
+import type { Packable } from '../../src/core/zip.ts'
 import { deliver } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 
@@ -11,7 +14,7 @@ export interface Finished {
   status: string
   progress: { done: number; total: number | null; unit: string }
   result: Fields | null
-  error: { message: string } | null
+  error: { message: string; code: string | null } | null
 }
 
 /** Waits for the end of a job. */
@@ -53,6 +56,16 @@ export function upload(box: Appliance, identity: string, octets: Uint8Array | st
     headers,
     body: octets as Uint8Array<ArrayBuffer>,
   })
+}
+
+/** A ZIP of these files. */
+export async function packed(files: Record<string, Packable['content'] | string>): Promise<Buffer> {
+  async function* each(): AsyncGenerator<Packable> {
+    for (const [name, content] of Object.entries(files)) {
+      yield { name, modified: 0, content: typeof content === 'string' ? Buffer.from(content) : content }
+    }
+  }
+  return buffer(zip(each()))
 }
 
 /** Every e-mail of an identity, oldest first, whole. */

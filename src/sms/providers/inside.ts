@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
+import { parseForeign } from '../../core/json-scan.ts'
 import { retryAfter } from '../../delivery/backoff.ts'
 import { callInside, Unreachable } from '../../delivery/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
@@ -50,7 +51,7 @@ export async function ask(
 /** An answer that is no JSON object says nothing more than its status. */
 function objectOf(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseForeign(text, 'The answer')
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
   } catch {
     return {}

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { Fault } from '../../core/fault.ts'
+import { JsonScan } from '../../core/json-scan.ts'
 
 /** How far the time of a signed call may be from ours, in seconds. */
 const drift = 300
@@ -15,8 +16,10 @@ export function requireRecent(timestamp: string | undefined, now: number): strin
 export function readJson<Shape extends z.ZodType>(shape: Shape, bytes: Buffer): z.output<Shape> {
   let value: unknown
   try {
+    new JsonScan('The body').add(bytes)
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch {
+  } catch (error) {
+    if (error instanceof Fault) throw error
     throw new Fault('invalid_request', 'The body must be JSON in UTF-8.', { code: 'malformed_json' })
   }
   const { data, error } = shape.safeParse(value)

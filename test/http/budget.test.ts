@@ -1,0 +1,102 @@
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { errorOf, openToybox } from './toy-box.ts'
+import type { Toybox } from './toy-box.ts'
+
+let box: Toybox
+
+beforeAll(async () => {
+  box = await openToybox()
+})
+
+afterAll(async () => {
+  await box.server.stop()
+})
+
+const make = async (body: string) => await box.call('POST', '/v1/toys', { key: 'free', body })
+
+/** A metadata field nested so deep that the body as a whole has so many levels. */
+const deep = (levels: number): string => `{"name":"a","metadata":${'{"a":'.repeat(levels - 1)}1${'}'.repeat(levels - 1)}}`
+
+/** A body of so many tokens: braces and brackets that open, commas and colons. */
+const many = (tokens: number): string => {
+  const empty = '{"name":"a","metadata":{"x":[]}}'
+  const before = empty.match(/[{[,:]/g)!.length
+  return empty.replace('[]', `[1${',1'.repeat(tokens - before)}]`)
+}
+
+/** What is answered to a call of which only this much is sent, though more was announced. */
+async function answerTo(path: string, announced: number, sent: string, key?: string): Promise<string> {
+  const socket = connect(box.port, '127.0.0.1')
+  await once(socket, 'connect')
+  const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`
+  const heads = `Host: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${announced}\r\nConnection: close`
+  socket.write(`POST ${path} HTTP/1.1\r\n${heads}\r\n\r\n${sent}`)
+  let answer = ''
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))
+  await once(socket, 'close')
+  return answer
+}
+
+test('a body nested deeper than 32 levels is too_deep, and one of 32 is taken', async () => {
+  expect((await make(deep(32))).status).toBe(201)
+  const error = await errorOf(await make(deep(33)))
+  expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_deep' })
+  expect(error.message).toBe('The body is nested deeper than 32 levels. Flatten it, or send the inner part as a string.')
+})
+
+test('a body of more than 10,000 tokens is too_many_tokens, and one of 10,000 is taken', async () => {
+  expect((await make(many(10_000))).status).toBe(201)
+  const error = await errorOf(await make(many(10_001)))
+  expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_many_tokens' })
+  expect(error.message).toContain('more than 10000 tokens')
+})
+
+test('only what stands outside of strings counts, however the string is written and wherever a packet ends', async () => {
+  const text = `${'[{,:'.repeat(20_000)}\\"${'\\\\'.repeat(7)}`
+  const body = JSON.stringify({ name: 'a', metadata: { text, after: [1, 2, { x: text }] } })
+  expect((await make(body)).status).toBe(201)
+  // every packet ends at another place of the escapes
+  const octets = Buffer.from(body)
+  for (const size of [1021, 1022, 1023, 1024]) {
+    const pieces = Array.from({ length: Math.ceil(octets.length / size) }, (_, n) => octets.subarray(n * size, (n + 1) * size))
+    const response = await fetch(`${box.base}/v1/toys`, {
+      method: 'POST',
+      headers: { Authorization: 'Bearer free', 'Content-Type': 'application/json' },
+      body: ReadableStream.from(pieces),
+      duplex: 'half',
+    })
+    expect(response.status).toBe(201)
+    expect(((await response.json()) as { metadata: unknown }).metadata).toEqual({ text, after: [1, 2, { x: text }] })
+  }
+})
+
+test('it is refused while it arrives: the rest is neither waited for nor read', async () => {
+  const nested = await answerTo('/v1/toys', 1_000_000, '['.repeat(1000), 'free')
+  expect(nested).toContain('HTTP/1.1 400 ')
+  expect(nested).toContain('"code":"too_deep"')
+  const wide = await answerTo('/v1/toys', 1_000_000, `{"name":[${'{},'.repeat(20_000)}`, 'free')
+  expect(wide).toContain('"code":"too_many_tokens"')
+})
+
+test('a call that needs no key takes 64 KiB, and more is refused by what it announces', async () => {
+  const large = await answerTo('/v1/open', 64 * 1024 + 1, '')
+  expect(large).toContain('HTTP/1.1 400 ')
+  expect(large).toContain('"code":"body_too_large"')
+  expect(large).toContain('The body is larger than 65536 bytes, the most this call takes.')
+  const padded = `{}${' '.repeat(64 * 1024 - 2)}`
+  expect((await box.call('POST', '/v1/open', { key: null, body: padded })).status).toBe(200)
+  expect(await errorOf(await box.call('POST', '/v1/open', { key: null, body: `${padded} ` }))).toMatchObject({
+    code: 'body_too_large',
+  })
+})
+
+test('who may not call is refused before the body is looked at', async () => {
+  for (const [key, code] of [
+    [undefined, '401'],
+    ['none', '403'],
+  ] as const) {
+    expect(await answerTo('/v1/toys', 1_000_000, '', key)).toContain(`HTTP/1.1 ${code} `)
+  }
+})
