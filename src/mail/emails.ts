@@ -63,7 +63,7 @@ export class Emails {
   ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
     await this.#identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
-    return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient, this.#cursors, filter, {
+    return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient(caller), this.#cursors, filter, {
       name: `emails ${identityId} ${JSON.stringify(named)}`,
       select: filter.trash
         ? sql`SELECT ${rowColumns}, deleted_at FROM emails_trash AS emails`
@@ -75,8 +75,8 @@ export class Emails {
   }
 
   /** A filter that reads row after row of a large mailbox runs beside the event loop. */
-  get #patient(): Pick<Reader, 'all'> {
-    return { all: (query) => this.#database.slow(query, longestList) }
+  #patient({ account_id }: Caller): Pick<Reader, 'all'> {
+    return { all: (query) => this.#database.slow(query, longestList, account_id) }
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<Email> {
