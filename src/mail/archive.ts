@@ -86,10 +86,10 @@ export class Archive {
   }
 
   /** Reads a message like each that is received, but judges it not: who brings it can have written anything into it. */
-  async read(raw: Buffer, told: unknown): Promise<Restorable & { understood: boolean }> {
+  async read(raw: Buffer, told: unknown, accountId: string): Promise<Restorable & { understood: boolean }> {
     const parsed = State.safeParse(told ?? {})
     const envelope = envelopeOf(raw, '')
-    const examined = await this.#examiner.examine(raw, envelope)
+    const examined = await this.#examiner.examine(raw, envelope, accountId)
     const verdict = undecided(envelope, this.#hostname, 'imported', 'none')
     return {
       raw,

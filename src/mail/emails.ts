@@ -180,9 +180,9 @@ export class Emails {
   }
 
   /** The row behind a signed URL: there while the e-mail and its identity are. */
-  async signedRow(id: string): Promise<StoredEmail> {
-    const row = await this.#database.get<StoredEmail>(
-      sql`SELECT emails.* FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
+  async signedRow(id: string): Promise<StoredEmail & { account_id: string }> {
+    const row = await this.#database.get<StoredEmail & { account_id: string }>(
+      sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
     )
     if (!row) throw notFound('e-mail')
     return row
