@@ -7,6 +7,8 @@ function taken(queue: FairQueue<string>): string[] {
   return items
 }
 
+const notA = (account: string): boolean => account !== 'a'
+
 test('accounts take turns, and what waits for one keeps its order', () => {
   const queue = new FairQueue<string>()
   for (const item of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) queue.push(item[0]!, item)
@@ -26,7 +28,6 @@ test('who comes while another floods is next after one of the flood', () => {
 test('an account that may not yet is passed over and keeps its turn', () => {
   const queue = new FairQueue<string>()
   for (const item of ['a1', 'b1', 'b2']) queue.push(item[0]!, item)
-  const notA = (account: string): boolean => account !== 'a'
   expect(queue.peek()).toBe('a1')
   expect(queue.peek(notA)).toBe('b1')
   expect(queue.shift(notA)).toBe('b1')
