@@ -235,12 +235,7 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
 }
 
 function archivedOf(row: StoredEmail, deliveries: Delivery[]): Archived {
-  const {
-    body_text: _text,
-    body_html: _html,
-    text: _new,
-    ...shown
-  } = whole({ ...row, body_size: null, deflated: null, bytes: null })
+  const { body_text: _text, body_html: _html, text: _new, ...shown } = whole({ ...row, deflated: null, bytes: null })
   return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
 }
 

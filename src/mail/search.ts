@@ -4,6 +4,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Sql } from '../store/database.ts'
+import { fitting, lengthOf } from '../store/page.ts'
 import { common } from './conditions.ts'
 import { emailRow, rowColumns } from './email-rows.ts'
 import type { StoredEmail } from './email-rows.ts'
@@ -45,8 +46,9 @@ export class Search {
     if (terms?.attachment) where.push(sql`has_attachments = 1`)
     const text = terms && matchText(identityId, terms)
     const rows = await this.#rows(caller, text, where, position, limit + 1, offset)
-    const has_more = rows.length > limit
-    if (has_more) rows.pop()
+    const carried = fitting(rows.map(lengthOf), limit)
+    const has_more = rows.length > carried
+    rows.length = carried
     return { data: rows.map(emailRow), has_more, next_cursor: has_more ? this.#cursors.write(name, rows.at(-1)!.seq) : null }
   }
 
