@@ -19,4 +19,7 @@ export const realtime = Group({
   max_sockets_per_key: Whole(1, 1_000_000)
     .prefault(20)
     .meta({ description: 'WebSockets open at once with tokens of one API key', unit: 'sockets' }),
+  max_sockets_per_account: Whole(1, 1_000_000)
+    .prefault(2500)
+    .meta({ description: 'WebSockets open at once with tokens of one account', unit: 'sockets' }),
 })

@@ -2,8 +2,9 @@ import { newId } from '../core/ids.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { sql } from '../store/database.ts'
+import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import { fitting } from '../store/page.ts'
 import { unpack } from '../store/blobs.ts'
 import { ofTypes } from './catalogue.ts'
 import { Follower } from './follower.ts'
@@ -149,14 +150,14 @@ export class EventLog {
     return (await this.#select(sql`events.id = ${id}`))[0]
   }
 
-  /** Events that the condition selects: oldest first after `seq`, at most `limit`, leaving out the first `offset`. */
-  after(seq: number, limit: number, condition: Sql, offset = 0): Promise<Event[]> {
-    return this.#select(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit} OFFSET ${offset}`)
+  /** Events that the condition selects: oldest first after `seq`, at most `limit` and as many as one answer carries, leaving out the first `offset`. */
+  after(seq: number, limit: number, condition: Sql, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
+    return this.#page(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit + 1} OFFSET ${offset}`, limit)
   }
 
-  /** Events that the condition selects: newest first before `seq`, at most `limit`, leaving out the first `offset`. */
-  before(seq: number, limit: number, condition: Sql, offset = 0): Promise<Event[]> {
-    return this.#select(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`)
+  /** As `after`, but newest first before `seq`. */
+  before(seq: number, limit: number, condition: Sql, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
+    return this.#page(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit + 1} OFFSET ${offset}`, limit)
   }
 
   /** As `after`, but without the long fields: for looking through many. */
@@ -196,6 +197,22 @@ export class EventLog {
   /** The newest event that the condition selects, without what it carries. */
   last(condition: Sql): Promise<Pick<Event, 'seq' | 'id' | 'created_at'> | undefined> {
     return this.#database.get(sql`SELECT seq, id, created_at FROM events WHERE ${condition} ORDER BY seq DESC LIMIT 1`)
+  }
+
+  /** How large they are is asked first: they may be too large to be read at once. */
+  async #page(rest: Sql, limit: number): Promise<{ events: Event[]; has_more: boolean }> {
+    const heads = await this.#database.all<{ seq: number; octets: number }>(
+      sql`SELECT seq, octet_length(data) + coalesce((SELECT size FROM blobs WHERE blobs.id = events.blob_id), 0) AS octets
+        FROM events WHERE ${rest}`,
+    )
+    const carried = fitting(
+      heads.map(({ octets }) => octets),
+      limit,
+    )
+    const seqs = heads.slice(0, carried).map(({ seq }) => seq)
+    const found = seqs.length === 0 ? [] : await this.#select(sql`seq IN (${join(seqs)})`)
+    const events = found.toSorted((one, other) => seqs.indexOf(one.seq) - seqs.indexOf(other.seq))
+    return { events, has_more: heads.length > carried }
   }
 
   async #select(rest: Sql): Promise<Event[]> {

@@ -86,10 +86,10 @@ export class Archive {
   }
 
   /** Reads a message like each that is received, but judges it not: who brings it can have written anything into it. */
-  async read(raw: Buffer, told: unknown): Promise<Restorable & { understood: boolean }> {
+  async read(raw: Buffer, told: unknown, accountId: string): Promise<Restorable & { understood: boolean }> {
     const parsed = State.safeParse(told ?? {})
     const envelope = envelopeOf(raw, '')
-    const examined = await this.#examiner.examine(raw, envelope)
+    const examined = await this.#examiner.examine(raw, envelope, accountId)
     const verdict = undecided(envelope, this.#hostname, 'imported', 'none')
     return {
       raw,
@@ -255,12 +255,7 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
 }
 
 function archivedOf(row: StoredEmail, deliveries: Delivery[]): Archived {
-  const {
-    body_text: _text,
-    body_html: _html,
-    text: _new,
-    ...shown
-  } = whole({ ...row, body_size: null, deflated: null, bytes: null })
+  const { body_text: _text, body_html: _html, text: _new, ...shown } = whole({ ...row, deflated: null, bytes: null })
   return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
 }
 

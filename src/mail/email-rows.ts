@@ -37,8 +37,6 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
 
 /** A row of `emails` with its packed bodies. */
 export interface WithBody extends StoredEmail {
-  /** Octets of the bodies; null when there are none any more. */
-  body_size: number | null
   deflated: number | null
   bytes: Uint8Array | null
 }
@@ -87,18 +85,11 @@ export const storedColumns: readonly string[] = [
 export const rowColumns: Sql = join(columns.map((name) => sql([`emails.${name}`])))
 
 /** E-mails with all of their bodies. */
-export const selectWithBody = sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`
+export const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`
 
-/** Octets of bodies that one list of whole e-mails carries: senders must not be able to make an answer that no memory holds. */
-const mostBodies = 16 * 1024 * 1024
-
-/** The e-mails that the condition selects, by seq, with bodies until there are too many. */
-export function withBodies(chosen: Sql): Sql {
-  return sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM (
-      SELECT emails.*, sizes.size AS body_size, SUM(sizes.size) OVER (ORDER BY emails.seq) AS so_far
-      FROM (SELECT * FROM emails WHERE ${chosen}) AS emails LEFT JOIN blobs AS sizes ON sizes.id = emails.body_id
-    ) AS emails LEFT JOIN blobs ON blobs.id = emails.body_id AND emails.so_far <= ${mostBodies} ORDER BY emails.seq`
-}
+/** Octets that an e-mail has when it is shown whole, as far as who wrote it chose them; without reading what they are. */
+export const octetsOfWhole = sql`octet_length(subject) + octet_length(labels) + octet_length(detail)
+  + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)`
 
 /** A row as lists show it. */
 export function emailRow(row: StoredEmail): EmailRow {
@@ -141,8 +132,7 @@ export function whole(row: WithBody): Email {
   const { mail_from: _, send_at = null, ...detail } = JSON.parse(row.detail) as EmailDetail
   const none: Bodies = { body_text: null, body_html: null, text: '' }
   const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
-  const truncated = !row.bytes && row.body_size !== null ? { body_truncated: true } : {}
   const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
-  const shown = { ...emailRow(row), ...detail, ...bodies, ...truncated }
+  const shown = { ...emailRow(row), ...detail, ...bodies }
   return { ...shown, reply_to_verified, send_at, deliveries: [], duplicate_of: row.duplicate_of }
 }

@@ -8,10 +8,10 @@ import type { Trash } from '../retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader } from '../store/database.ts'
-import { page } from '../store/page.ts'
+import { fitting, page } from '../store/page.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
 import { conditions, isQuick } from './conditions.ts'
-import { emailRow, rowColumns, selectWithBody, whole, withBodies } from './email-rows.ts'
+import { emailRow, octetsOfWhole, rowColumns, selectWithBody, whole } from './email-rows.ts'
 import type { StoredEmail, WithBody } from './email-rows.ts'
 import type { Dispatcher } from './mailroom.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'
@@ -63,7 +63,7 @@ export class Emails {
   ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
     await this.#identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
-    return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient, this.#cursors, filter, {
+    return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient(caller), this.#cursors, filter, {
       name: `emails ${identityId} ${JSON.stringify(named)}`,
       select: filter.trash
         ? sql`SELECT ${rowColumns}, deleted_at FROM emails_trash AS emails`
@@ -75,8 +75,8 @@ export class Emails {
   }
 
   /** A filter that reads row after row of a large mailbox runs beside the event loop. */
-  get #patient(): Pick<Reader, 'all'> {
-    return { all: (query) => this.#database.slow(query, longestList) }
+  #patient({ account_id }: Caller): Pick<Reader, 'all'> {
+    return { all: (query) => this.#database.slow(query, longestList, account_id) }
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<Email> {
@@ -86,29 +86,36 @@ export class Emails {
     return { ...whole(row), deliveries }
   }
 
-  /** The messages of one thread, oldest first, whole; the thread was checked before. */
-  async ofThread(threadId: string): Promise<Email[]> {
-    const rows = await this.#database.all<WithBody>(
-      withBodies(sql`thread_id = ${threadId} AND duplicate_of IS NULL ORDER BY seq LIMIT 1000`),
+  /** The messages of one thread after a place, oldest first, whole, as many as one answer carries; the thread was checked before. */
+  async ofThread(threadId: string, after: number, limit: number): Promise<{ emails: Email[]; next: number | null }> {
+    const rest = sql`thread_id = ${threadId} AND seq > ${after} AND duplicate_of IS NULL`
+    const heads = await this.#database.all<{ seq: number; octets: number }>(
+      sql`SELECT seq, ${octetsOfWhole} AS octets FROM emails WHERE ${rest} ORDER BY seq LIMIT ${limit + 1}`,
     )
-    return this.#whole(rows)
+    const carried = fitting(
+      heads.map(({ octets }) => octets),
+      limit,
+    )
+    const last = heads[carried - 1]?.seq ?? after
+    const rows = await this.#database.all<WithBody>(sql`${selectWithBody} WHERE ${rest} AND seq <= ${last} ORDER BY seq`)
+    return { emails: await this.#whole(rows), next: heads.length > carried ? last : null }
   }
 
   /** All of one identity's messages in the order they came, for the timeline. */
   async chronological(identityId: string, after: number, limit: number, offset = 0): Promise<{ seq: number; email: Email }[]> {
     const rows = await this.#database.all<WithBody>(
-      withBodies(sql`identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
-        ORDER BY seq LIMIT ${limit} OFFSET ${offset}`),
+      sql`${selectWithBody} WHERE identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
+        ORDER BY seq LIMIT ${limit} OFFSET ${offset}`,
     )
     const emails = await this.#whole(rows)
     return rows.map((row, index) => ({ seq: row.seq, email: emails[index]! }))
   }
 
-  /** Where they stand in time, as far as `chronological` shows them. */
-  heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string }[]> {
+  /** Where they stand in time, as far as `chronological` shows them, and how large each is there. */
+  heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string; octets: number }[]> {
     return this.#database.all(
-      sql`SELECT seq, created_at FROM emails WHERE identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
-        ORDER BY seq LIMIT ${limit}`,
+      sql`SELECT seq, created_at, ${octetsOfWhole} AS octets FROM emails WHERE identity_id = ${identityId} AND seq > ${after}
+        AND duplicate_of IS NULL AND spam = 0 ORDER BY seq LIMIT ${limit}`,
     )
   }
 
@@ -180,9 +187,9 @@ export class Emails {
   }
 
   /** The row behind a signed URL: there while the e-mail and its identity are. */
-  async signedRow(id: string): Promise<StoredEmail> {
-    const row = await this.#database.get<StoredEmail>(
-      sql`SELECT emails.* FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
+  async signedRow(id: string): Promise<StoredEmail & { account_id: string }> {
+    const row = await this.#database.get<StoredEmail & { account_id: string }>(
+      sql`SELECT emails.*, identities.account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${id} AND identities.status <> 'deleted'`,
     )
     if (!row) throw notFound('e-mail')
     return row

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { deflateRawSync } from 'node:zlib'
+import { FairQueue } from '../core/fair-queue.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { DnsTally } from '../delivery/dns-tally.ts'
@@ -29,7 +30,7 @@ export interface Examination {
 export interface ExaminerOptions {
   /** Worker threads; one less than there are processors, 1 to 4, unless said. */
   workers?: number
-  /** Messages in one worker at a time. */
+  /** Messages of one account in one worker at a time; half as many again of all accounts together. */
   depth?: number
   /** Longest a worker may be silent over its work, in milliseconds. */
   parseDeadline?: number
@@ -41,6 +42,7 @@ export interface ExaminerOptions {
 
 const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)
 
+/** Octets of the messages in one worker; of one account half as many. */
 const mostOctets = 16 * 1024 * 1024
 
 /** Workers for messages that were in one that died. */
@@ -59,8 +61,8 @@ export class Examiner {
   readonly #seats = new Set<Seat>()
   readonly #watch: NodeJS.Timeout
   #settings: ExamineSettings
-  #queue: Job[] = []
-  #suspects: Job[] = []
+  readonly #queue = new FairQueue<Job>()
+  readonly #suspects = new FairQueue<Job>()
   readonly #solo = new Set<Seat>()
   #failedStarts = 0
   #outstanding = 0
@@ -85,7 +87,7 @@ export class Examiner {
 
   /** Messages that wait for a worker. */
   get waiting(): number {
-    return this.#queue.length + this.#suspects.length
+    return this.#queue.size + this.#suspects.size
   }
 
   /** Messages accepted and not yet answered. */
@@ -93,33 +95,39 @@ export class Examiner {
     return this.#outstanding
   }
 
-  /** Reads and judges a message; rejects only when the examiner has been stopped. */
-  examine(raw: Buffer, envelope: Envelope): Promise<Examination> {
-    return this.#submit(raw, envelope, 0, {
-      done: ({ message, failure }, octets, verdict) => {
-        this.counters.examined += 1
-        const [deflated, bodies] = octets
-        if (message && deflated && bodies) return { ...message, deflated: deflated.length > 0 ? deflated : null, bodies }
-        return this.#unfinished(raw, envelope, failure ?? 'unknown', verdict)
+  /** Reads and judges a message of an account, or for it ('' for nobody's): accounts take turns. Rejects only when the examiner has been stopped. */
+  examine(raw: Buffer, envelope: Envelope, account = ''): Promise<Examination> {
+    return this.#submit(
+      { raw, envelope, attachment: 0, account },
+      {
+        done: ({ message, failure }, octets, verdict) => {
+          this.counters.examined += 1
+          const [deflated, bodies] = octets
+          if (message && deflated && bodies) return { ...message, deflated: deflated.length > 0 ? deflated : null, bodies }
+          return this.#unfinished(raw, envelope, failure ?? 'unknown', verdict)
+        },
+        killed: (why, verdict) => this.#unfinished(raw, envelope, `the parser did not finish (${why})`, verdict),
       },
-      killed: (why, verdict) => this.#unfinished(raw, envelope, `the parser did not finish (${why})`, verdict),
-    })
+    )
   }
 
   /** One attachment of a message, decoded; undefined when there is none of this index. */
-  attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
-    return this.#submit(raw, null, index, {
-      done: ({ attachment, failure }, octets) => {
-        if (failure !== undefined) throw unreadable(failure)
-        const [content] = octets
-        return attachment && content
-          ? { attachment, content: Buffer.from(content.buffer, content.byteOffset, content.length) }
-          : undefined
+  attachment(raw: Buffer, index: number, account = ''): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
+    return this.#submit(
+      { raw, envelope: null, attachment: index, account },
+      {
+        done: ({ attachment, failure }, octets) => {
+          if (failure !== undefined) throw unreadable(failure)
+          const [content] = octets
+          return attachment && content
+            ? { attachment, content: Buffer.from(content.buffer, content.byteOffset, content.length) }
+            : undefined
+        },
+        killed: (why) => {
+          throw unreadable(why)
+        },
       },
-      killed: (why) => {
-        throw unreadable(why)
-      },
-    })
+    )
   }
 
   /** Takes over new settings; messages already in a worker are judged by the old ones. */
@@ -137,9 +145,7 @@ export class Examiner {
   }
 
   #submit<Answer>(
-    raw: Buffer,
-    envelope: Envelope | null,
-    attachment: number,
+    task: Pick<Job, 'raw' | 'envelope' | 'attachment' | 'account'>,
     answer: {
       done(result: Result, octets: Uint8Array[], verdict: Verdict | null): Answer
       killed(why: End, verdict: Verdict | null): Answer
@@ -158,15 +164,13 @@ export class Examiner {
         if (--this.#outstanding === 0) this.#drained?.()
       }
       const job: Job = {
-        raw,
-        envelope,
-        attachment,
+        ...task,
         suspect: false,
         verdict: null,
         done: (result, octets) => settle(() => answer.done(result, octets, job.verdict)),
         killed: (why) => settle(() => answer.killed(why, job.verdict)),
       }
-      this.#queue.push(job)
+      this.#queue.push(job.account, job)
       this.#staff()
       if (this.#pumping) return
       this.#pumping = true
@@ -190,33 +194,50 @@ export class Examiner {
     this.#pumpSuspects()
   }
 
+  /** What a worker may take now: the accounts by turn, and of one account so much that others find room beside it. */
   #take(seat: Seat): Job[] {
-    const share = Math.ceil(this.#queue.length / this.#seats.size)
-    const room = Math.min(share, this.#options.depth - seat.count)
+    const { depth } = this.#options
+    const room = Math.min(Math.ceil(this.#queue.size / this.#seats.size), depth + Math.ceil(depth / 2) - seat.count)
+    const jobs = seat.jobs
+    const taken: Job[] = []
     let { octets } = seat
-    let count = 0
-    for (const job of this.#queue) {
-      if (count >= room || (octets > 0 && octets + job.raw.length > mostOctets)) break
-      octets += job.raw.length
-      count += 1
+    const may = (account: string): boolean => {
+      const own = jobs.filter((job) => job.account === account)
+      return own.length < depth && own.reduce((sum, { raw }) => sum + raw.length, 0) < mostOctets / 2
     }
-    return this.#queue.splice(0, count)
+    while (taken.length < room) {
+      const next = this.#queue.peek(may)
+      if (!next || (octets > 0 && octets + next.raw.length > mostOctets)) break
+      this.#queue.shift(may)
+      jobs.push(next)
+      taken.push(next)
+      octets += next.raw.length
+    }
+    return taken
   }
 
   // One to a worker, and more than one worker: the innocent do not wait behind the guilty.
   #pumpSuspects() {
+    // nor behind all that one account brings
+    const may = (account: string): boolean => this.#alone(account) < mostSolo - 1
     for (const seat of this.#solo) {
       if (!seat.started || seat.count > 0) continue
-      const next = this.#suspects.shift()
+      const next = this.#suspects.shift(may)
       if (next) seat.post([next])
       else {
         this.#solo.delete(seat)
         void seat.dismiss()
       }
     }
+    if (!this.#suspects.peek(may)) return
     const starting = [...this.#solo].filter((seat) => !seat.started).length
-    const wanted = Math.min(this.#suspects.length - starting, mostSolo - this.#solo.size)
+    const wanted = Math.min(this.#suspects.size - starting, mostSolo - this.#solo.size)
     for (let count = 0; count < wanted; count++) this.#solo.add(this.#open())
+  }
+
+  /** Messages of an account that have a worker to themselves. */
+  #alone(account: string): number {
+    return [...this.#solo].filter((seat) => seat.jobs[0]?.account === account).length
   }
 
   #open(): Seat {
@@ -235,7 +256,8 @@ export class Examiner {
   #replace(seat: Seat, why: End, started: boolean) {
     const wasSolo = this.#solo.delete(seat)
     this.#seats.delete(seat)
-    for (const job of seat.jobs) {
+    // what kills is seldom the smallest
+    for (const job of seat.jobs.toSorted((one, other) => one.raw.length - other.raw.length)) {
       this.#log?.warn(
         { why, session: job.envelope?.session, octets: job.raw.length, alone: job.suspect },
         'A worker ended over a message',
@@ -246,11 +268,9 @@ export class Examiner {
       } else {
         this.counters.retried += 1
         job.suspect = true
-        this.#suspects.push(job)
+        this.#suspects.push(job.account, job)
       }
     }
-    // What kills is seldom the smallest.
-    this.#suspects.sort((one, other) => one.raw.length - other.raw.length)
     if (!started) this.#failedStarts += 1
     if (this.#failedStarts >= 3) this.#giveUp(why)
     // A worker that cannot even start is not tried again in a tight loop.
@@ -267,7 +287,7 @@ export class Examiner {
   /** With no worker to be had, mail is still taken: unread, and marked so. */
   #giveUp(why: End) {
     this.#log?.error({ why, messages: this.waiting }, 'No worker starts; messages are kept unread')
-    for (const job of [...this.#queue.splice(0), ...this.#suspects.splice(0)]) job.killed(why)
+    for (const job of [...this.#queue.clear(), ...this.#suspects.clear()]) job.killed(why)
   }
 
   #inspect() {

@@ -114,7 +114,7 @@ export class Inbox implements Mailroom {
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
   async keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void): Promise<string> {
-    const examining = this.#examiner.examine(raw, envelope).then((examination) => {
+    const examining = this.#examiner.examine(raw, envelope, await this.#accountOf(envelope)).then((examination) => {
       // also of what another filter refuses (RFC 9990 3.1)
       if (!this.#isForDesks(envelope)) this.#listener?.(envelope, examination.verdict)
       return examination
@@ -142,7 +142,7 @@ export class Inbox implements Mailroom {
    */
   async keepOwn(envelope: Envelope, raw: Buffer): Promise<string[]> {
     for (const recipient of envelope.recipients) await this.ownerOf(recipient, raw.length)
-    const examined = await this.#examiner.examine(raw, envelope)
+    const examined = await this.#examiner.examine(raw, envelope, await this.#accountOf(envelope))
     const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
@@ -162,6 +162,13 @@ export class Inbox implements Mailroom {
   async #makeRoom(recipient: string, octets: number): Promise<void> {
     const { operator, owner } = await this.#found(mailbox(recipient, this.#settings.domain))
     if (owner) await this.#room.make(owner, operator, octets)
+  }
+
+  /** For whom the examiner reads a message: the account of its first recipient; '' for a desk's and for a mailbox that is made first. */
+  async #accountOf({ recipients }: Envelope): Promise<string> {
+    const box = mailbox(recipients[0] ?? '', this.#settings.domain)
+    const { owner } = await this.#found(box)
+    return owner?.account_id ?? ''
   }
 
   /** Who a mailbox of ours is, living or not. */

@@ -285,7 +285,12 @@ export const Thread = z
 export type Thread = z.output<typeof Thread>
 
 export const ThreadWithMessages = z
-  .object({ ...Thread.shape, messages: z.array(Email).meta({ description: 'oldest first' }) })
+  .object({
+    ...Thread.shape,
+    messages: z.array(Email).meta({ description: 'oldest first, as many as one answer carries (about 4 MiB)' }),
+    has_more: z.boolean().meta({ description: 'whether there are messages after these' }),
+    next_cursor: z.string().nullable(),
+  })
   .meta({ id: 'ThreadWithMessages' })
 export type ThreadWithMessages = z.output<typeof ThreadWithMessages>
 

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Flag, Id, Paging, TimestampInput } from '../core/shapes.ts'
+import { Count, Flag, Id, Paging, TimestampInput } from '../core/shapes.ts'
 import { Label } from './model.ts'
 
 const filters = {
@@ -40,3 +40,10 @@ export const EmailSearch = z.strictObject({
     .meta({ description: 'words, "phrases", prefix*, -not, from:, subject:, has:attachment' }),
 })
 export type EmailSearch = z.output<typeof EmailSearch>
+
+/** Which messages of a thread are answered. */
+export const ThreadPaging = z.strictObject({
+  limit: Count(1, 1000, 1000),
+  cursor: Paging.shape.cursor,
+})
+export type ThreadPaging = z.output<typeof ThreadPaging>

@@ -6,7 +6,7 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
 import type { Emails } from './emails.ts'
 import { Attachment, AttachmentWithUrl, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
-import { EmailFilter, EmailSearch } from './queries.ts'
+import { EmailFilter, EmailSearch, ThreadPaging } from './queries.ts'
 import type { Search } from './search.ts'
 import type { Sheets } from './sheets.ts'
 import type { Threads } from './threads.ts'
@@ -193,8 +193,10 @@ function threadRoutes(threads: Threads): AnyRoute[] {
       scope: 'messages:read',
       tag: 'Threads',
       summary: 'Get a thread',
+      description: 'With its messages whole. Long threads come in parts: go on with next_cursor while has_more is true.',
+      query: ThreadPaging,
       reply: ThreadWithMessages,
-      handle: ({ caller, params }) => threads.get(caller, params.id, params.thread_id),
+      handle: ({ caller, params, query }) => threads.get(caller, params.id, params.thread_id, query),
     }),
   ]
 }

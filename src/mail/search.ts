@@ -4,6 +4,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Sql } from '../store/database.ts'
+import { fitting, lengthOf } from '../store/page.ts'
 import { common } from './conditions.ts'
 import { emailRow, rowColumns } from './email-rows.ts'
 import type { StoredEmail } from './email-rows.ts'
@@ -44,13 +45,15 @@ export class Search {
     const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(wish)]
     if (terms?.attachment) where.push(sql`has_attachments = 1`)
     const text = terms && matchText(identityId, terms)
-    const rows = await this.#rows(text, where, position, limit + 1, offset)
-    const has_more = rows.length > limit
-    if (has_more) rows.pop()
+    const rows = await this.#rows(caller, text, where, position, limit + 1, offset)
+    const carried = fitting(rows.map(lengthOf), limit)
+    const has_more = rows.length > carried
+    rows.length = carried
     return { data: rows.map(emailRow), has_more, next_cursor: has_more ? this.#cursors.write(name, rows.at(-1)!.seq) : null }
   }
 
   #rows(
+    { account_id }: Caller,
     text: string | undefined,
     where: Sql[],
     position: number | undefined,
@@ -63,6 +66,7 @@ export class Search {
       return this.#database.slow<StoredEmail>(
         sql`SELECT ${rowColumns} FROM emails WHERE ${rest}${beyond} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`,
         deadline,
+        account_id,
       )
     }
     const beyond = position === undefined ? sql`` : sql` AND emails_search.rowid < ${position}`
@@ -70,6 +74,7 @@ export class Search {
       sql`SELECT ${rowColumns} FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid WHERE emails_search MATCH ${text}${beyond}
         AND ${rest} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`,
       deadline,
+      account_id,
     )
   }
 }

@@ -8,6 +8,8 @@ export interface Job {
   raw: Buffer
   envelope: Envelope | null
   attachment: number
+  /** Whose message it is: of the first recipient here, or of who sends or reads it; '' for nobody's. */
+  account: string
   /** It was in a worker that died, so it goes alone now. */
   suspect: boolean
   /** What a worker said of it before it had read it. */

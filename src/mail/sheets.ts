@@ -92,7 +92,7 @@ export class Sheets {
     const raw = await this.#emails.octets(row)
     const found = new Map<string, string>()
     for (const { content_id, content_type, index } of wanted) {
-      const part = await this.#examiner.attachment(raw, index)
+      const part = await this.#examiner.attachment(raw, index, caller.account_id)
       if (part) found.set(content_id, `data:${content_type};base64,${part.content.toString('base64')}`)
     }
     return found

@@ -12,6 +12,7 @@ import { page } from '../store/page.ts'
 import { mailbox } from './address.ts'
 import type { Emails } from './emails.ts'
 import type { Thread, ThreadWithMessages } from './model.ts'
+import type { ThreadPaging } from './queries.ts'
 
 const month = 30 * 86_400_000
 
@@ -161,11 +162,14 @@ export class Threads {
     })
   }
 
-  async get(caller: Caller, identityId: string, id: string): Promise<ThreadWithMessages> {
+  async get(caller: Caller, identityId: string, id: string, { limit, cursor }: ThreadPaging): Promise<ThreadWithMessages> {
     await this.#identities.row(caller, identityId)
     const row = await this.#database.get<ThreadRow>(sql`SELECT * FROM threads WHERE id = ${id} AND identity_id = ${identityId}`)
     if (!row) throw notFound('thread')
-    return { ...shown(row), messages: await this.#emails.ofThread(id) }
+    const name = `thread ${id}`
+    const { emails, next } = await this.#emails.ofThread(id, cursor === undefined ? 0 : this.#cursors.read(name, cursor), limit)
+    const next_cursor = next === null ? null : this.#cursors.write(name, next)
+    return { ...shown(row), messages: emails, has_more: next !== null, next_cursor }
   }
 }
 

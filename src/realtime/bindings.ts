@@ -3,7 +3,7 @@ import { Fault, invalid } from '../core/fault.ts'
 import type { Grant } from './access.ts'
 import { channels, mostSubscriptions } from './channels.ts'
 import type { Filter } from './filter.ts'
-import { readFilter } from './filter.ts'
+import type { Filters } from './filters.ts'
 import type { Change } from './frames.ts'
 import { Channel, channelNames } from './model.ts'
 import type { ChannelName } from './model.ts'
@@ -30,31 +30,50 @@ export interface Binding {
 }
 
 /**
- * The bindings of a join's payload, beside those its socket holds. Throws Fault: invalid_request for what cannot be read (`param`: table,
- * schema, filter), forbidden for a table the token does not open, rate_limited for more than a socket holds.
+ * The bindings of a join's payload, beside those its socket holds; who gets them releases their filters. Throws Fault: invalid_request for what
+ * cannot be read (`param`: table, schema, filter), forbidden for a table the token does not open, rate_limited for more than a socket, its key
+ * or its account may hold.
  */
-export function readBindings(payload: unknown, grant: Grant, held: readonly Binding[], nextId: () => number): Binding[] {
+export async function readBindings(
+  payload: unknown,
+  { grant, held, filters, nextId }: { grant: Grant; held: readonly Binding[]; filters: Filters; nextId: () => number },
+): Promise<Binding[]> {
   const parsed = Config.safeParse(payload)
   if (!parsed.success) throw invalid('config', 'config.postgres_changes must be a list of {event, schema, table, filter}.')
   const wishes = parsed.data.config?.postgres_changes ?? []
   if (wishes.length + held.length > mostSubscriptions) throw tooMany(`${mostSubscriptions} bindings`)
   const bindings: Binding[] = []
   let steps = held.reduce((sum, { filter }) => sum + (filter?.steps ?? 0), 0)
-  for (const asked of wishes) {
-    const binding = readBinding(asked, grant, nextId)
-    steps += binding.filter?.steps ?? 0
-    if (steps > mostSteps) throw tooMany(`patterns of ${mostSteps} steps together; write simpler ones`)
-    bindings.push(binding)
+  try {
+    for (const asked of wishes) {
+      const binding = await readBinding(asked, grant, filters, nextId)
+      bindings.push(binding)
+      steps += binding.filter?.steps ?? 0
+      if (steps > mostSteps) throw tooMany(`patterns of ${mostSteps} steps together; write simpler ones`)
+    }
+  } catch (error) {
+    releaseBindings(bindings, grant, filters)
+    throw error
   }
   return bindings
 }
 
-function readBinding(asked: Binding['asked'], grant: Grant, nextId: () => number): Binding {
+/** Their filters are held for them no longer. */
+export function releaseBindings(bindings: readonly Binding[], grant: Grant, filters: Filters): void {
+  for (const { filter } of bindings) if (filter) filters.release(grant, filter)
+}
+
+async function readBinding(asked: Binding['asked'], grant: Grant, filters: Filters, nextId: () => number): Promise<Binding> {
   const { event = '*', schema = 'public', table, filter: text } = asked
   if (schema !== 'public' && schema !== '*') throw invalid('schema', 'The only schema is public.')
   const tables = tablesOf(table, grant)
-  const filter = text === undefined || text === null || text === '' ? undefined : readFilter(text)
-  requireColumns(filter, tables)
+  const filter = text === undefined || text === null || text === '' ? undefined : await filters.hold(grant, text)
+  try {
+    requireColumns(filter, tables)
+  } catch (error) {
+    if (filter) filters.release(grant, filter)
+    throw error
+  }
   const change = event.toUpperCase()
   const hears = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
   return { id: nextId(), asked, tables, hears, filter }

@@ -7,10 +7,11 @@ type Row = Record<string, unknown>
 /** Whether a value passes; null is SQL's unknown, which `not` leaves unknown. */
 type Test = (value: unknown) => boolean | null
 
-/** An operator with its value; `steps` is what its pattern, if it has one, costs for each character. */
+/** An operator with its value: what its pattern costs for each character, or with how many values it compares. */
 interface Made {
   test: Test
   steps: number
+  comparisons: number
 }
 
 interface Condition extends Made {
@@ -20,11 +21,15 @@ interface Condition extends Made {
 
 /** What a Supabase client wrote as `filter`: conditions on columns, all of which must hold. */
 export interface Filter {
+  /** As it was written. */
+  text: string
   columns: string[]
   /** The one identity it asks for, if it does. */
   identity_id: string | undefined
   /** What its patterns cost for each character they look at. */
   steps: number
+  /** How many values it compares with. */
+  comparisons: number
   passes(row: Row): boolean
 }
 
@@ -44,9 +49,11 @@ export function readFilter(text: string): Filter {
     conditions.push(read)
   }
   return {
+    text,
     columns: conditions.map(({ column }) => column),
     identity_id: conditions.find(({ column, equals }) => column === 'identity_id' && equals !== undefined)?.equals,
     steps,
+    comparisons: conditions.reduce((sum, { comparisons }) => sum + comparisons, 0),
     passes: (row) =>
       conditions.every(({ column, test }) => test(Object.hasOwn(row, column) ? (row[column] ?? null) : null) === true),
   }
@@ -63,12 +70,12 @@ function readCondition(text: string): Condition {
     const given = JSON.stringify((value ?? '').slice(0, 100))
     throw wrong(`cannot read ${given} after ${operator}: it is no value for it, or a pattern of over ${mostSteps} steps`)
   }
-  const { test, steps } = typeof made === 'function' ? { test: made, steps: 0 } : made
-  if (!not) return { column, equals: operator === 'eq' ? unquoted(value ?? '') : undefined, test, steps }
+  const { test, ...cost } = typeof made === 'function' ? { test: made, steps: 0, comparisons: 1 } : made
+  if (!not) return { column, equals: operator === 'eq' ? unquoted(value ?? '') : undefined, test, ...cost }
   return {
     column,
     equals: undefined,
-    steps,
+    ...cost,
     test: (given) => {
       const passed = test(given)
       return passed === null ? null : !passed
@@ -88,7 +95,8 @@ const operators: Readonly<Record<string, (value: string) => Test | Made | undefi
     const listed = /^\(([^]*)\)$/.exec(value)?.[1]
     if (listed === undefined) return undefined
     const wanted = split(listed).map(unquoted)
-    return (given) => (given === null ? null : wanted.some((one) => compare(given, one) === 0))
+    const test: Test = (given) => (given === null ? null : wanted.some((one) => compare(given, one) === 0))
+    return { test, steps: 0, comparisons: wanted.length }
   },
   is: (value) => {
     const word = value.toLowerCase()
@@ -112,7 +120,9 @@ function comparing(value: string, holds: (order: number) => boolean): Test {
 }
 
 function matching(pattern: Pattern | undefined): Made | undefined {
-  return pattern && { steps: pattern.steps, test: (given) => (given === null ? null : pattern.matches(textOf(given))) }
+  if (!pattern) return undefined
+  const test: Test = (given) => (given === null ? null : pattern.matches(textOf(given)))
+  return { test, steps: pattern.steps, comparisons: 1 }
 }
 
 /** Below, at or above 0 as the value is before, at or after the written one; NaN, which fits nothing, where they do not compare. */

@@ -1,6 +1,7 @@
 import type { Event } from '../events/model.ts'
 import type { Sms } from '../sms/model.ts'
 import { envelopeOf } from '../timeline/model.ts'
+import type { Filter } from './filter.ts'
 import type { ChannelName } from './model.ts'
 
 /** A change to a row, as the Supabase protocol names it. */
@@ -11,7 +12,9 @@ export class Frames {
   readonly event: Event
   readonly #plain = new Map<ChannelName, Buffer>()
   readonly #rows = new Map<ChannelName, string>()
+  readonly #passed = new Map<ChannelName, Map<Filter, boolean>>()
   #envelope: string | undefined
+  #record: Record<string, unknown> | undefined
 
   constructor(event: Event) {
     this.event = event
@@ -33,7 +36,16 @@ export class Frames {
 
   /** The row itself. */
   record(table: ChannelName): Record<string, unknown> {
-    return (table === 'agent_events' ? envelopeOf(this.event) : this.event.data) as Record<string, unknown>
+    if (table !== 'agent_events') return this.event.data as Record<string, unknown>
+    return (this.#record ??= { ...envelopeOf(this.event) })
+  }
+
+  /** Whether the row passes the filter; asked once, however many have the same. */
+  passes(table: ChannelName, filter: Filter): boolean {
+    const known = this.#passed.get(table) ?? new Map<Filter, boolean>()
+    const passed = known.get(filter) ?? filter.passes(this.record(table))
+    this.#passed.set(table, known.set(filter, passed))
+    return passed
   }
 
   /** The `data` of a `postgres_changes` frame, as JSON. Without columns clients leave the values as they are. */

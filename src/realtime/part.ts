@@ -5,6 +5,7 @@ import { Fault, invalid } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import { neighbourhood } from '../core/networks.ts'
+import { PacedWork } from '../core/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 import type { AnyRoute } from '../http/route.ts'
@@ -12,11 +13,13 @@ import type { Arrival, Upgrade } from '../http/upgrades.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
 import { Access } from './access.ts'
+import { Filters } from './filters.ts'
 import { Hub } from './hub.ts'
+import { PatternQueue } from './pattern-queue.ts'
 import { PlainSession } from './plain.ts'
 import type { PlainParts } from './plain.ts'
 import { routes } from './routes.ts'
-import { asAddress, Sockets } from './sockets.ts'
+import { asAddress, holdersOf, Sockets } from './sockets.ts'
 import type { Version } from './phoenix.ts'
 import { SupabaseSession } from './supabase.ts'
 import type { SupabaseParts } from './supabase.ts'
@@ -58,8 +61,11 @@ export class RealtimePart implements Part {
         .holderChanged(id)
         .catch((error: unknown) => log.error({ err: error }, 'a changed key or session could not be read'))
     })
-    const hold: Sockets['hold'] = (socket, holderId) => this.#sockets.hold(socket, holderId)
-    const parts = { access: this.#access, events, hub, clock, hold }
+    const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
+    const paced = new PacedWork()
+    const failed = (error: unknown): void => log.error({ err: error }, 'a socket could not be told of an event')
+    const patterns = new PatternQueue({ paced, events, failed })
+    const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
     const close = (): void => this.#sockets.close()
     this.upgrades = [
       { path: '/v1/realtime', close, handle: (arrival) => this.#plain(arrival, parts) },
@@ -84,7 +90,7 @@ export class RealtimePart implements Part {
       })
     }
     const grant = await this.#access.open(token)
-    this.#sockets.accept(arrival, grant.holder_id, (socket) => new PlainSession(socket, grant, parts))
+    this.#sockets.accept(arrival, holdersOf(grant), (socket) => new PlainSession(socket, grant, parts))
   }
 
   /** Any `apikey` may connect, as the token may come with the join; whoever shows none by then is not kept. */
@@ -93,8 +99,8 @@ export class RealtimePart implements Part {
     if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
     if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
     const grant = isToken(apikey) ? await this.#access.open(apikey).catch(absent) : undefined
-    const holder = grant?.holder_id ?? asAddress(neighbourhood(arrival.address))
-    this.#sockets.accept(arrival, holder, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, parts))
+    const holders = grant ? holdersOf(grant) : [asAddress(neighbourhood(arrival.address))]
+    this.#sockets.accept(arrival, holders, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, parts))
   }
 }
 

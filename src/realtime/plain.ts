@@ -31,8 +31,8 @@ export interface PlainParts {
   events: EventLog
   hub: Hub
   clock: Clock
-  /** Counts the socket as one of this key. */
-  hold: (socket: Socket, keyId: string) => void
+  /** Counts the socket as one of this key and account. */
+  hold: (socket: Socket, grant: Grant) => void
 }
 
 /** Our own protocol on one socket: JSON text frames, described in docs/realtime.md. */
@@ -164,7 +164,7 @@ export class PlainSession implements Guest {
     const grant = await access.open(token)
     if (grant.account_id !== this.#grant.account_id) throw notPermitted('The token belongs to another account.', 'token')
     if (!this.socket.open) return
-    hold(this.socket, grant.holder_id)
+    hold(this.socket, grant)
     this.#grant = grant
     this.shownAt = clock.now()
     for (const [key, subscription] of this.#subscriptions) {

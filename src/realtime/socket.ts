@@ -50,7 +50,7 @@ export class Socket {
   heardAt: number
   askedAt: number | undefined
   readonly openedAt: number
-  /** What it counts as: keys, or an address as long as no key is known. */
+  /** What it counts as: keys and accounts, or an address as long as no key is known. */
   readonly holders = new Set<string>()
   readonly #webSocket: WebSocket
   readonly #events: SocketEvents

@@ -21,6 +21,7 @@ export interface Guest extends Session {
 export interface SocketLimits {
   max_sockets: number
   max_sockets_per_key: number
+  max_sockets_per_account: number
 }
 
 interface Parts {
@@ -79,21 +80,21 @@ export class Sockets {
     this.#limits = limits
   }
 
-  /** Opens a socket that counts as `holder`. Throws Fault rate_limited when there are enough. */
-  accept(arrival: Arrival, holder: string, begin: (socket: Socket) => Guest): void {
+  /** Opens a socket that counts as each of the holders. Throws Fault rate_limited when there are enough. */
+  accept(arrival: Arrival, holders: readonly string[], begin: (socket: Socket) => Guest): void {
     if (this.#guests.size >= this.#limits.max_sockets) throw full('This box has as many sockets open as it may')
-    this.#requireRoom(holder)
+    for (const holder of holders) this.#requireRoom(holder)
     const guest = Socket.accept(arrival, begin, this.#events, () => this.#clock.now())
     this.#guests.set(guest.socket, guest)
-    this.#add(guest.socket, holder)
+    for (const holder of holders) this.#add(guest.socket, holder)
   }
 
-  /** From now on the socket counts among those of this key or session. Throws Fault rate_limited when there are enough. */
-  hold(socket: Socket, holderId: string): void {
-    if (socket.holders.has(holderId)) return
-    this.#requireRoom(holderId)
-    for (const holder of socket.holders) if (isAddress(holder)) this.#take(socket, holder)
-    this.#add(socket, holderId)
+  /** From now on the socket counts among those of the grant's key or session, and account. Throws Fault rate_limited when there are enough. */
+  hold(socket: Socket, grant: Grant): void {
+    const fresh = holdersOf(grant).filter((holder) => !socket.holders.has(holder))
+    for (const holder of fresh) this.#requireRoom(holder)
+    if (fresh.length > 0) for (const holder of socket.holders) if (isAddress(holder)) this.#take(socket, holder)
+    for (const holder of fresh) this.#add(socket, holder)
   }
 
   /** Looks again at what a changed key or session still grants. */
@@ -150,8 +151,14 @@ export class Sockets {
     if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * strangers.share)) {
       throw full('This box has as many sockets open without a token as it may')
     }
-    const most = isAddress(holder) ? strangers.most : this.#limits.max_sockets_per_key
-    if ((this.#held.get(holder) ?? 0) >= most) throw full(`There may be ${most} sockets open with one key or session`)
+    const { most, whose } = this.#most(holder)
+    if ((this.#held.get(holder) ?? 0) >= most) throw full(`There may be ${most} sockets open with one ${whose}`)
+  }
+
+  #most(holder: string): { most: number; whose: string } {
+    if (isAddress(holder)) return { most: strangers.most, whose: 'address without a token' }
+    if (isAccount(holder)) return { most: this.#limits.max_sockets_per_account, whose: 'account' }
+    return { most: this.#limits.max_sockets_per_key, whose: 'key or session' }
   }
 
   #add(socket: Socket, holder: string): void {
@@ -177,6 +184,15 @@ export class Sockets {
 /** How a socket counts before it has shown a token. */
 export function asAddress(neighbourhood: string): string {
   return `address ${neighbourhood}`
+}
+
+/** How a socket counts once it has shown a token. */
+export function holdersOf({ holder_id, account_id }: Grant): string[] {
+  return [holder_id, `account ${account_id}`]
+}
+
+function isAccount(holder: string): boolean {
+  return holder.startsWith('account ')
 }
 
 function isAddress(holder: string): boolean {

@@ -1,9 +1,12 @@
 import { Fault } from '../core/fault.ts'
 import type { Grant } from './access.ts'
 import type { Binding } from './bindings.ts'
+import { releaseBindings } from './bindings.ts'
+import type { Filters } from './filters.ts'
 import type { Frames } from './frames.ts'
 import type { Hub, Watcher } from './hub.ts'
 import { channelNames } from './model.ts'
+import type { Matcher, PatternQueue } from './pattern-queue.ts'
 import type { Reference } from './phoenix.ts'
 
 interface Joined {
@@ -14,27 +17,47 @@ interface Joined {
   bindings: readonly Binding[]
 }
 
+interface Parts {
+  hub: Hub
+  filters: Filters
+  patterns: PatternQueue
+}
+
+/** How it reaches its client. */
+interface Client {
+  push: (ids: number[], row: string) => void
+  /** It cannot keep up and is to be closed. */
+  overrun: () => void
+}
+
 /** A topic somebody joined: which rows it hears, and under which token. */
-export class SupabaseChannel implements Watcher {
+export class SupabaseChannel implements Watcher, Matcher {
   readonly topic: string
   readonly joinRef: Reference
   readonly account_id: string
   readonly bindings: readonly Binding[]
   token: string
   grant: Grant
-  readonly #hub: Hub
-  readonly #push: (ids: number[], row: string) => void
+  readonly #parts: Parts
+  readonly #client: Client
+  /** Its bindings hold their filters for the key or session of this grant. */
+  readonly #holder: Grant
+  readonly #hasPatterns: boolean
+  #over = false
   #stops: (() => void)[] = []
 
-  constructor(hub: Hub, joined: Joined, push: (ids: number[], row: string) => void) {
+  /** It has the bindings from now on, and releases their filters. */
+  constructor(parts: Parts, joined: Joined, client: Client) {
     this.topic = joined.topic
     this.joinRef = joined.joinRef
     this.token = joined.token
     this.grant = joined.grant
     this.account_id = joined.grant.account_id
     this.bindings = joined.bindings
-    this.#hub = hub
-    this.#push = push
+    this.#holder = joined.grant
+    this.#hasPatterns = joined.bindings.some(({ filter }) => (filter?.steps ?? 0) > 0)
+    this.#parts = parts
+    this.#client = client
     this.#watch()
   }
 
@@ -44,11 +67,22 @@ export class SupabaseChannel implements Watcher {
     if (lost !== undefined) throw new Fault('forbidden', `The fresh token does not open the table ${lost}.`)
     this.token = token
     this.grant = grant
-    this.end()
+    this.#unwatch()
     this.#watch()
   }
 
+  /** Patterns take their time: those are asked later, in the order of events. */
   hear(frames: Frames): void {
+    if (this.#hasPatterns) this.#parts.patterns.add(this, frames)
+    else this.match(frames)
+  }
+
+  overrun(): void {
+    if (!this.#over) this.#client.overrun()
+  }
+
+  match(frames: Frames): void {
+    if (this.#over) return
     const { type, identity_id } = frames.event
     // the token is what counts; filters only narrow it
     if (this.grant.identity_id !== null && this.grant.identity_id !== identity_id) return
@@ -57,10 +91,10 @@ export class SupabaseChannel implements Watcher {
       const change = frames.change(table)
       const heard = this.bindings.filter(
         ({ tables, hears, filter }) =>
-          (tables.length === 0 || tables.includes(table)) && hears(change) && (!filter || filter.passes(frames.record(table))),
+          (tables.length === 0 || tables.includes(table)) && hears(change) && (!filter || frames.passes(table, filter)),
       )
       if (heard.length > 0)
-        this.#push(
+        this.#client.push(
           heard.map(({ id }) => id),
           frames.row(table),
         )
@@ -68,11 +102,18 @@ export class SupabaseChannel implements Watcher {
   }
 
   end(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#unwatch()
+    releaseBindings(this.bindings, this.#holder, this.#parts.filters)
+  }
+
+  #unwatch(): void {
     for (const stop of this.#stops) stop()
   }
 
   #watch(): void {
-    this.#stops = placesOf(this.grant, this.bindings).map((place) => this.#hub.watch(place, this))
+    this.#stops = placesOf(this.grant, this.bindings).map((place) => this.#parts.hub.watch(place, this))
   }
 }
 

@@ -1,9 +1,11 @@
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Access, Grant } from './access.ts'
-import { readBindings } from './bindings.ts'
+import { readBindings, releaseBindings } from './bindings.ts'
 import type { Binding } from './bindings.ts'
+import type { Filters } from './filters.ts'
 import type { Hub } from './hub.ts'
+import type { PatternQueue } from './pattern-queue.ts'
 import { readFrame, writeFrame } from './phoenix.ts'
 import type { PhoenixFrame, Version } from './phoenix.ts'
 import { mostSubscriptions } from './channels.ts'
@@ -14,9 +16,11 @@ import { SupabaseChannel } from './supabase-channel.ts'
 export interface SupabaseParts {
   access: Access
   hub: Hub
+  filters: Filters
+  patterns: PatternQueue
   clock: Clock
-  /** Counts the socket as one of this key. */
-  hold: (socket: Socket, keyId: string) => void
+  /** Counts the socket as one of this key and account. */
+  hold: (socket: Socket, grant: Grant) => void
 }
 
 /** The protocol of Supabase's realtime clients: Phoenix channels with `postgres_changes`. There is no resume in it. */
@@ -80,15 +84,36 @@ export class SupabaseSession implements Guest {
     const { topic, payload } = frame
     try {
       const token = tokenOf(payload) ?? this.#apikey
-      const grant = await this.#parts.access.open(token)
+      const asked = await this.#parts.access.open(token)
       if (!this.socket.open) return
       this.#close(topic)
       if (this.#channels.size >= mostSubscriptions) throw new Fault('rate_limited', 'A socket holds at most 100 channels.')
-      const bindings = readBindings(payload, grant, this.#held(), () => (this.#lastId += 1))
-      this.#show(grant)
+      const nextId = (): number => (this.#lastId += 1)
+      const { filters, access } = this.#parts
+      const bindings = await readBindings(payload, { grant: asked, held: this.#held(), filters, nextId })
+      let grant: Grant
+      try {
+        // patterns took their time: the key may have ended meanwhile
+        grant = await access.open(token)
+        if (this.socket.open) this.#show(grant)
+      } catch (error) {
+        releaseBindings(bindings, asked, filters)
+        throw error
+      }
+      // nobody would end what is begun after the end
+      if (!this.socket.open) return releaseBindings(bindings, asked, filters)
       const joinRef = frame.join_ref ?? frame.ref
-      const channel = new SupabaseChannel(this.#parts.hub, { topic, joinRef, token, grant, bindings }, (ids, row) =>
-        this.#send({ topic, event: 'postgres_changes', payload: `{"ids":${JSON.stringify(ids)},"data":${row}}` }),
+      const channel = new SupabaseChannel(
+        this.#parts,
+        { topic, joinRef, token, grant, bindings },
+        {
+          push: (ids, row) =>
+            this.#send({ topic, event: 'postgres_changes', payload: `{"ids":${JSON.stringify(ids)},"data":${row}}` }),
+          overrun: () => {
+            this.#system(topic, 'error', 'system', overrun, joinRef)
+            this.#close(topic)
+          },
+        },
       )
       this.#channels.set(topic, channel)
       this.#reply(frame, { postgres_changes: bindings.map(({ asked, id }) => ({ ...asked, id })) })
@@ -125,7 +150,7 @@ export class SupabaseSession implements Guest {
   }
 
   #show(grant: Grant): void {
-    this.#parts.hold(this.socket, grant.holder_id)
+    this.#parts.hold(this.socket, grant)
     this.#latest = grant
     this.shownAt = this.#parts.clock.now()
   }
@@ -162,6 +187,9 @@ export class SupabaseSession implements Guest {
     this.socket.send(writeFrame(this.#version, frame))
   }
 }
+
+const overrun =
+  'ChannelRateLimitReached: More events came than the patterns of this account’s filters could look at, and some were not told. Read the list of events, write simpler patterns, and join again.'
 
 const reasons: Partial<Record<Fault['type'], string>> = {
   unauthorized: 'InvalidJWTToken',

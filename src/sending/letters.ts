@@ -86,7 +86,7 @@ export class Letters {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
       const isWhole = wish.as_attachment ?? false
-      const carried = isWhole ? [await this.enclosed(original)] : await this.#attachments(original)
+      const carried = isWhole ? [await this.enclosed(original)] : await this.#attachments(owner.account_id, original)
       return {
         ...draft,
         ...referring(original),
@@ -121,7 +121,7 @@ export class Letters {
     return { to: to.filter(isOther), cc: cc.filter(isOther) }
   }
 
-  async #attachments({ email, row }: Original): Promise<Enclosure[]> {
+  async #attachments(accountId: string, { email, row }: Original): Promise<Enclosure[]> {
     const size = email.attachments.reduce((sum, one) => sum + one.size, 0)
     if (size > largestMessage)
       throw invalid('as_attachment', 'The attachments of the message do not fit into 25 MiB.', 'message_too_large')
@@ -129,7 +129,7 @@ export class Letters {
     const raw = await this.#parts.emails.octets(row)
     const found: Enclosure[] = []
     for (const { index, filename, content_type, content_id, disposition } of email.attachments) {
-      const file = await this.#parts.examiner.attachment(raw, index)
+      const file = await this.#parts.examiner.attachment(raw, index, accountId)
       const id = content_id?.replace(/^<(.*)>$/s, '$1') ?? ''
       if (!file) continue
       const isInline = disposition === 'inline' && /^[!-;=?-~]{1,250}$/.test(id)

@@ -124,7 +124,7 @@ export class Outbox {
     const octets = readyOctets(raw, { now: clock.now(), domain: domainOf(from) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
     if (addresses.length > mostRecipients) throw invalid('to', `A message can go to ${mostRecipients} recipients.`)
-    const examined = await examiner.examine(octets, envelopeOf(from))
+    const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
     const addressees = placed(addresses, examined)
     await this.#require(owner, from, addressees, null)
     const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
@@ -167,7 +167,7 @@ export class Outbox {
   async #post(ready: Ready, known?: Examination): Promise<Email> {
     const { database, clock, examiner, signer } = this.#parts
     const { owner, from, raw, head, addressees, send_at } = ready
-    const examined = known ?? (await examiner.examine(raw, envelopeOf(from)))
+    const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id))
     // what leaves later is signed then: with the keys that are published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), Buffer.concat([Buffer.from(head), raw])) : ''
     await this.#makeRoom(owner, raw.length)

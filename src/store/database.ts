@@ -31,8 +31,11 @@ export interface Database extends Reader {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that the one is on disk exactly when the other is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
-  /** A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. */
-  slow<Row>(query: Sql, deadline: number): Promise<Row[]>
+  /**
+   * A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. Accounts take turns;
+   * without an account it is the box's own.
+   */
+  slow<Row>(query: Sql, deadline: number, account?: string): Promise<Row[]>
   /**
    * The first damage that a new connection finds in the file (`PRAGMA quick_check`), or null; off the event loop. Throws Fault `too_slow` when
    * it is not read whole within `deadline` milliseconds.

@@ -16,7 +16,28 @@ export interface List<Row, Item> {
   present(row: Row): Item
 }
 
-/** One page of a list, newest first unless it is chronological. Throws Fault for a cursor that is not of this list. */
+/** Octets that the rows of one answer have together, about: who wrote them chose their size, and an answer is written on the event loop. */
+const mostOctets = 4 * 1024 * 1024
+
+/** How many of these rows, by their octets, one answer carries: at most `limit`, and always one. */
+export function fitting(octets: readonly number[], limit: number): number {
+  const most = Math.min(limit, octets.length)
+  let sum = 0
+  for (let count = 0; count < most; count += 1) {
+    sum += octets[count]!
+    if (sum > mostOctets && count > 0) return count
+  }
+  return most
+}
+
+/** The length of the texts in a row. */
+export function lengthOf(row: unknown): number {
+  let length = 0
+  for (const value of Object.values(row as object)) if (typeof value === 'string') length += value.length
+  return length
+}
+
+/** One page of a list, newest first unless it is chronological; rows that are large make it shorter. Throws Fault for a cursor that is not of this list. */
 export async function page<Row, Item>(
   reader: Pick<Reader, 'all'>,
   cursors: Cursors,
@@ -32,8 +53,9 @@ export async function page<Row, Item>(
   const rows = await reader.all<Row>(
     sql`${list.select} WHERE ${list.where}${beyond} ORDER BY ${order}${list.ascending ? sql`` : sql` DESC`} LIMIT ${limit + 1} OFFSET ${offset}`,
   )
-  const has_more = rows.length > limit
-  if (has_more) rows.pop()
+  const carried = fitting(rows.map(lengthOf), limit)
+  const has_more = rows.length > carried
+  rows.length = carried
   const last = rows.at(-1) as Record<string, number> | undefined
   return {
     data: rows.map((row) => list.present(row)),

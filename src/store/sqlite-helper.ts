@@ -4,7 +4,6 @@ import { Fault } from '../core/fault.ts'
 import { stopping } from './sqlite-failures.ts'
 
 interface Asked {
-  question: object
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
   timer: NodeJS.Timeout | undefined
@@ -16,10 +15,9 @@ interface Answer {
   failure?: { message: string; errcode?: number }
 }
 
-/** A thread with its own connection: for checkpoints, and for reads that may take long. One question after the other. */
+/** A thread with its own connection: for checkpoints, and for reads that may take long. One question at a time. */
 export class Helper {
   readonly #file: string
-  readonly #waiting: Asked[] = []
   #asked: Asked | undefined
   #worker: Worker | undefined
   #leaving: Promise<void> | undefined
@@ -30,12 +28,17 @@ export class Helper {
     this.#file = file
   }
 
+  /** Resolves when the thread of a read that was given up has ended: SQLite may be deep in it, and another asks for a thread of its own. */
+  async left(): Promise<void> {
+    await this.#leaving
+  }
+
   /** Copies what it can from the log into the database file; answers how many frames the log holds. */
   async checkpoint(): Promise<number> {
     return (await this.#ask({ kind: 'checkpoint' })) as number
   }
 
-  /** Gives up `deadline` milliseconds after the call with a Fault; reads that wait behind it go on in a new thread. */
+  /** Gives up `deadline` milliseconds after the call with a Fault; what is asked next goes to a new thread. */
   async read<Row>(text: string, values: SQLInputValue[], deadline: number): Promise<Row[]> {
     return (await this.#ask({ kind: 'read', text, values }, deadline)) as Row[]
   }
@@ -43,29 +46,23 @@ export class Helper {
   /** What is under way is given up. */
   async stop(): Promise<void> {
     this.#stopped = true
-    for (const asked of this.#waiting.splice(0)) settle(asked).reject(stopping())
     if (this.#asked) this.#drop(stopping())
     else await this.#worker?.terminate()
     await this.#leaving
   }
 
-  #ask(question: object, deadline?: number): Promise<unknown> {
-    if (this.#stopped) return Promise.reject(stopping())
-    return new Promise((resolve, reject) => {
-      const asked: Asked = { question, resolve, reject, timer: undefined }
-      if (deadline !== undefined) asked.timer = setTimeout(() => this.#late(asked), deadline)
-      this.#waiting.push(asked)
-      this.#next()
-    })
-  }
-
-  #next(): void {
+  async #ask(question: object, deadline?: number): Promise<unknown> {
     // a thread that is being ended may still be deep in SQLite: never two of them at work
-    if (this.#asked || this.#leaving) return
-    this.#asked = this.#waiting.shift()
-    if (!this.#asked) return
-    this.#worker ??= this.#start()
-    this.#worker.postMessage({ id: ++this.#last, ...this.#asked.question }, [])
+    await this.#leaving
+    if (this.#stopped) throw stopping()
+    if (this.#asked) throw new Error('The store’s helper thread was asked while it had a question.')
+    return new Promise((resolve, reject) => {
+      const asked: Asked = { resolve, reject, timer: undefined }
+      if (deadline !== undefined) asked.timer = setTimeout(() => this.#drop(tooSlow()), deadline)
+      this.#asked = asked
+      this.#worker ??= this.#start()
+      this.#worker.postMessage({ id: ++this.#last, ...question }, [])
+    })
   }
 
   #start(): Worker {
@@ -82,7 +79,6 @@ export class Helper {
       settle(asked)
       if (answer.failure) asked.reject(Object.assign(new Error(answer.failure.message), answer.failure))
       else asked.resolve(answer.value)
-      this.#next()
     })
     worker.on('error', (error) => this.#gone(worker, error))
     worker.on('exit', () => this.#gone(worker, new Error('The store’s helper thread ended.')))
@@ -95,14 +91,6 @@ export class Helper {
     const asked = this.#asked
     this.#asked = undefined
     if (asked) settle(asked).reject(error)
-    if (!this.#stopped) this.#next()
-  }
-
-  #late(asked: Asked): void {
-    const fault = new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 })
-    const place = this.#waiting.indexOf(asked)
-    if (place !== -1) this.#waiting.splice(place, 1)[0]!.reject(fault)
-    else if (this.#asked === asked) this.#drop(fault)
   }
 
   /** Rejects what is asked now and ends the thread that works on it. */
@@ -118,8 +106,12 @@ export class Helper {
   async #end(worker: Worker): Promise<void> {
     await worker.terminate()
     this.#leaving = undefined
-    if (!this.#stopped) this.#next()
   }
+}
+
+/** What is told of a read that had no answer in time. */
+export function tooSlow(): Fault {
+  return new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 })
 }
 
 function settle(asked: Asked): Asked {

@@ -17,6 +17,7 @@ import { damageIn } from './migrate.ts'
 import { Helper } from './sqlite-helper.ts'
 import { DurableReader } from './sqlite-reader.ts'
 import { parameters } from './sqlite-statements.ts'
+import { SlowReads } from './sqlite-slow-reads.ts'
 import { GroupWriter } from './sqlite-writer.ts'
 import type { Group, Waiting } from './sqlite-writer.ts'
 
@@ -63,7 +64,7 @@ export class SqliteDatabase implements Database {
   readonly #reader: DurableReader
   readonly #log: Log
   readonly #checkpoints: Checkpoints
-  readonly #slowReads: Helper
+  readonly #slowReads: SlowReads
   readonly #integrityChecks = new Set<Helper>()
   readonly #dataFile: FileHandle
   readonly #walFile: FileHandle
@@ -102,7 +103,7 @@ export class SqliteDatabase implements Database {
     this.#watch = options.watch
     this.#writer = writer
     this.#reader = new DurableReader(file)
-    this.#slowReads = new Helper(file)
+    this.#slowReads = new SlowReads(file)
     this.#checkpoints = new Checkpoints({
       file,
       ...files,
@@ -121,8 +122,8 @@ export class SqliteDatabase implements Database {
     return this.#reader.get(query) as Row | undefined
   }
 
-  async slow<Row>(query: Sql, deadline: number): Promise<Row[]> {
-    return this.#slowReads.read<Row>(query.sql, parameters(query), deadline)
+  async slow<Row>(query: Sql, deadline: number, account = ''): Promise<Row[]> {
+    return this.#slowReads.read<Row>({ account, text: query.sql, values: parameters(query), deadline })
   }
 
   async damage(deadline: number): Promise<string | null> {

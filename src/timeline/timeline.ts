@@ -10,6 +10,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import { sql } from '../store/database.ts'
+import { fitting } from '../store/page.ts'
 import { envelopeOf } from './model.ts'
 import type { EventEnvelope, EventFilter, Message } from './model.ts'
 
@@ -53,12 +54,10 @@ export class Timeline {
     const condition = sql`identity_id = ${identityId} AND ${ofTypes(names)}`
     const list = `events ${identityId} ${filter.type ?? ''} ${filter.since === undefined ? 'newest' : 'oldest'}`
     const position = cursor === undefined ? undefined : this.#cursors.read(list, cursor)
-    const rows =
+    const { events: rows, has_more } =
       filter.since === undefined
-        ? await this.#events.before(position ?? Number.MAX_SAFE_INTEGER, limit + 1, condition, offset)
-        : await this.#events.after(position ?? (await this.start(caller, identityId, filter.since)), limit + 1, condition, offset)
-    const has_more = rows.length > limit
-    if (has_more) rows.pop()
+        ? await this.#events.before(position ?? Number.MAX_SAFE_INTEGER, limit, condition, offset)
+        : await this.#events.after(position ?? (await this.start(caller, identityId, filter.since)), limit, condition, offset)
     return { data: rows.map(envelopeOf), has_more, next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null }
   }
 
@@ -107,7 +106,12 @@ export class Timeline {
       this.#sms.heads(identityId, from.sms, most),
     ])
     const merged = inOrder(emails, sms)
-    const [before, shown] = [counted(merged.slice(0, offset)), merged.slice(offset, offset + limit)]
+    const wished = merged.slice(offset, offset + limit)
+    const carried = fitting(
+      wished.map(({ octets = 0 }) => octets),
+      limit,
+    )
+    const [before, shown] = [counted(merged.slice(0, offset)), wished.slice(0, carried)]
     const wanted = counted(shown)
     const [foundEmails, foundSms] = await Promise.all([
       this.#emails.chronological(identityId, from.email, wanted.email, before.email),
@@ -118,9 +122,9 @@ export class Timeline {
       // what was deleted meanwhile is left out
       return one ? [{ ...one, type } as Message] : []
     })
-    const has_more = merged.length > offset + limit
+    const has_more = merged.length > offset + carried
     const last = (type: Head['type']): number =>
-      merged.slice(0, offset + limit).findLast((one) => one.type === type)?.seq ?? from[type]
+      merged.slice(0, offset + carried).findLast((one) => one.type === type)?.seq ?? from[type]
     const next = has_more ? together({ email: last('email'), sms: last('sms') }) : 0
     return { data, has_more, next_cursor: has_more ? this.#cursors.write(list, next) : null }
   }
@@ -130,6 +134,8 @@ interface Head {
   type: 'email' | 'sms'
   seq: number
   created_at: string
+  /** Of an e-mail: how large it is when it is shown. */
+  octets?: number
 }
 
 type Place = Record<Head['type'], number>

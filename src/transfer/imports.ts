@@ -166,7 +166,7 @@ class Intake {
     if ('flaw' in incoming) this.#tally[incoming.flaw] += 1
     else if ('sms' in incoming) await this.#text(incoming)
     else {
-      const message = this.#parts.mail.read(incoming.email, incoming.told)
+      const message = this.#parts.mail.read(incoming.email, incoming.told, this.#caller.account_id)
       // looked at in its turn
       message.catch(() => undefined)
       this.#reading.push({ octets: incoming.email.length, message })

@@ -25,7 +25,7 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
   const letters = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
     AND identities.status <> 'deleted'${bound} AND direction = 'inbound' AND lower(from_address) = ${address}
     AND verified_domain IS NOT NULL AND spam = 0 AND duplicate_of IS NULL LIMIT ${enough}`
-  const proven = may(caller, ['messages:read', 'emails:read']) ? await counted(database, letters) : 'not_allowed'
+  const proven = may(caller, ['messages:read', 'emails:read']) ? await counted(database, account_id, letters) : 'not_allowed'
   const listed =
     may(caller, ['account:read']) && identity_id === null
       ? await database.get<{ source: 'manual' | 'bounce' | 'complaint' }>(
@@ -36,9 +36,9 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
 }
 
 /** Who asks how far to trust somebody is answered with what is known in time. */
-async function counted(database: Database, letters: Sql): Promise<number | 'too_slow'> {
+async function counted(database: Database, accountId: string, letters: Sql): Promise<number | 'too_slow'> {
   try {
-    return (await database.slow(letters, patience)).length
+    return (await database.slow(letters, patience, accountId)).length
   } catch (error) {
     if (error instanceof Fault && error.code === 'too_slow') return 'too_slow'
     throw error

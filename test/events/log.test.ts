@@ -35,7 +35,7 @@ describe('the log', () => {
     events.tail((event) => heard.push(event))
     const added = await Promise.all(Array.from({ length: 100 }, (_, index) => add(`${index}`)))
     await sleep(20)
-    const kept = await events.after(0, 1000, sql`1 = 1`)
+    const { events: kept } = await events.after(0, 1000, sql`1 = 1`)
     expect(texts(kept)).toEqual(texts(added))
     expect(heard).toEqual(kept)
     expect(kept.map((event) => event.seq)).toEqual(kept.map((event) => event.seq).toSorted((left, right) => left - right))
@@ -56,7 +56,7 @@ describe('the log', () => {
     await add('kept')
     await sleep(20)
     expect(heard).toEqual(['kept'])
-    expect(texts(await events.after(0, 10, sql`1 = 1`))).toEqual(['kept'])
+    expect(texts((await events.after(0, 10, sql`1 = 1`)).events)).toEqual(['kept'])
   })
 
   it('tells the other readers although one fails, and none that stopped', async () => {
@@ -95,10 +95,10 @@ describe('the log', () => {
     await sleep(20)
     expect(appended.data).toEqual({ text: 'x', body })
     expect(heard).toEqual([appended])
-    expect(await events.after(0, 10, sql`1 = 1`)).toEqual([appended])
+    expect((await events.after(0, 10, sql`1 = 1`)).events).toEqual([appended])
     expect(await database.get(sql`SELECT data FROM events`)).toMatchObject({ data: '{"text":"x"}' })
     await database.transaction((tx) => tx.run(sql`DELETE FROM blobs`))
-    expect((await events.after(0, 1, sql`1 = 1`))[0]!.data).toEqual({ text: 'x' })
+    expect((await events.after(0, 1, sql`1 = 1`)).events[0]!.data).toEqual({ text: 'x' })
   })
 
   it('pages forth and back, under any condition', async () => {
@@ -106,13 +106,13 @@ describe('the log', () => {
     for (const text of ['a', 'b', 'c', 'd', 'e']) all.push(await add(text, 'acct_1', text === 'c' ? erased : noted))
     const [, b, , d] = all
     const everything = sql`1 = 1`
-    expect(texts(await events.after(b!.seq, 2, everything))).toEqual(['c', 'd'])
-    expect(texts(await events.before(d!.seq, 2, everything))).toEqual(['c', 'b'])
-    expect(texts(await events.after(b!.seq, 10, sql`type = ${'note.erased'}`))).toEqual(['c'])
+    expect(texts((await events.after(b!.seq, 2, everything)).events)).toEqual(['c', 'd'])
+    expect(texts((await events.before(d!.seq, 2, everything)).events)).toEqual(['c', 'b'])
+    expect(texts((await events.after(b!.seq, 10, sql`type = ${'note.erased'}`)).events)).toEqual(['c'])
     // a condition with an OR keeps to the place as well
     const either = sql`type = ${'note.erased'} OR type = ${'note.added'}`
-    expect(texts(await events.after(d!.seq, 10, either))).toEqual(['e'])
-    expect(texts(await events.before(b!.seq, 10, either))).toEqual(['a'])
+    expect(texts((await events.after(d!.seq, 10, either)).events)).toEqual(['e'])
+    expect(texts((await events.before(b!.seq, 10, either)).events)).toEqual(['a'])
     expect((await events.last(sql`type = ${'note.erased'}`))!.id).toBe(all[2]!.id)
     expect(await events.last(sql`type = ${'note.lost'}`)).toBeUndefined()
   })

@@ -155,23 +155,84 @@ test('a message sent again after a lost answer is one message, and deleting the 
   expect(await send({ Subject: 'Room again' })).toMatch(/^250 /)
 })
 
-test('one answer never carries more bodies than the box can bear; the message itself has all of its own', async () => {
+test('one answer never carries more than the box can bear; the rest is on the next page, whole', async () => {
   const { box, path, send } = await mailbox()
   const line = `${'words '.repeat(150)}\n`
-  for (let turn = 0; turn < 14; turn += 1) await send({ Subject: 'Long talk' }, `${turn} ${line.repeat(1100)}`)
+  for (let turn = 0; turn < 8; turn += 1)
+    await send({ Subject: `${turn}`, 'Message-ID': `<${turn}@x.test>`, References: '<0@x.test>' }, `${turn} ${line.repeat(1100)}`)
   const { body: threads } = await box.call('GET', `${path}/threads`)
-  expect(threads.data).toMatchObject([{ message_count: 14 }])
-  for (const from of [`${path}/threads/${threads.data[0].id}`, `${path}/messages`]) {
-    const { body } = await box.call('GET', from)
-    const shown: { id: string; subject: string; body_text: string | null; body_truncated?: boolean }[] =
-      body['messages'] ?? body.data
-    expect(shown).toHaveLength(14)
-    expect(JSON.stringify(shown).length).toBeLessThan(24 * 1024 * 1024)
-    const cut = shown.filter((one) => one.body_truncated)
-    expect(cut.length).toBeGreaterThan(0)
-    expect(shown[0]!.body_truncated).toBeUndefined()
-    const { body: whole } = await box.call('GET', `${path}/emails/${cut[0]!.id}`)
-    expect(whole['body_truncated']).toBeUndefined()
-    expect(whole['body_text'].length).toBeGreaterThan(900_000)
+  expect(threads.data).toMatchObject([{ message_count: 8 }])
+  for (const [from, field] of [
+    [`${path}/threads/${threads.data[0].id}`, 'messages'],
+    [`${path}/messages`, 'data'],
+    [`${path}/events?since=2001-01-01T00:00:00Z&type=email.received`, 'data'],
+    [`${path}/events?type=email.received`, 'data'],
+  ] as const) {
+    const shown: string[] = []
+    let pages = 0
+    for (let cursor: string | null = ''; cursor !== null; pages += 1) {
+      const { body } = await box.call('GET', `${from}${cursor && `${from.includes('?') ? '&' : '?'}cursor=${cursor}`}`)
+      expect(JSON.stringify(body).length).toBeLessThan(6 * 1024 * 1024)
+      expect(body['has_more']).toBe(body['next_cursor'] !== null)
+      for (const one of body[field] as { subject?: string; body_text?: string; data: { subject: string } }[]) {
+        if (field === 'messages' || one.subject !== undefined) expect(one.body_text!.length).toBeGreaterThan(900_000)
+        shown.push(one.subject ?? one.data.subject)
+      }
+      cursor = body['next_cursor'] as string | null
+    }
+    expect(from.endsWith('/events?type=email.received') ? shown.toReversed() : shown).toEqual([
+      '0',
+      '1',
+      '2',
+      '3',
+      '4',
+      '5',
+      '6',
+      '7',
+    ])
+    expect([from, pages > 1]).toEqual([from, true])
   }
+})
+
+test('what a message says beside its bodies counts too: links, addresses, ids', async () => {
+  const { box, path, send } = await mailbox()
+  const link = (number: number): string => `https://x.test/${number}/${'a'.repeat(900)}`
+  for (let turn = 0; turn < 30; turn += 1) {
+    const body = Array.from({ length: 100 }, (_, number) => `${link(turn * 100 + number)}\n`).join('')
+    await send({ Subject: 'Links', 'Message-ID': `<${turn}@x.test>`, References: '<0@x.test>' }, body)
+  }
+  const { body: threads } = await box.call('GET', `${path}/threads`)
+  const at = `${path}/threads/${threads.data[0].id}`
+  const shown: string[] = []
+  let pages = 0
+  for (let cursor: string | null = ''; cursor !== null; pages += 1) {
+    const { body } = await box.call('GET', `${at}${cursor && `?cursor=${cursor}`}`)
+    expect(JSON.stringify(body).length).toBeLessThan(6 * 1024 * 1024)
+    expect(body['message_count']).toBe(30)
+    shown.push(...body['messages'].map((one: { message_id: string }) => one.message_id))
+    cursor = body['next_cursor'] as string | null
+  }
+  expect(shown).toEqual(Array.from({ length: 30 }, (_, turn) => `<${turn}@x.test>`))
+  expect(pages).toBeGreaterThan(1)
+  expect((await box.call('GET', `${at}?limit=2`)).body['messages']).toHaveLength(2)
+})
+
+test('a list of messages whose headers are large comes in parts', async () => {
+  const { box, path, send } = await mailbox()
+  for (let turn = 0; turn < 45; turn += 1)
+    expect(await send({ Subject: `${turn}`, From: `"${`${'x'.repeat(900)}\r\n `.repeat(200)}" <sam@x.test>` }, 'x\n')).toContain(
+      '250',
+    )
+  const subjects: string[] = []
+  for (const kind of ['emails?', 'emails/search?query=x&']) {
+    for (let cursor = ''; ;) {
+      const { body } = await box.call('GET', `${path}/${kind}${cursor}`)
+      expect(JSON.stringify(body).length).toBeLessThan(6 * 1024 * 1024)
+      subjects.push(...body.data.map(({ subject }: { subject: string }) => subject))
+      if (!body['has_more']) break
+      cursor = `cursor=${body['next_cursor']}`
+    }
+  }
+  const all = Array.from({ length: 45 }, (_, index) => `${44 - index}`)
+  expect(subjects).toEqual([...all, ...all])
 })

@@ -33,7 +33,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
         <Link href={`/identities/${id}/inbox`}>All conversations</Link>
       </p>
       <Awaited of={thread}>
-        {({ subject, messages }) => (
+        {({ subject, messages, has_more }) => (
           <>
             <h2 ref={heading} tabIndex={-1} class="subject">
               {subject || 'Without a subject'}
@@ -41,6 +41,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
             {messages.map((email, index) => (
               <Message key={email.id} email={email} last={index === messages.length - 1} />
             ))}
+            {has_more && <p class="hint">It goes on: what comes after these is in the inbox.</p>}
           </>
         )}
       </Awaited>

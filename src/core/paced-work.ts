@@ -1,0 +1,46 @@
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FairQueue } from './fair-queue.ts'
+
+/** Milliseconds of work at a time. */
+const slice = 5
+
+/** Milliseconds of pause for each of work: all of it together has a fifth of the thread. */
+const pause = 4
+
+/**
+ * Work on the event loop whose cost callers choose, in pieces that each have a bound: accounts take turns, and everything else goes on in
+ * between. What comes while nothing waits is done at once.
+ */
+export class PacedWork {
+  readonly #waiting = new FairQueue<() => Promise<void>>()
+  #running = false
+  #spent = 0
+
+  /** Does the work when it is the account's turn; answers (or throws) what it does. */
+  run<Result>(account: string, work: () => Result | Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(account, async () => {
+        try {
+          resolve(await work())
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)))
+        }
+      })
+      if (!this.#running) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true
+    for (let work = this.#waiting.shift(); work; work = this.#waiting.shift()) {
+      const began = performance.now()
+      await work()
+      this.#spent += performance.now() - began
+      if (this.#spent < slice) continue
+      await sleep(this.#spent * pause, undefined, { ref: false })
+      this.#spent = 0
+    }
+    this.#running = false
+  }
+}

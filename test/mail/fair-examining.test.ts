@@ -1,0 +1,78 @@
+import { EventEmitter } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Order, Report } from '../../src/mail/examine.ts'
+import type { Thread } from '../../src/mail/seat.ts'
+import { accountKey } from '../support/account-key.ts'
+import { appliance, deliver, message } from '../support/appliance.ts'
+
+/** A worker that reads nothing until it is told to: what it was given, by subject, in order. */
+class HeldWorker extends EventEmitter<{ message: [Report]; error: [Error]; exit: [] }> implements Thread {
+  readonly given: string[] = []
+  readonly #waiting: number[] = []
+  readonly #listeners: (() => void)[] = []
+
+  postMessage(order: Order): void {
+    if ('settings' in order) return
+    for (const { id, start, end } of order.tasks) {
+      const text = Buffer.from(order.octets, start, end - start).toString('latin1')
+      this.given.push(/^Subject: (.*)\r$/m.exec(text)?.[1] ?? '')
+      this.#waiting.push(id)
+    }
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Is done with the first of those it has. */
+  finish(): void {
+    const id = this.#waiting.shift()!
+    this.emit('message', { results: [{ id, spans: [], failure: 'not read' }], octets: new ArrayBuffer(0) })
+  }
+
+  /** Is done with all it has, and with what it is given from now on. */
+  finishAll(): void {
+    const finish = (): void => {
+      while (this.#waiting.length > 0) this.finish()
+    }
+    this.#listeners.push(() => setImmediate(finish))
+    finish()
+  }
+
+  /** Resolves when it has been given so many. */
+  async holds(count: number): Promise<void> {
+    while (this.given.length < count) await new Promise<void>((resolve) => this.#listeners.push(resolve))
+  }
+
+  async terminate(): Promise<void> {}
+}
+
+test('mail for one account is read while a flood for another waits for the workers', async () => {
+  const worker = new HeldWorker()
+  const thread = (): Thread => {
+    setImmediate(() => worker.emit('message', { alive: true }))
+    return worker
+  }
+  const box = await appliance({}, undefined, { examiner: { workers: 1, depth: 2, parseDeadline: 60_000, thread } })
+  onTestFinished(() => worker.finishAll())
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' }, { key: accountKey(box) })
+  const send = (to: string, subject: string): Promise<string> =>
+    deliver(box.smtp, { to, raw: message({ Subject: subject }, 'x\n') })
+  const waiting = async (count: number): Promise<void> => {
+    const line = `pillarbox_examiner_messages{state="waiting"} ${count}`
+    while (!(await box.app.metrics.text()).includes(line)) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  const flood = Array.from({ length: 6 }, () => send(ada.email, 'flood'))
+  await waiting(4)
+  // a worker has room left that the flood did not get
+  const one = send(bob.email, 'one')
+  await worker.holds(3)
+  expect(worker.given).toEqual(['flood', 'flood', 'one'])
+  const two = send(bob.email, 'two')
+  await waiting(5)
+  worker.finish()
+  await worker.holds(4)
+  worker.finish()
+  await worker.holds(5)
+  expect(worker.given.slice(3)).toEqual(['flood', 'two'])
+  worker.finishAll()
+  for (const reply of await Promise.all([...flood, one, two])) expect(reply).toContain('250')
+}, 20_000)
