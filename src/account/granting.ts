@@ -32,3 +32,16 @@ function holds(caller: Caller, scope: Scope): boolean {
   const wider = scope.replace(/^(?:emails|sms):/, 'messages:') as Scope
   return caller.scopes.has(scope) || caller.scopes.has(wider)
 }
+
+/** Answers the session of a signed-in person. Throws Fault 403, code `session_required`, for a key; `why` says what takes a session. */
+export function requireSession({ session_id }: Pick<Caller, 'session_id'>, why: string): string {
+  if (session_id !== null) return session_id
+  throw new Fault('forbidden', `${why} Sign in (POST /v1/session), and call with the cookie of the session in place of a key.`, {
+    code: 'session_required',
+  })
+}
+
+/** Throws Fault 403, code `beyond_own`, for a key that expires before what it would make or change does; `why` names that. */
+export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
+  if (until < end) throw new Fault('forbidden', `A key that expires cannot ${why}, which lasts longer.`, { code: 'beyond_own' })
+}
