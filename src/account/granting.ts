@@ -40,8 +40,3 @@ export function requireSession({ session_id }: Pick<Caller, 'session_id'>, why: 
     code: 'session_required',
   })
 }
-
-/** Throws Fault 403, code `beyond_own`, for a key that expires before what it would make or change does; `why` names that. */
-export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
-  if (until < end) throw new Fault('forbidden', `A key that expires cannot ${why}, which lasts longer.`, { code: 'beyond_own' })
-}

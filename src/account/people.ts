@@ -2,12 +2,13 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import { scopes } from '../core/scopes.ts'
+import { requireLasting, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database } from '../store/database.ts'
 import type { Accounts } from './accounts.ts'
-import { requireLasting, requireScopes, requireSession } from './granting.ts'
-import type { Guess, Guesses } from './guesses.ts'
+import { requireScopes, requireSession } from './granting.ts'
+import type { Guess, Guesses, Target } from './guesses.ts'
+import type { KnownNetworks } from './known-networks.ts'
 import type { LoginRow, Logins } from './logins.ts'
 import type { Account, FactorProof, PasswordWish, SecondFactorSetup } from './model.ts'
 import type { PasswordHashes } from './password-hash.ts'
@@ -25,6 +26,7 @@ interface Parts {
   hashes: PasswordHashes
   factor: SecondFactor
   guesses: Guesses
+  networks: KnownNetworks
   sessions: Sessions
 }
 
@@ -149,7 +151,7 @@ export class People {
             : await factor.takeRecoveryCode(tx, login, code)
           if (!good) throw wrongCode()
         }),
-      () => (isAppCode(code) ? guesses.beginCode(caller.account_id) : undefined),
+      (target) => (isAppCode(code) ? guesses.beginCode({ ...target, name: caller.account_id }) : undefined),
     )
   }
 
@@ -161,12 +163,15 @@ export class People {
     caller: Caller,
     what: 'password' | 'code',
     work: () => Promise<void>,
-    also?: () => Guess | undefined,
+    also?: (target: Target) => Guess | undefined,
   ): Promise<void> {
-    const guess = this.#parts.guesses.begin(`${what} ${caller.account_id}`, caller.ip)
+    const { guesses, networks } = this.#parts
+    const known = await networks.has(caller.account_id, caller.ip)
+    const target = { name: `${what} ${caller.account_id}`, exists: true, known }
+    const guess = guesses.begin(target, caller.ip)
     let second: Guess | undefined
     try {
-      second = also?.()
+      second = also?.(target)
       await work()
       guess.right()
       second?.right()

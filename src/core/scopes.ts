@@ -52,6 +52,11 @@ export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session
   return key_id ?? session_id
 }
 
+/** Throws Fault 403, code `beyond_own`, for a key that expires before what it would make or change does; `why` names that. */
+export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
+  if (until < end) throw new Fault('forbidden', `A key that expires cannot ${why}, which lasts longer.`, { code: 'beyond_own' })
+}
+
 /** 401: the key or session that admitted this caller is no longer good. */
 export function noLongerAdmitted({ session_id }: Pick<Caller, 'session_id'>): Fault {
   return session_id === null

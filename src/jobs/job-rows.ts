@@ -22,7 +22,7 @@ export function visible(caller: Caller): Sql {
 
 /** A job as callers see it; `progress` is later news than the row's. */
 export function shown(row: JobRow, progress: Progress = row): Job {
-  const { id, kind, identity_id, status, result, error, created_at, finished_at } = row
+  const { id, kind, identity_id, status, result, error, created_at, created_by, finished_at } = row
   const { done, total, unit } = progress
   return {
     id,
@@ -33,6 +33,7 @@ export function shown(row: JobRow, progress: Progress = row): Job {
     result: result === null ? null : (JSON.parse(result) as Job['result']),
     error: error === null ? null : { message: error },
     created_at,
+    created_by,
     finished_at,
   }
 }

@@ -49,7 +49,7 @@ export class Attachments {
     const record = recordsOf(row.detail)[position(index)]
     if (!record) throw notFound('attachment')
     requireRaw(row)
-    return { ...record, ...this.#urls.sign(emailId, record.index) }
+    return { ...record, ...this.#urls.sign(caller, emailId, record.index) }
   }
 
   /** What a signed URL opens. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
+import type { Caller } from '../core/scopes.ts'
 import { mac, sameBytes } from '../core/seal.ts'
 
 /** How long a URL opens unless said, in milliseconds. */
@@ -18,9 +19,14 @@ export class SignedUrls {
     this.#publicUrl = parts.publicUrl
   }
 
-  /** `place` is the path below which it is opened. */
-  sign(emailId: string, index: number, place = 'attachments', lifetime = quarter): { url: string; expires_at: string } {
-    const expires = Math.ceil((this.#clock.now() + lifetime) / 1000)
+  /** `place` is the path below which it is opened. It opens no longer than the key of the caller, if that expires. */
+  sign(
+    { until }: Pick<Caller, 'until'>,
+    emailId: string,
+    index: number,
+    { place = 'attachments', lifetime = quarter } = {},
+  ): { url: string; expires_at: string } {
+    const expires = Math.min(Math.ceil((this.#clock.now() + lifetime) / 1000), Math.floor(until / 1000))
     const signature = this.#signature(emailId, index, expires).toString('base64url')
     const url = `${this.#publicUrl()}/v1/${place}/${emailId}/${index}?expires=${expires}&signature=${signature}`
     return { url, expires_at: iso(expires * 1000) }

@@ -52,7 +52,7 @@ export class MediaShelf {
     const { id } = await this.#messages.row(caller, identityId, smsId)
     const position = positionOf(index)
     const { content_type, status, size, sha256 } = await this.#row(id, position)
-    return { index: position, content_type, status, size, sha256, ...this.#urls.sign(id, position, 'media') }
+    return { index: position, content_type, status, size, sha256, ...this.#urls.sign(caller, id, position, { place: 'media' }) }
   }
 
   /** What a signed URL opens. */

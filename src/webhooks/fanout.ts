@@ -9,7 +9,7 @@ import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import type { EventNames } from './event-names.ts'
 import { webhookTest } from './model.ts'
-import { disable, kind } from './row.ts'
+import { disable, kind, listening } from './row.ts'
 import type { Load, WebhookRow } from './row.ts'
 
 interface Parts {
@@ -65,7 +65,8 @@ export class Fanout {
 
   async #askedFor(accountId: string): Promise<Set<string>> {
     const rows = await this.#parts.database.all<Pick<WebhookRow, 'events' | 'scopes'>>(
-      sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId} AND active = 1`,
+      sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId}
+        AND ${listening(this.#parts.clock.now())}`,
     )
     return new Set(rows.flatMap((row) => [...this.#namesOf(row)]))
   }
@@ -114,7 +115,8 @@ export class Fanout {
 
   async #listening(tx: Transaction, accountId: string): Promise<Listening[]> {
     const rows = await tx.all<Pick<WebhookRow, 'seq' | 'id' | 'identity_id' | 'events' | 'scopes' | 'after_seq'>>(
-      sql`SELECT seq, id, identity_id, events, scopes, after_seq FROM webhooks WHERE account_id = ${accountId} AND active = 1 ORDER BY seq`,
+      sql`SELECT seq, id, identity_id, events, scopes, after_seq FROM webhooks WHERE account_id = ${accountId}
+        AND ${listening(this.#parts.clock.now())} ORDER BY seq`,
     )
     // most are alike
     const sets = new Map<string, Set<string>>()
