@@ -83,7 +83,8 @@ test('the webhook of a key that expires ends no later, also without anybody who 
   const expires_at = new Date(clock.now() + 60_000).toISOString()
   const brief = await keyOf(box, { expires_at })
   const made = await hook(box, `${sink.url}/brief`, brief.key)
-  await hook(box, `${sink.url}/own`)
+  const events = ['identity.created', 'webhook.disabled']
+  await box.call('POST', '/v1/webhooks', { url: `${sink.url}/own`, events })
   expect(made).toMatchObject({ expires_at, created_by: brief.id, active: true })
   await box.call('POST', '/v1/identities', {})
   await sink.until(2)
@@ -94,8 +95,11 @@ test('the webhook of a key that expires ends no later, also without anybody who 
   expect(sink.received.map(({ path }) => path).toSorted()).toEqual(['/brief', '/own', '/own'])
   await run(box, 'end-webhooks')
   await run(box, 'end-webhooks')
-  const { body: identities } = await box.call('GET', '/v1/identities')
-  expect(identities.data).toHaveLength(2)
+  await box.call('POST', '/v1/identities', {})
+  await sink.until(5)
+  const told = sink.received.map(({ raw }) => JSON.parse(raw) as { event: string; data: Record<string, unknown> })
+  const off = told.filter(({ event }) => event === 'webhook.disabled')
+  expect(off.map(({ data }) => data)).toMatchObject([{ id: made.id, disabled_reason: 'key_ended', created_by: brief.id }])
   expect(await shown(box, made.id)).toMatchObject({ active: false, disabled_reason: 'key_ended' })
 })
 
