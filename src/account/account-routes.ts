@@ -77,7 +77,8 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       scope: 'account:write',
       tag,
       summary: 'Remove the second factor',
-      description: 'With the password, a code of the app, or a recovery code, and only with a session (which takes the second factor to begin): a key is ' +
+      description:
+        'With the password, a code of the app, or a recovery code, and only with a session (which takes the second factor to begin): a key is ' +
         'forbidden, code session_required. Ends all other sessions.',
       body: FactorProof,
       reply: Deleted,

@@ -18,7 +18,12 @@ export const Maker = z.string().nullable().meta({
 
 /** A part of a list: what was made with one key or session. */
 export const MadeBy = z.object({
-  created_by: z.string().min(1).max(64).optional().meta({ description: 'only what this key or session made, also one that has ended' }),
+  created_by: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'only what this key or session made, also one that has ended' }),
 })
 
 /** A key as lists show it: never the key itself. */

@@ -75,7 +75,14 @@ export class AccountPart implements Part {
       sessions: this.sessions,
     }
     this.accounts = new Accounts({ ...needs, ...rows })
-    const parts = { ...needs, ...rows, accounts: this.accounts, keys: this.keys, guesses: new Guesses(clock), networks: new KnownNetworks(database, clock) }
+    const parts = {
+      ...needs,
+      ...rows,
+      accounts: this.accounts,
+      keys: this.keys,
+      guesses: new Guesses(clock),
+      networks: new KnownNetworks(database, clock),
+    }
     const signIn = new SignIn(parts)
     this.setup = new Setup(parts)
     this.routes = [

@@ -203,7 +203,13 @@ export const KeyRotated = z
   .object({ kid: z.string().meta({ description: 'the key that signs from now on' }), replaced_all: z.boolean() })
   .meta({ id: 'KeyRotated' })
 
-const TokenIssued = z.object({ id: Id('tok'), identity_id: Id('ident'), audience: z.string(), expires_at: Timestamp, created_by: Maker })
+const TokenIssued = z.object({
+  id: Id('tok'),
+  identity_id: Id('ident'),
+  audience: z.string(),
+  expires_at: Timestamp,
+  created_by: Maker,
+})
 
 export const tokenIssued = eventType(
   'token.issued',

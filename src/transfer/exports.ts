@@ -119,7 +119,13 @@ export class Exports {
     }
     report({ done: contents.counts.messages, total: contents.counts.messages })
     const { files, counts } = contents
-    return { ...urls.sign(caller, id, 0, { place: 'exports', lifetime: kept }), size, sha256: hash.digest('hex'), ...counts, files } satisfies Exported
+    return {
+      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: kept }),
+      size,
+      sha256: hash.digest('hex'),
+      ...counts,
+      files,
+    } satisfies Exported
   }
 
   #path(id: string): string {

@@ -83,9 +83,9 @@ export class Fanout {
       }
       // its one delivery was made with it
       if (event.type === webhookTest.name) continue
-      const listening = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
-      accounts.set(event.account_id, listening)
-      const wanting = listening.filter((webhook) => webhook.seq > reached && wants(webhook, event))
+      const listeners = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
+      accounts.set(event.account_id, listeners)
+      const wanting = listeners.filter((webhook) => webhook.seq > reached && wants(webhook, event))
       const told = wanting.slice(0, enough - written)
       const shipments = told.map(({ id }) => ({
         kind,

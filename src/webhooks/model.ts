@@ -67,18 +67,16 @@ export const Webhook = z
     headers: z.record(z.string(), z.string()),
     failing_since: Timestamp.nullable().meta({ description: 'the first of the attempts since the last success' }),
     disabled_at: Timestamp.nullable(),
-    disabled_reason: z
-      .enum(['gone', 'failing', 'identity_deleted', 'key_ended'])
-      .nullable()
-      .meta({
-        description:
-          'why the box switched it off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended',
-      }),
+    disabled_reason: z.enum(['gone', 'failing', 'identity_deleted', 'key_ended']).nullable().meta({
+      description:
+        'why the box switched it off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended',
+    }),
     created_at: Timestamp,
     created_by: Maker,
     updated_at: Timestamp,
     updated_by: Maker.meta({
-      description: 'the key or session that last said where it posts, what it hears, or gave it a new secret; null when none did since',
+      description:
+        'the key or session that last said where it posts, what it hears, or gave it a new secret; null when none did since',
     }),
     expires_at: Timestamp.nullable().meta({ description: 'when it ends, with the key that made it; null for one that lasts' }),
   })

@@ -61,7 +61,8 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       tag,
       summary: 'Change a webhook',
-      description: 'Needs the scopes of all that the webhook hears. Setting active switches on again what the box switched off. A key that expires changes ' +
+      description:
+        'Needs the scopes of all that the webhook hears. Setting active switches on again what the box switched off. A key that expires changes ' +
         'only webhooks that end no later than it (else forbidden, code beyond_own); it may switch others off.',
       body: WebhookChange,
       reply: Webhook,

@@ -170,7 +170,7 @@ export class Webhooks {
   /** Switches off those whose end has come, and says so in the log: some at a time, so that many hold up nobody. */
   async sweep(): Promise<void> {
     const { database, events, clock } = this.#parts
-    for (let rows = batch; rows === batch; ) {
+    for (let rows = batch; rows === batch;) {
       rows = await database.transaction(async (tx) => {
         const now = clock.now()
         const over = await tx.all<WebhookRow>(
@@ -228,5 +228,9 @@ function endOf({ until }: Caller): string | null {
 }
 
 function requireLastingAs(caller: Caller, { expires_at }: WebhookRow): void {
-  requireLasting(caller, 'change where a webhook posts and what it hears', expires_at === null ? Infinity : Date.parse(expires_at))
+  requireLasting(
+    caller,
+    'change where a webhook posts and what it hears',
+    expires_at === null ? Infinity : Date.parse(expires_at),
+  )
 }

@@ -91,9 +91,24 @@ const places = (count: number, place: (n: number) => string): string[] => Array.
 test('a password is not guessed from a /56 or a /48 without end', async () => {
   const box = await appliance(anywhere, new HeldClock())
   await withPassword(box)
-  expect(await lookedAt(box, places(8, (n) => `2001:db8:1:1::${n}`))).toBe(5)
-  expect(await lookedAt(box, places(15, (n) => `2001:db8:2:${n.toString(16)}::1`))).toBe(10)
-  expect(await lookedAt(box, places(25, (n) => `2001:db8:3:${(n * 256).toString(16)}::1`))).toBe(20)
+  expect(
+    await lookedAt(
+      box,
+      places(8, (n) => `2001:db8:1:1::${n}`),
+    ),
+  ).toBe(5)
+  expect(
+    await lookedAt(
+      box,
+      places(15, (n) => `2001:db8:2:${n.toString(16)}::1`),
+    ),
+  ).toBe(10)
+  expect(
+    await lookedAt(
+      box,
+      places(25, (n) => `2001:db8:3:${(n * 256).toString(16)}::1`),
+    ),
+  ).toBe(20)
 })
 
 test('a password is not guessed from everywhere without end, and its owner gets in meanwhile', { timeout: 120_000 }, async () => {
@@ -108,17 +123,31 @@ test('a password is not guessed from everywhere without end, and its owner gets 
   await page.call('DELETE', '/v1/session')
   await box.restart()
 
-  expect(await lookedAt(box, places(55, (n) => `192.0.2.${n}`))).toBe(50)
+  expect(
+    await lookedAt(
+      box,
+      places(55, (n) => `192.0.2.${n}`),
+    ),
+  ).toBe(50)
   const elsewhere = { 'X-Forwarded-For': '198.51.100.7' }
   const held = await attempt(box, person, elsewhere)
   expect([held.status, held.headers.get('retry-after')]).toEqual([429, '60'])
   clock.advance(60_000)
   // where the owner has been before; a neighbour on the same network is at home too
   await signIn(box, { ...person, totp: code() }, { 'X-Forwarded-For': '2001:db8:9:9::2' })
-  expect(await lookedAt(box, places(3, (n) => `192.0.2.${100 + n}`))).toBe(1)
+  expect(
+    await lookedAt(
+      box,
+      places(3, (n) => `192.0.2.${100 + n}`),
+    ),
+  ).toBe(1)
   // and anywhere with what only the owner has
   await signIn(box, { ...person, recovery_code: factor['recovery_codes'][0] as string }, elsewhere)
-  const spent = await attempt(box, { ...person, recovery_code: factor['recovery_codes'][0] }, { 'X-Forwarded-For': '192.0.2.200' })
+  const spent = await attempt(
+    box,
+    { ...person, recovery_code: factor['recovery_codes'][0] },
+    { 'X-Forwarded-For': '192.0.2.200' },
+  )
   expect(spent.status).toBe(429)
 })
 

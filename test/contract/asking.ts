@@ -180,7 +180,10 @@ export class Asking {
   #check(spelling: Spelling, method: string, told: Told): void {
     const requestId = told.headers.get('x-request-id') ?? ''
     assert.match(requestId, /^req_[0-9a-z]{26}$/)
-    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|session|account|sign-in|address|document|callback)";q=\d+;w=60$/)
+    assert.match(
+      told.headers.get('ratelimit-policy') ?? '',
+      /^"(?:key|session|account|sign-in|address|document|callback)";q=\d+;w=60$/,
+    )
     assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|session|account|sign-in|address|document|callback)";r=\d+;t=\d+$/)
     const kept = spelling.route.document === true && told.status < 400
     assert.match(told.headers.get('cache-control') ?? '', kept ? /^public, max-age=300$/ : /no-store/)

@@ -106,10 +106,13 @@ test('who has many networks is not many strangers: a /56 may do what four may, a
     }
     return count
   }
-  const within = (place: (n: number) => string): string[] => Array.from({ length: 40 }, (_, n) => place(n))
   expect(await admitted(within((n) => `2001:db8:1::${n}`))).toBe(2)
   expect(await admitted(within((n) => `2001:db8:2:${n.toString(16)}::1`))).toBe(8)
   expect(await admitted(within((n) => `2001:db8:3:${(n * 256).toString(16)}::1`))).toBe(32)
   expect(await admitted(within((n) => `2001:db8:${(n + 16).toString(16)}::1`))).toBe(40)
   expect(await admitted(within((n) => `192.0.2.${n}`))).toBe(40)
 })
+
+function within(place: (n: number) => string): string[] {
+  return Array.from({ length: 40 }, (_, n) => place(n))
+}

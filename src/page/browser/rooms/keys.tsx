@@ -116,7 +116,11 @@ function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
         send={({ keep }) => send(keep === true)}
       >
         <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
-        <Tick name="keep" label="Keep the keys and webhooks that were made with it" hint="Not if somebody else may have had it." />
+        <Tick
+          name="keep"
+          label="Keep the keys and webhooks that were made with it"
+          hint="Not if somebody else may have had it."
+        />
       </Form>
     </Dialog>
   )
