@@ -124,7 +124,7 @@ export function assemble(basis: Basis): {
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities })
-  const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
+  const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
   const certificates = new CertificatesPart({
     ...common,
     log: logOf('certificates'),

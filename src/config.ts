@@ -72,13 +72,11 @@ const http = Group({
     otherwise: '100 times rate_limit',
     unit: 'calls a minute',
   }),
-  public_rate_limit: Whole(0, 1_000_000)
-    .prefault(60)
-    .meta({
-      description:
-        'Calls without a key from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); 0 means no limit',
-      unit: 'calls a minute',
-    }),
+  public_rate_limit: Whole(0, 1_000_000).prefault(60).meta({
+    description:
+      'Calls without a key from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); 0 means no limit',
+    unit: 'calls a minute',
+  }),
   document_rate_limit: Whole(0, 1_000_000)
     .prefault(600)
     .meta({ description: 'Signed URLs and public documents read from one address; 0 means no limit', unit: 'calls a minute' }),

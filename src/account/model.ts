@@ -231,7 +231,7 @@ export const SecondFactorSetup = z
 export type SecondFactorSetup = z.output<typeof SecondFactorSetup>
 
 export const FactorWish = z
-  .strictObject({ password: Typed.optional().meta({ description: 'required: the one that signs in' }) })
+  .strictObject({ password: Typed.meta({ description: 'the one that signs in' }) })
   .meta({ id: 'FactorWish' })
 
 export const FactorCode = z.strictObject({ code: Typed }).meta({ id: 'FactorCode' })

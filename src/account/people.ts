@@ -64,7 +64,7 @@ export class People {
    * A secret and recovery codes, shown this once; they count once confirmed. Takes the password: a session alone may be a stolen one. Throws
    * Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a second factor that counts.
    */
-  async beginFactor(caller: Caller, password: string | undefined): Promise<SecondFactorSetup> {
+  async beginFactor(caller: Caller, password: string): Promise<SecondFactorSetup> {
     const { database, factor } = this.#parts
     requirePerson(caller)
     const login = await this.#login(caller)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
+import { letter } from '../contract/inhabited.ts'
+import { appliance, deliver } from '../support/appliance.ts'
 import type { Answer, Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
@@ -194,6 +195,24 @@ test('a key that expires signs no URL and no token that outlives it', async () =
   expect((await job())['result'].expires_at).toBe(expires_at)
   clock.advance(60_000)
   expect((await fetch((await job())['result'].url as string)).status).toBe(403)
+})
+
+test('a URL that a key signed opens no more once the key is revoked', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await deliver(box.smtp, { to: ada['email'] as string, raw: letter('Ada') })
+  const { body: list } = await box.call('GET', `/v1/identities/${ada['id']}/emails`)
+  const at = `/v1/identities/${ada['id']}/emails/${list.data[0].id}/attachments/0`
+  const leaked = await keyOf(box)
+  const { body: theirs } = await box.call('GET', at, undefined, { key: leaked.key })
+  const { body: ours } = await box.call('GET', at)
+  const status = async ({ url }: Record<string, unknown>): Promise<number> => (await fetch(url as string)).status
+  expect([await status(theirs), await status(ours)]).toEqual([200, 200])
+  await box.call('DELETE', `/v1/api-keys/${leaked.id}`)
+  expect([await status(theirs), await status(ours)]).toEqual([403, 200])
+  const unsaid = new URL(theirs['url'] as string)
+  unsaid.searchParams.delete('by')
+  expect(await status({ url: unsaid.href })).toBe(403)
 })
 
 test('keys that a limited key makes share its calls, whoever makes the most of them', async () => {
