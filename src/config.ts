@@ -70,6 +70,7 @@ const http = Group({
   account_rate_limit: Whole(0, 100_000_000).optional().meta({
     description: 'Calls that all keys and sessions of one account may make together; 0 means no limit',
     otherwise: '100 times rate_limit',
+    example: 60_000,
     unit: 'calls a minute',
   }),
   public_rate_limit: Whole(0, 1_000_000).prefault(60).meta({
