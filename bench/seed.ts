@@ -66,6 +66,7 @@ export async function openStore(directory: string): Promise<Store> {
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,
+    until: Infinity,
     ip: '',
     user_agent: '',
   }

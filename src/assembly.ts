@@ -124,7 +124,7 @@ export function assemble(basis: Basis): {
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
   keeping.serve(identities)
   const aliases = new Aliases({ ...common, domains, identities })
-  const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
+  const urls = new SignedUrls({ ...basis, holders, key: seal.key('signed urls') })
   const certificates = new CertificatesPart({
     ...common,
     log: logOf('certificates'),
@@ -176,8 +176,8 @@ export function assemble(basis: Basis): {
   tokens.equip(reputations)
   const { keys: signer, judge, resolver } = tokens
   const trust = new TrustPart({ ...common, identities, agents, reputations, signer, judge, resolver, log: logOf('trust') })
-  const webhooks = new WebhooksPart({ ...common, queue, log: logOf('webhooks') })
-  const jobs = new Jobs({ ...common, log: logOf('jobs') })
+  const webhooks = new WebhooksPart({ ...common, keys, queue, log: logOf('webhooks') })
+  const jobs = new Jobs({ ...common, keys, log: logOf('jobs') })
   identities.onRemove((tx, id) => jobs.leave(tx, id))
   const realtime = new RealtimePart({ ...common, holders, identities, log: logOf('realtime'), tokenKey: seal.key('realtime') })
   const doctor = new DoctorPart({

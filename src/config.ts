@@ -67,9 +67,17 @@ const http = Group({
   rate_limit: Whole(0, 1_000_000)
     .prefault(600)
     .meta({ description: 'Calls a key may make unless the key says otherwise; 0 means no limit', unit: 'calls a minute' }),
-  public_rate_limit: Whole(0, 1_000_000)
-    .prefault(60)
-    .meta({ description: 'Calls without a key from one address; 0 means no limit', unit: 'calls a minute' }),
+  account_rate_limit: Whole(0, 100_000_000).optional().meta({
+    description: 'Calls that all keys and sessions of one account may make together; 0 means no limit',
+    otherwise: '100 times rate_limit',
+    example: 60_000,
+    unit: 'calls a minute',
+  }),
+  public_rate_limit: Whole(0, 1_000_000).prefault(60).meta({
+    description:
+      'Calls without a key from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); 0 means no limit',
+    unit: 'calls a minute',
+  }),
   document_rate_limit: Whole(0, 1_000_000)
     .prefault(600)
     .meta({ description: 'Signed URLs and public documents read from one address; 0 means no limit', unit: 'calls a minute' }),

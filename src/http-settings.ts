@@ -12,6 +12,7 @@ export function httpSettings(config: Config, shown: Shown): HttpSettings {
     public_url: config.public_url,
     trusted_proxies: http.trusted_proxies,
     cors_origins: http.cors_origins,
+    account_rate_limit: http.account_rate_limit ?? http.rate_limit * 100,
     public_rate_limit: http.public_rate_limit,
     document_rate_limit: http.document_rate_limit,
     sign_in_rate_limit: http.sign_in_rate_limit,

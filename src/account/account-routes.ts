@@ -2,7 +2,7 @@ import { Deleted } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
-import { Account, FactorCode, FactorProof, PasswordWish, SecondFactorSetup } from './model.ts'
+import { Account, FactorCode, FactorProof, FactorWish, PasswordWish, SecondFactorSetup } from './model.ts'
 import type { People } from './people.ts'
 
 const tag = 'Account'
@@ -26,7 +26,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       summary: 'Set the password',
       description:
         'The first time with a key that holds every scope and does not expire, naming the e-mail address to sign in with; later with ' +
-        'current_password (wrong: forbidden, code wrong_password). Ends all other sessions. Takes no Idempotency-Key: what would be kept of ' +
+        'current_password (wrong: forbidden, code wrong_password). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: what would be kept of ' +
         'this body could be guessed from.',
       body: PasswordWish,
       reply: Account,
@@ -49,10 +49,15 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       summary: 'Begin a second factor',
       description:
         'Answers, this once, what an authenticator app needs and ten recovery codes. It counts once it is confirmed; until then, beginning anew ' +
-        'replaces it. There is one already: conflict, code totp_enabled. Needs a session, or a key that holds every scope and does not expire.',
+        'replaces it. There is one already: conflict, code totp_enabled. Only with a session and the password: a key is forbidden, code ' +
+        'session_required. Takes no Idempotency-Key: what would be kept of this body could be guessed from.',
+      body: FactorWish,
       reply: SecondFactorSetup,
       secret: true,
-      handle: ({ caller }) => people.beginFactor(caller),
+      // the fingerprint that is kept of a body is quick to compute
+      idempotent: false,
+      example: { body: { password: 'a long and quiet evening' } },
+      handle: ({ caller, body }) => people.beginFactor(caller, body.password),
     }),
     route({
       method: 'POST',
@@ -60,7 +65,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       scope: 'account:write',
       tag,
       summary: 'Confirm the second factor',
-      description: 'With a code of the app: from now on signing in takes one. Ends all other sessions.',
+      description: 'With a code of the app: from now on signing in takes one. Only with a session. Ends all other sessions.',
       body: FactorCode,
       reply: Account,
       example: { body: { code: '493817' } },
@@ -72,7 +77,9 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       scope: 'account:write',
       tag,
       summary: 'Remove the second factor',
-      description: 'With the password, a code of the app, or a recovery code. Ends all other sessions.',
+      description:
+        'With the password, a code of the app, or a recovery code, and only with a session (which takes the second factor to begin): a key is ' +
+        'forbidden, code session_required. Ends all other sessions.',
       body: FactorProof,
       reply: Deleted,
       example: { body: { password: 'a long and quiet evening' } },

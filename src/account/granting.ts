@@ -32,3 +32,11 @@ function holds(caller: Caller, scope: Scope): boolean {
   const wider = scope.replace(/^(?:emails|sms):/, 'messages:') as Scope
   return caller.scopes.has(scope) || caller.scopes.has(wider)
 }
+
+/** Answers the session of a signed-in person. Throws Fault 403, code `session_required`, for a key; `why` says what takes a session. */
+export function requireSession({ session_id }: Pick<Caller, 'session_id'>, why: string): string {
+  if (session_id !== null) return session_id
+  throw new Fault('forbidden', `${why} Sign in (POST /v1/session), and call with the cookie of the session in place of a key.`, {
+    code: 'session_required',
+  })
+}

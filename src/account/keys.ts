@@ -1,18 +1,17 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
-import { conflict, invalid, notFound } from '../core/fault.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { scopes as allScopes } from '../core/scopes.ts'
-import type { Caller, Scope } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import { makerOf, scopes as allScopes } from '../core/scopes.ts'
+import type { Caller, RateOf, Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import type { Bounds } from './granting.ts'
-import type { ApiKey, NewApiKey } from './model.ts'
+import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
@@ -27,7 +26,7 @@ interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
   previous_expires_at: string | null
 }
 
-type Made = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at'> & { rate_limit: number | null }
+type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | 'created_by'> & { rate_limit: number | null }
 
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
@@ -37,15 +36,22 @@ interface Known {
   until: number
 }
 
-/** A key by its id, for what outlives the call it was made with. */
+/** A key or session by its id, for what outlives the call it was made with; `until` is when it ends. */
 export interface Holder extends Identified {
-  /** When the key ends, in milliseconds since the epoch; Infinity for never. */
-  until: number
   /** What was made with the key before this moment ends at it: an older secret was rotated away then. 0 for never. */
   rotated: number
 }
 
 type Identified = Omit<Caller, 'ip' | 'user_agent'>
+
+/** What keys make that ends with them. */
+type Made = Exclude<keyof KeyRevoked['ended'], 'api_keys'>
+
+/** Ends, in the transaction, what was made with these keys (a subquery of their ids); answers how many. */
+type End = (tx: Transaction, keys: Sql) => Promise<number>
+
+/** Keys above one another, each made by the one above: a call counts against all of them. */
+const mostGenerations = 16
 
 /** The API keys of every account. Found keys stay in memory until they change, so a call costs no read of the store. */
 export class Keys {
@@ -57,6 +63,7 @@ export class Keys {
   readonly #known = new Map<string, Known>()
   readonly #used = new Map<string, string>()
   readonly #changed = new Set<(id: string) => void>()
+  readonly #ends = new Map<Made, End>()
 
   constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
     this.#database = parts.database
@@ -88,14 +95,19 @@ export class Keys {
   /** What a key is good for now; undefined once it is revoked, expired, or bound to a deleted identity. */
   async holder(id: string): Promise<Holder | undefined> {
     const row = await this.#living(sql`api_keys.id = ${id}`)
-    const until = row?.expires_at ? Date.parse(row.expires_at) : Infinity
-    if (!row || until <= this.#clock.now()) return undefined
-    return { ...this.#identified(row), until, rotated: row.previous_expires_at ? Date.parse(row.previous_expires_at) : 0 }
+    const held = row && this.#identified(row)
+    if (!held || held.until <= this.#clock.now()) return undefined
+    return { ...held, rotated: row.previous_expires_at ? Date.parse(row.previous_expires_at) : 0 }
   }
 
   /** Hears the id of each key that was revoked or rotated, once that is on disk. */
   onChange(listener: (id: string) => void): void {
     this.#changed.add(listener)
+  }
+
+  /** Before the first call: ends what was made with a key that is revoked. */
+  ends(what: Made, end: End): void {
+    this.#ends.set(what, end)
   }
 
   /** Whether a key that once admitted a caller still would. */
@@ -123,7 +135,8 @@ export class Keys {
       const expires_at = wish.expires_at ?? bounds.expires_at
       requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
       await this.#plan.require(tx, caller.account_id, 'api_keys')
-      const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at }
+      await this.#requireGeneration(tx, caller)
+      const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at, created_by: makerOf(caller) }
       return this.#insert(tx, caller.account_id, made, key)
     })
     return { ...this.#shown(row), key }
@@ -139,19 +152,23 @@ export class Keys {
       await this.#insert(
         tx,
         accountId,
-        { label: 'first key', scopes: everyScope, identity_id: null, rate_limit: null, expires_at: null },
+        { label: 'first key', scopes: everyScope, identity_id: null, rate_limit: null, expires_at: null, created_by: null },
         key,
       )
       return key
     })
   }
 
-  list(caller: Caller, paging: Paging): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
+  list(
+    caller: Caller,
+    { created_by, ...paging }: ApiKeyFilter,
+  ): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
+    const by = created_by === undefined ? sql`` : sql` AND created_by = ${created_by}`
     const own = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
     return page<KeyRow, ApiKey>(this.#database, this.#cursors, paging, {
-      name: `api-keys ${caller.account_id}`,
+      name: `api-keys ${caller.account_id} ${created_by ?? ''}`,
       select: sql`SELECT * FROM api_keys`,
-      where: sql`account_id = ${caller.account_id} AND revoked_at IS NULL${own}`,
+      where: sql`account_id = ${caller.account_id} AND revoked_at IS NULL${own}${by}`,
       order: 'seq',
       present: this.#shown,
     })
@@ -165,25 +182,37 @@ export class Keys {
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
       requireWithin(await this.#bounds(tx, caller), this.#shown(before))
       const until = iso(this.#clock.now() + grace * 1000)
+      // a key that rotates itself tells nobody else
+      const rotated_by = caller.key_id === id ? before.rotated_by : makerOf(caller)
       return tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
-          previous_expires_at = ${until} WHERE id = ${id} RETURNING *`,
+          previous_expires_at = ${until}, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
       )
     })
     this.#forget(id)
     return { ...this.#shown(row!), key }
   }
 
-  /** The next call with the key is 401. Throws Fault 409, code `last_key`, for the last one that can make others and never expires. */
-  async revoke(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    await this.#database.transaction(async (tx) => {
+  /**
+   * The next call with the key is 401. What was made with it ends too, unless it is to be kept: keys, also those it gave a new secret, what
+   * those made, and whatever else `ends` was told of; but not the key that asks. Throws Fault 409, code `last_key`, where no lasting key
+   * that can make others would be left.
+   */
+  async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
+    const [ids, ended] = await this.#database.transaction(async (tx) => {
       const row = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
-      if (makesOthers(row)) await this.#requireAnother(tx, row)
-      await tx.run(sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id = ${id}`)
+      const which = keep ? sql`SELECT ${id}` : madeWith(id, caller.key_id)
+      const revoked = await tx.all<KeyRow>(
+        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
+      )
+      if (revoked.some((one) => makesOthers(one))) await this.#requireAnother(tx, row, keep)
+      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0 }
+      if (!keep) for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
+      return [revoked.map((one) => one.id), counts] as const
     })
-    this.#forget(id)
-    return { id, deleted: true }
+    for (const one of ids) this.#forget(one)
+    return { id, deleted: true, ended }
   }
 
   /** Writes down when each key was last used; called on a schedule so that calls need not. */
@@ -202,10 +231,12 @@ export class Keys {
     const ends = [row.expires_at, row.hash === hash ? null : row.previous_expires_at]
       .filter((text) => text !== null)
       .map((text) => Date.parse(text))
+    const line = row.created_by === null ? [] : await this.#line(this.#database, row.id)
+    const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
     const known: Known = {
       id: row.id,
       until: Math.min(Infinity, ...ends),
-      admits: this.#identified(row),
+      admits: { ...this.#identified(row), made_by },
     }
     if (this.#known.size >= 10_000) this.#known.clear()
     this.#known.set(hash, known)
@@ -228,7 +259,9 @@ export class Keys {
   #identified(row: KeyRow): Identified {
     const { account_id, id, identity_id } = row
     const scopes = new Set(JSON.parse(row.scopes) as Scope[])
-    return { account_id, key_id: id, session_id: null, scopes, identity_id, rate_limit: row.rate_limit ?? this.#defaultRate }
+    const until = row.expires_at === null ? Infinity : Date.parse(row.expires_at)
+    const rate_limit = row.rate_limit ?? this.#defaultRate
+    return { account_id, key_id: id, session_id: null, scopes, identity_id, rate_limit, until }
   }
 
   /** What a key that this caller makes may have at most, and has when nothing is said. */
@@ -243,31 +276,52 @@ export class Keys {
     return { rate_limit: own ?? this.#defaultRate, expires_at: maker?.expires_at ?? null, usualRate }
   }
 
-  async #requireAnother(tx: Transaction, row: KeyRow): Promise<void> {
+  async #requireAnother(tx: Transaction, { account_id }: KeyRow, keep: boolean): Promise<void> {
     const others = await tx.all<KeyRow>(
-      sql`SELECT * FROM api_keys WHERE account_id = ${row.account_id} AND id <> ${row.id} AND revoked_at IS NULL
-        AND identity_id IS NULL AND expires_at IS NULL`,
+      sql`SELECT * FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND identity_id IS NULL AND expires_at IS NULL`,
     )
     if (others.some((other) => makesOthers(other))) return
-    throw conflict('This is the last lasting key with account:write: without it nobody could make another. Make one first.', {
-      code: 'last_key',
-    })
+    const otherwise = keep ? '' : ' If it did make one, keep what it made: ?keep=true.'
+    throw conflict(
+      `No lasting key with account:write would be left, and nobody could make another. Make one first.${otherwise}`,
+      { code: 'last_key' },
+    )
   }
 
-  async #insert(tx: Transaction, accountId: string, made: Made, key: string): Promise<KeyRow> {
+  /** The keys that made one, from itself upwards. */
+  #line(reader: Reader, id: string): Promise<RateOf[]> {
+    return reader.all<RateOf>(
+      sql`WITH RECURSIVE line (key_id, rate_limit, created_by, depth) AS (
+        SELECT id, rate_limit, created_by, 0 FROM api_keys WHERE id = ${id} UNION ALL
+        SELECT api_keys.id, api_keys.rate_limit, api_keys.created_by, depth + 1 FROM line JOIN api_keys ON api_keys.id = line.created_by
+        WHERE depth < ${mostGenerations}) SELECT key_id, rate_limit FROM line ORDER BY depth`,
+    )
+  }
+
+  async #requireGeneration(tx: Transaction, { key_id }: Caller): Promise<void> {
+    if (key_id === null || (await this.#line(tx, key_id)).length < mostGenerations) return
+    throw new Fault(
+      'forbidden',
+      `This key was made by a key that was made by a key, ${mostGenerations} times over: it makes no more. Make the key with one above it.`,
+      { code: 'too_many_generations' },
+    )
+  }
+
+  async #insert(tx: Transaction, accountId: string, made: NewRow, key: string): Promise<KeyRow> {
     const row = await tx.get<KeyRow>(
-      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at)
+      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at, created_by)
         VALUES (${newId('key')}, ${accountId}, ${made.label}, ${JSON.stringify(made.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
-        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}) RETURNING *`,
+        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}, ${made.created_by}) RETURNING *`,
     )
     return row!
   }
 
   readonly #shown = (row: KeyRow): ApiKey => {
-    const { id, label, key_prefix, identity_id, created_at, last_used_at, expires_at, revoked_at } = row
+    const { id, label, key_prefix, identity_id, created_at, created_by, rotated_by, last_used_at, expires_at, revoked_at } = row
     const scopes = JSON.parse(row.scopes) as Scope[]
     const rate_limit = row.rate_limit ?? this.#defaultRate
-    return { id, label, scopes, key_prefix, identity_id, rate_limit, created_at, last_used_at, expires_at, revoked_at }
+    const dates = { created_at, last_used_at, expires_at, revoked_at }
+    return { id, label, scopes, key_prefix, identity_id, rate_limit, created_by, rotated_by, ...dates }
   }
 
   async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
@@ -288,6 +342,14 @@ export class Keys {
 
 function prefixOf(key: string): string {
   return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
+}
+
+/** A key and, through all generations, those that it made or gave a new secret; but not `but`, nor what only that one made. */
+function madeWith(id: string, but: string | null): Sql {
+  const others = but === null || but === id ? sql`` : sql` WHERE api_keys.id <> ${but}`
+  return sql`WITH RECURSIVE made (id) AS (SELECT ${id}
+    UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.created_by = made.id${others}
+    UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.rotated_by = made.id${others}) SELECT id FROM made`
 }
 
 /** Whether it lasts, and can make keys for the whole account. */

@@ -2,13 +2,29 @@ import * as z from 'zod'
 import { planned } from '../core/planned.ts'
 import type { Planned } from '../core/planned.ts'
 import { scopes } from '../core/scopes.ts'
-import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Deleted, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 
 const Scopes = z
   .array(z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` }))
   .min(1)
   .transform((list) => [...new Set(list)])
   .meta({ override: { type: 'array', items: { type: 'string', enum: [...scopes] }, minItems: 1 } })
+
+/** Who made something: the id of a key or a session. */
+export const Maker = z.string().nullable().meta({
+  description: 'the key or session it was made with; null for what was made on the machine of the box, or before this was kept',
+  example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
+})
+
+/** A part of a list: what was made with one key or session. */
+export const MadeBy = z.object({
+  created_by: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'only what this key or session made, also one that has ended' }),
+})
 
 /** A key as lists show it: never the key itself. */
 export const ApiKey = z
@@ -18,8 +34,10 @@ export const ApiKey = z
     scopes: z.array(z.enum(scopes)),
     key_prefix: z.string().meta({ description: 'the first characters, to tell keys apart' }),
     identity_id: Id('ident').nullable().meta({ description: 'the one identity the key is bound to' }),
-    rate_limit: z.int().meta({ description: 'calls a minute; 0 is no limit' }),
+    rate_limit: z.int().meta({ description: 'calls a minute, of this key and those it made together; 0 is no limit' }),
     created_at: Timestamp,
+    created_by: Maker,
+    rotated_by: Maker.meta({ description: 'the key or session that last gave it a new secret, if not the key itself' }),
     last_used_at: Timestamp.nullable(),
     expires_at: Timestamp.nullable(),
     revoked_at: Timestamp.nullable(),
@@ -48,6 +66,25 @@ export const NewApiKey = z
   })
   .meta({ id: 'NewApiKey' })
 export type NewApiKey = z.output<typeof NewApiKey>
+
+export const ApiKeyFilter = Paging.extend(MadeBy.shape)
+export type ApiKeyFilter = z.output<typeof ApiKeyFilter>
+
+export const Revocation = z.strictObject({
+  keep: Flag.default(false).meta({ description: 'what was made with the key stays; else it ends with the key' }),
+})
+
+const ended = z.int().min(0)
+
+export const KeyRevoked = z
+  .object({
+    ...Deleted.shape,
+    ended: z
+      .object({ api_keys: ended, webhooks: ended, jobs: ended })
+      .meta({ id: 'EndedWithKey', description: 'how many of what was made with it ended; 0 with keep' }),
+  })
+  .meta({ id: 'KeyRevoked' })
+export type KeyRevoked = z.output<typeof KeyRevoked>
 
 export const Rotation = z
   .strictObject({
@@ -192,6 +229,10 @@ export const SecondFactorSetup = z
   })
   .meta({ id: 'SecondFactorSetup' })
 export type SecondFactorSetup = z.output<typeof SecondFactorSetup>
+
+export const FactorWish = z
+  .strictObject({ password: Typed.meta({ description: 'the one that signs in' }) })
+  .meta({ id: 'FactorWish' })
 
 export const FactorCode = z.strictObject({ code: Typed }).meta({ id: 'FactorCode' })
 

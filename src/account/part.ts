@@ -15,6 +15,7 @@ import { Guesses } from './guesses.ts'
 import { Holders } from './holders.ts'
 import { keyCount } from './key-count.ts'
 import { Keys } from './keys.ts'
+import { KnownNetworks } from './known-networks.ts'
 import { Logins, sealedFactors } from './logins.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { PasswordHashes } from './password-hash.ts'
@@ -74,7 +75,14 @@ export class AccountPart implements Part {
       sessions: this.sessions,
     }
     this.accounts = new Accounts({ ...needs, ...rows })
-    const parts = { ...needs, ...rows, accounts: this.accounts, keys: this.keys, guesses: new Guesses(clock) }
+    const parts = {
+      ...needs,
+      ...rows,
+      accounts: this.accounts,
+      keys: this.keys,
+      guesses: new Guesses(clock),
+      networks: new KnownNetworks(database, clock),
+    }
     const signIn = new SignIn(parts)
     this.setup = new Setup(parts)
     this.routes = [

@@ -2,13 +2,13 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import { scopes } from '../core/scopes.ts'
+import { requireLasting, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database } from '../store/database.ts'
 import type { Accounts } from './accounts.ts'
-import { requireScopes } from './granting.ts'
-import type { Guess, Guesses } from './guesses.ts'
-import type { Keys } from './keys.ts'
+import { requireScopes, requireSession } from './granting.ts'
+import type { Guess, Guesses, Target } from './guesses.ts'
+import type { KnownNetworks } from './known-networks.ts'
 import type { LoginRow, Logins } from './logins.ts'
 import type { Account, FactorProof, PasswordWish, SecondFactorSetup } from './model.ts'
 import type { PasswordHashes } from './password-hash.ts'
@@ -21,12 +21,12 @@ interface Parts {
   database: Database
   clock: Clock
   log: Log
-  keys: Keys
   accounts: Accounts
   logins: Logins
   hashes: PasswordHashes
   factor: SecondFactor
   guesses: Guesses
+  networks: KnownNetworks
   sessions: Sessions
 }
 
@@ -38,13 +38,14 @@ export class People {
     this.#parts = parts
   }
 
-  /** Throws Fault 403, code `wrong_password`; 400 for a password that may not be one; 409 for an address that another account has. */
+  /** The first time a caller must hold every scope, as people do. Throws Fault 403, code `wrong_password`; 400 for a password that may not be one; 409 for an address that another account has. */
   async changePassword(caller: Caller, wish: PasswordWish): Promise<Account> {
     const { database, clock, log, accounts, logins, hashes, sessions } = this.#parts
     const { id } = await accounts.get(caller)
+    requireLasting(caller, 'decide how people sign in')
     const before = await logins.of(id)
     if (before) await this.#requirePassword(caller, before, wish.current_password, 'current_password')
-    else await this.#requireWhole(caller)
+    else requireScopes(caller, [...scopes])
     const email = wish.email ?? before?.email
     if (email === undefined) throw invalid('email', 'email is required the first time: it is what you sign in with.', 'missing')
     requirePassword(wish.password, email)
@@ -59,13 +60,18 @@ export class People {
     return accounts.get(caller)
   }
 
-  /** A secret and recovery codes, shown this once; they count once confirmed. Throws Fault 409, code `totp_enabled`, when others do. */
-  async beginFactor(caller: Caller): Promise<SecondFactorSetup> {
+  /**
+   * A secret and recovery codes, shown this once; they count once confirmed. Takes the password: a session alone may be a stolen one. Throws
+   * Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a second factor that counts.
+   */
+  async beginFactor(caller: Caller, password: string): Promise<SecondFactorSetup> {
     const { database, factor } = this.#parts
+    requirePerson(caller)
     const login = await this.#login(caller)
-    await this.#requireWhole(caller)
+    await this.#requirePassword(caller, login, password, 'password')
     return database.transaction(async (tx) => {
       const now = await this.#login(caller, tx)
+      if (now.password !== login.password) throw changedMeanwhile()
       if (now.confirmed_at !== null) {
         throw conflict('There is a second factor already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
       }
@@ -77,7 +83,7 @@ export class People {
   /** Throws Fault 403, code `wrong_code`; 409 when there is nothing to confirm. */
   async confirmFactor(caller: Caller, code: string): Promise<Account> {
     const { database, clock, log, accounts, factor, sessions } = this.#parts
-    await this.#requireWhole(caller)
+    requirePerson(caller)
     await this.#counted(caller, 'code', () =>
       database.transaction(async (tx) => {
         const login = await this.#login(caller, tx)
@@ -99,6 +105,7 @@ export class People {
   /** By the password, or by a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without one. */
   async removeFactor(caller: Caller, proof: FactorProof): Promise<{ id: string; deleted: true }> {
     const { database, log, factor, sessions } = this.#parts
+    requirePerson(caller)
     const login = await this.#login(caller)
     if (!login.second_factor) throw notFound('second factor')
     if (proof.password === undefined && proof.code === undefined) {
@@ -144,7 +151,7 @@ export class People {
             : await factor.takeRecoveryCode(tx, login, code)
           if (!good) throw wrongCode()
         }),
-      () => (isAppCode(code) ? guesses.beginCode(caller.account_id) : undefined),
+      (target) => (isAppCode(code) ? guesses.beginCode({ ...target, name: caller.account_id }) : undefined),
     )
   }
 
@@ -156,12 +163,15 @@ export class People {
     caller: Caller,
     what: 'password' | 'code',
     work: () => Promise<void>,
-    also?: () => Guess | undefined,
+    also?: (target: Target) => Guess | undefined,
   ): Promise<void> {
-    const guess = this.#parts.guesses.begin(`${what} ${caller.account_id}`, caller.ip)
+    const { guesses, networks } = this.#parts
+    const known = await networks.has(caller.account_id, caller.ip)
+    const target = { name: `${what} ${caller.account_id}`, exists: true, known }
+    const guess = guesses.begin(target, caller.ip)
     let second: Guess | undefined
     try {
-      second = also?.()
+      second = also?.(target)
       await work()
       guess.right()
       second?.right()
@@ -172,16 +182,11 @@ export class People {
       throw error
     }
   }
+}
 
-  /** A person may do everything, for ever: who makes that possible must be able to as well. */
-  async #requireWhole(caller: Caller): Promise<void> {
-    requireScopes(caller, [...scopes])
-    const holder = caller.key_id === null ? undefined : await this.#parts.keys.holder(caller.key_id)
-    if (!holder || holder.until === Infinity) return
-    throw new Fault('forbidden', 'A key that expires cannot decide how people sign in, which lasts longer.', {
-      code: 'beyond_own',
-    })
-  }
+/** Whoever is signed in has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
+function requirePerson(caller: Caller): void {
+  requireSession(caller, 'Only a person who is signed in changes the second factor; no key does, whatever it holds.')
 }
 
 function line({ account_id, session_id, key_id, ip }: Caller): Record<string, unknown> {

@@ -1,8 +1,8 @@
-import { Deleted, Page, Paging } from '../core/shapes.ts'
+import { Page } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Keys } from './keys.ts'
-import { ApiKey, ApiKeyWithSecret, NewApiKey, Rotation } from './model.ts'
+import { ApiKey, ApiKeyFilter, ApiKeyWithSecret, KeyRevoked, NewApiKey, Revocation, Rotation } from './model.ts'
 
 const tag = 'API keys'
 
@@ -15,7 +15,8 @@ export function routes(keys: Keys): AnyRoute[] {
       tag,
       summary: 'Create an API key',
       description:
-        'The key is in this answer and never again. A key gives only scopes it holds, no more calls and no longer life than its own, and a bound key only keys bound alike.',
+        'The key is in this answer and never again. A key gives only scopes it holds, no more calls and no longer life than its own, and a bound ' +
+        'key only keys bound alike. Calls of keys that a key with a rate_limit of its own made count against that limit too.',
       body: NewApiKey,
       reply: ApiKeyWithSecret,
       status: 201,
@@ -30,7 +31,7 @@ export function routes(keys: Keys): AnyRoute[] {
       tag,
       summary: 'List API keys',
       description: 'Keys are masked: only key_prefix is shown.',
-      query: Paging,
+      query: ApiKeyFilter,
       reply: Page(ApiKey),
       handle: ({ caller, query }) => keys.list(caller, query),
     }),
@@ -51,9 +52,13 @@ export function routes(keys: Keys): AnyRoute[] {
       scope: 'account:write',
       tag,
       summary: 'Revoke an API key',
-      description: 'The next call with it is 401. The last lasting key with account:write stays: a conflict, code last_key.',
-      reply: Deleted,
-      handle: ({ caller, params }) => keys.revoke(caller, params.id),
+      description:
+        'The next call with it is 401. What was made with it ends too: keys, also those it gave a new secret, webhooks, also those it turned ' +
+        'elsewhere, jobs that run and files of exports; and what those keys made. The key that asks stays. With keep=true all of it stays, and ' +
+        'names the key in created_by. A last lasting key with account:write stays: a conflict, code last_key.',
+      query: Revocation,
+      reply: KeyRevoked,
+      handle: ({ caller, params, query }) => keys.revoke(caller, params.id, query.keep),
     }),
   ]
 }

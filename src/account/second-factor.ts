@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { sameBytes } from '../core/seal.ts'
 import type { Seal } from '../core/seal.ts'
 import { sql } from '../store/database.ts'
-import type { Transaction } from '../store/database.ts'
+import type { Reader, Transaction } from '../store/database.ts'
 import { factorOf } from './logins.ts'
 import type { LoginRow } from './logins.ts'
 
@@ -59,6 +59,13 @@ export class SecondFactor {
   async takeRecoveryCode(tx: Transaction, { account_id }: LoginRow, code: string): Promise<boolean> {
     const { changes } = await tx.run(sql`DELETE FROM recovery_codes WHERE account_id = ${account_id} AND hash = ${hashOf(code)}`)
     return changes === 1
+  }
+
+  /** Whether this is a recovery code of the account; it is not used up. */
+  async holdsRecoveryCode(reader: Reader, accountId: string, code: string): Promise<boolean> {
+    const row = await reader.get(sql`SELECT 1 FROM recovery_codes JOIN logins ON logins.account_id = recovery_codes.account_id
+      WHERE recovery_codes.account_id = ${accountId} AND hash = ${hashOf(code)} AND confirmed_at IS NOT NULL`)
+    return row !== undefined
   }
 
   async confirm(tx: Transaction, accountId: string, at: string): Promise<void> {

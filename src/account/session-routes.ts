@@ -1,10 +1,11 @@
 import { iso } from '../core/clock.ts'
-import { Fault, notFound } from '../core/fault.ts'
+import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Deleted, Page, Paging } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Accounts } from './accounts.ts'
+import { requireSession } from './granting.ts'
 import { Session, SessionEntry, SessionsEnded, SignInWish } from './model.ts'
 import type { SessionRow, Sessions } from './sessions.ts'
 import type { SignIn } from './sign-in.ts'
@@ -101,12 +102,8 @@ export function sessionRoutes({ accounts, sessions, signIn }: Needs): AnyRoute[]
   ]
 }
 
-/** Throws Fault 403, code `session_required`, for a key. */
-function sessionOf({ session_id }: Caller): string {
-  if (session_id !== null) return session_id
-  throw new Fault('forbidden', 'This is about a session, and was asked with a key. Sign in: POST /v1/session.', {
-    code: 'session_required',
-  })
+function sessionOf(caller: Caller): string {
+  return requireSession(caller, 'This is about a session, and was asked with a key.')
 }
 
 /** A key bound to one identity sees nothing of what is the account's. */

@@ -5,7 +5,8 @@ import type { Counter, Metrics } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Accounts } from './accounts.ts'
-import type { Guess, Guesses } from './guesses.ts'
+import type { Guess, Guesses, Target } from './guesses.ts'
+import type { KnownNetworks } from './known-networks.ts'
 import { folded } from './logins.ts'
 import type { LoginRow, Logins } from './logins.ts'
 import type { SignInWish } from './model.ts'
@@ -24,6 +25,7 @@ interface Parts {
   hashes: PasswordHashes
   factor: SecondFactor
   guesses: Guesses
+  networks: KnownNetworks
   sessions: Sessions
 }
 
@@ -59,10 +61,13 @@ export class SignIn {
   }
 
   async #try(visitor: Visitor, wish: SignInWish): Promise<SessionRow & { token: string }> {
-    const { log, guesses } = this.#parts
-    const guess = guesses.begin(folded(wish.email), visitor.ip)
+    const { log, guesses, accounts, logins } = this.#parts
+    const found = await logins.byEmail(wish.email)
+    const login = found && accounts.exists(found.account_id) ? found : undefined
+    const target = await this.#target(visitor, wish, login)
+    const guess = guesses.begin(target, visitor.ip)
     try {
-      const session = await this.#enter(visitor, wish)
+      const session = await this.#enter(visitor, wish, login, target)
       guess.right()
       log.info({ account_id: session.account_id, session_id: session.id, address: visitor.ip }, 'Signed in')
       return session
@@ -74,15 +79,31 @@ export class SignIn {
     }
   }
 
-  async #enter(visitor: Visitor, wish: SignInWish): Promise<SessionRow & { token: string }> {
-    const { database, accounts, logins, hashes, sessions } = this.#parts
-    const found = await logins.byEmail(wish.email)
-    const login = found && accounts.exists(found.account_id) ? found : undefined
+  /**
+   * What this attempt counts as. One with a recovery code, which nobody finds by trying, is counted by itself: strangers who use up the
+   * guesses of an account do not keep its owner out.
+   */
+  async #target(visitor: Visitor, wish: SignInWish, login: LoginRow | undefined): Promise<Target> {
+    const { database, factor, networks } = this.#parts
+    const account = login?.account_id ?? ''
+    const code = wish.totp ?? wish.recovery_code
+    const known = await networks.has(account, visitor.ip)
+    const proven = code !== undefined && !isAppCode(code) && (await factor.holdsRecoveryCode(database, account, code))
+    return { name: `${proven ? 'recovery ' : ''}${folded(wish.email)}`, exists: login !== undefined, known }
+  }
+
+  async #enter(
+    visitor: Visitor,
+    wish: SignInWish,
+    login: LoginRow | undefined,
+    target: Target,
+  ): Promise<SessionRow & { token: string }> {
+    const { database, logins, hashes, networks, sessions } = this.#parts
     const fits = await hashes.fits(wish.password, login?.password)
     if (!login || !fits) throw wrongCredentials()
     const better = hashes.isOutdated(login.password) ? await hashes.hash(wish.password) : undefined
     const code = wish.totp ?? wish.recovery_code
-    const codeGuess = this.#codeGuess(login, code)
+    const codeGuess = this.#codeGuess(login, code, target)
     try {
       const session = await database.transaction(async (tx) => {
         const now = await logins.of(login.account_id, tx)
@@ -90,6 +111,7 @@ export class SignIn {
         if (now?.password !== login.password) throw wrongCredentials()
         await this.#requireFactor(tx, now, code)
         if (better !== undefined) await logins.rehash(tx, login.account_id, better)
+        await networks.note(tx, login.account_id, visitor.ip)
         return sessions.open(tx, login.account_id, visitor)
       })
       codeGuess?.right()
@@ -100,8 +122,9 @@ export class SignIn {
     }
   }
 
-  #codeGuess({ account_id, confirmed_at }: LoginRow, code: string | undefined): Guess | undefined {
-    return confirmed_at !== null && code !== undefined && isAppCode(code) ? this.#parts.guesses.beginCode(account_id) : undefined
+  #codeGuess({ account_id, confirmed_at }: LoginRow, code: string | undefined, target: Target): Guess | undefined {
+    if (confirmed_at === null || code === undefined || !isAppCode(code)) return undefined
+    return this.#parts.guesses.beginCode({ ...target, name: account_id })
   }
 
   async #requireFactor(tx: Transaction, login: LoginRow, code: string | undefined): Promise<void> {

@@ -38,7 +38,10 @@ export function addKeyCommand(program: Command): void {
     .argument('<key>', which)
     .option('--grace <seconds>', 'how long the old secret still works', '0')
     .action(rotate)
-  add('revoke', 'let an API key open nothing any more').argument('<key>', which).action(revoke)
+  add('revoke', 'let an API key open nothing any more, and end what was made with it')
+    .argument('<key>', which)
+    .option('--keep', 'the keys and webhooks that were made with it stay')
+    .action(revoke)
   const master = key
     .command('rotate-master')
     .description('make a new master key, which secrets are sealed under, and seal everything anew; the box must be stopped')
@@ -95,10 +98,18 @@ async function rotate(who: string, { grace, ...options }: Options & { grace: str
   })
 }
 
-async function revoke(who: string, options: Options): Promise<void> {
+async function revoke(who: string, options: Options & { keep?: boolean }): Promise<void> {
   await withBox(options, async (box) => {
     const { id, label } = await named(box, who)
-    say(options, await box.call('DELETE', `/v1/api-keys/${id}`), `The key ${id} (${label}) opens nothing any more.`)
+    const revoked = await box.call<{ ended: Record<string, number> }>(
+      'DELETE',
+      `/v1/api-keys/${id}${options.keep ? '?keep=true' : ''}`,
+    )
+    const ended = Object.entries(revoked.ended)
+      .filter(([, count]) => count > 0)
+      .map(([what, count]) => `${what.replace('api_keys', 'API keys')}: ${count}`)
+    const words = `The key ${id} (${label}) opens nothing any more.`
+    say(options, revoked, ended.length === 0 ? words : `${words} With it ended ${ended.join(', ')}.`)
   })
 }
 

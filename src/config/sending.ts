@@ -114,7 +114,7 @@ export const submission = Group({
     .meta({ description: 'The same with TLS from the first octet (RFC 8314)', example: ['0.0.0.0:465'], restart: true }),
   max_failed_logins: Whole(1, 100_000).prefault(5).meta({
     description:
-      'Different failed logins from one address (IPv6: one /64) within 15 minutes, after which no other is tried; the same one again does not count',
+      'Different failed logins from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48) within 15 minutes, after which no other is tried; the same one again does not count',
     unit: 'logins',
   }),
   failed_login_delay: Duration(0, 30_000)

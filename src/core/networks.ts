@@ -39,6 +39,15 @@ export function neighbourhood(address: string): string {
     .join(':')}::/64`
 }
 
+/** The networks that an address counts as, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may have. */
+export function neighbourhoods(address: string): string[] {
+  const narrow = neighbourhood(address)
+  if (!narrow.endsWith('::/64')) return [narrow]
+  const [first = '0', second = '0', third = '0', fourth = '0'] = narrow.slice(0, -'::/64'.length).split(':')
+  const site = `${first}:${second}:${third}`
+  return [narrow, `${site}:${(Number.parseInt(fourth, 16) & 0xff00).toString(16)}::/56`, `${site}::/48`]
+}
+
 /** As lists and reverse zones name an address (RFC 5782 2.1 and 2.4, RFC 1035 3.5): the octets of an IPv4 address, the nibbles of an IPv6 address, last first; null for what is no address. */
 export function reverseName(address: string): string | null {
   if (isIP(address) === 4) return address.split('.').toReversed().join('.')

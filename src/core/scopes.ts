@@ -17,6 +17,12 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
+/** A key and its calls a minute. */
+export interface RateOf {
+  key_id: string
+  rate_limit: number
+}
+
 /** Who is calling: a key (or a signed-in person) of one account, perhaps bound to one identity. */
 export interface Caller {
   account_id: string
@@ -28,6 +34,10 @@ export interface Caller {
   identity_id: string | null
   /** Calls a minute; 0 means no limit. */
   rate_limit: number
+  /** The keys with a limit of their own that made this one, nearest first: its calls count as theirs too. */
+  made_by?: readonly RateOf[]
+  /** When the key expires, in milliseconds since the epoch, and with it what it makes. Infinity for a key that lasts, and for a person. */
+  until: number
   ip: string
   user_agent: string
 }
@@ -35,6 +45,16 @@ export interface Caller {
 /** Whether the caller holds any one of these scopes. */
 export function may(caller: Pick<Caller, 'scopes'>, anyOf: readonly Scope[]): boolean {
   return anyOf.some((scope) => caller.scopes.has(scope))
+}
+
+/** What something that is made in this call names as its maker: the key or the session; null on the machine of the box. */
+export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session_id'>): string | null {
+  return key_id ?? session_id
+}
+
+/** Throws Fault 403, code `beyond_own`, for a key that expires before what it would make or change does; `why` names that. */
+export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
+  if (until < end) throw new Fault('forbidden', `A key that expires cannot ${why}, which lasts longer.`, { code: 'beyond_own' })
 }
 
 /** 401: the key or session that admitted this caller is no longer good. */

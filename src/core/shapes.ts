@@ -58,6 +58,18 @@ export const Deletion = z.strictObject({
   purge: Flag.default(false).meta({ description: 'for good at once, also what is in the trash' }),
 })
 
+/** What a signed URL says behind the question mark. */
+export const SignedQuery = z.strictObject({
+  expires: z
+    .string()
+    .regex(/^\d{1,12}$/, { error: 'must be the number of the signed URL' })
+    .transform(Number)
+    .meta({ override: { type: 'integer' }, description: 'when it opens no more, in seconds since 1970' }),
+  by: z.string().min(1).max(64).optional().meta({ description: 'the key that asked for it, and ends it' }),
+  signature: z.string().min(1).max(100),
+})
+export type SignedQuery = z.output<typeof SignedQuery>
+
 /** Empty for what is no time. */
 function inUtc(text: string): string {
   const time = new Date(text)

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
-import { neighbourhood } from '../core/networks.ts'
+import { neighbourhoods } from '../core/networks.ts'
 import { may, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
@@ -18,6 +18,8 @@ export type Authenticate = (token: string) => Identified | undefined | Promise<I
 
 /** Calls a minute; 0 means no limit. */
 export interface RateLimits {
+  /** Of all keys and sessions of one account together. */
+  account_rate_limit: number
   public_rate_limit: number
   document_rate_limit: number
   sign_in_rate_limit: number
@@ -63,11 +65,15 @@ interface Doors {
  */
 const callbackRate = 6000
 
+/** What each of the `neighbourhoods` of an address may do, in shares of what the narrowest may: who has many networks is not many callers. */
+const shares = [1, 4, 16] as const
+
 /** Decides who a call is from, whether they may make it, and whether they make too many. */
 export class Admission {
   readonly #doors: Doors
   readonly #keys: Buckets
   readonly #sessions: Buckets
+  readonly #accounts: Buckets
   readonly #addresses: Buckets
   readonly #documents: Buckets
   readonly #signIns: Buckets
@@ -79,6 +85,7 @@ export class Admission {
     this.#limits = limits
     this.#keys = new Buckets('key', clock)
     this.#sessions = new Buckets('session', clock)
+    this.#accounts = new Buckets('account', clock)
     this.#addresses = new Buckets('address', clock)
     this.#documents = new Buckets('document', clock)
     this.#signIns = new Buckets('sign-in', clock)
@@ -130,7 +137,7 @@ export class Admission {
 
   /** Counts a call that was refused before anybody asked whose it is. */
   count(address: string): Standing | undefined {
-    return this.#addresses.take(neighbourhood(address), this.#limits.public_rate_limit)
+    return takeFrom(this.#addresses, address, this.#limits.public_rate_limit)
   }
 
   /** A bearer token says who it is, good or bad; only without one the cookie does. */
@@ -143,9 +150,16 @@ export class Admission {
     return cookie === undefined ? undefined : this.#doors.session(cookie)
   }
 
-  #count({ key_id, session_id, account_id, rate_limit }: Caller): Standing | undefined {
-    if (session_id !== null) return this.#sessions.take(session_id, rate_limit)
-    return this.#keys.take(key_id ?? account_id, rate_limit)
+  /** Answers the limit that leaves the caller fewest calls, or the one that is used up. */
+  #count({ key_id, session_id, account_id, rate_limit, made_by }: Caller): Standing | undefined {
+    let standing =
+      session_id === null ? this.#keys.take(key_id ?? account_id, rate_limit) : this.#sessions.take(session_id, rate_limit)
+    for (const maker of made_by ?? []) {
+      if (isUsedUp(standing)) return standing
+      standing = scarcer(standing, this.#keys.take(maker.key_id, maker.rate_limit))
+    }
+    if (isUsedUp(standing)) return standing
+    return scarcer(standing, this.#accounts.take(account_id, this.#limits.account_rate_limit))
   }
 
   /** What only reads may be asked from anywhere: no page elsewhere is given the answer. */
@@ -156,19 +170,38 @@ export class Admission {
 
   #visitor(arrival: Arrival, route: Admitting): Verdict {
     const { rate } = route
-    const place = neighbourhood(arrival.address)
+    const { address } = arrival
     const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
-    if (rate === 'document') return turnedAway(arrival, undefined, this.#documents.take(place, documents))
-    if (rate === 'callback') return turnedAway(arrival, undefined, this.#callbacks.take(place, callbackRate))
+    if (rate === 'document') return turnedAway(arrival, undefined, takeFrom(this.#documents, address, documents))
+    if (rate === 'callback') return turnedAway(arrival, undefined, takeFrom(this.#callbacks, address, callbackRate))
     // a page must not sign its visitors in as somebody it chose, nor use up the attempts they have
     const foreign = rate === 'sign-in' ? this.#foreign(arrival, route) : undefined
-    if (rate === 'sign-in' && !foreign) return turnedAway(arrival, undefined, this.#signIns.take(place, signIns))
+    if (rate === 'sign-in' && !foreign) return turnedAway(arrival, undefined, takeFrom(this.#signIns, address, signIns))
     return this.#stranger(arrival, foreign)
   }
 
   #stranger(arrival: Arrival, refused: Fault | undefined): Verdict {
     return turnedAway(arrival, refused, this.count(arrival.address))
   }
+}
+
+/** Takes one call from each network that an address is in. */
+function takeFrom(buckets: Buckets, address: string, perMinute: number): Standing | undefined {
+  let standing: Standing | undefined
+  for (const [index, network] of neighbourhoods(address).entries()) {
+    standing = scarcer(standing, buckets.take(network, perMinute * shares[index]!))
+    if (isUsedUp(standing)) return standing
+  }
+  return standing
+}
+
+function isUsedUp(standing: Standing | undefined): boolean {
+  return standing !== undefined && standing.retryAfter > 0
+}
+
+function scarcer(one: Standing | undefined, other: Standing | undefined): Standing | undefined {
+  if (!one || !other) return one ?? other
+  return isUsedUp(other) || other.remaining < one.remaining ? other : one
 }
 
 /** Too many calls are the first thing to be told. */
@@ -199,6 +232,7 @@ function nobody(arrival: Arrival): Caller {
     scopes: new Set(),
     identity_id: null,
     rate_limit: 0,
+    until: Infinity,
     ip: arrival.address,
     user_agent: arrival.userAgent,
   }

@@ -20,7 +20,7 @@ export class CallFigures {
     )
     this.#limited = metrics.counter(
       'http_rate_limited_total',
-      'Calls that were too many, by what they were counted by: key, session, address, document, sign-in, callback',
+      'Calls that were too many, by what they were counted by: key, session, account, address, document, sign-in, callback',
       ['policy'],
     )
     metrics.gauge('http_requests_under_way', 'Requests that are being answered now, calls of wait among them', (gauge) =>

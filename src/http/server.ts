@@ -176,11 +176,20 @@ function crowdLimit(settings: HttpSettings): CrowdLimit {
 }
 
 function apiSettings(settings: HttpSettings): ApiSettings {
-  const { public_rate_limit, document_rate_limit, sign_in_rate_limit, trusted_proxies, cors_origins, metrics, public_url } =
-    settings
+  const {
+    account_rate_limit,
+    public_rate_limit,
+    document_rate_limit,
+    sign_in_rate_limit,
+    trusted_proxies,
+    cors_origins,
+    metrics,
+    public_url,
+  } = settings
   return {
     public_rate_limit,
     document_rate_limit,
+    account_rate_limit,
     sign_in_rate_limit,
     trusted_proxies,
     cors_origins,

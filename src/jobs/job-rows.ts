@@ -29,7 +29,7 @@ export function visible(caller: Caller): Sql {
 
 /** A job as callers see it; `progress` is later news than the row's. */
 export function shown(row: JobRow, progress: Progress = row): Job {
-  const { id, kind, identity_id, status, result, error, error_code, created_at, finished_at } = row
+  const { id, kind, identity_id, status, result, error, error_code, created_at, created_by, finished_at } = row
   const { done, total, unit } = progress
   return {
     id,
@@ -40,6 +40,7 @@ export function shown(row: JobRow, progress: Progress = row): Job {
     result: result === null ? null : (JSON.parse(result) as Job['result']),
     error: error === null ? null : { message: error, code: error_code },
     created_at,
+    created_by,
     finished_at,
   }
 }

@@ -1,12 +1,14 @@
+import type { Keys } from '../account/keys.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
+import { makerOf } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import { join, sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { columns, shown, visible } from './job-rows.ts'
 import type { JobRow } from './job-rows.ts'
@@ -56,11 +58,12 @@ export class Jobs {
   readonly #running = new Map<string, Running>()
   readonly #listeners: ((id: string) => void)[] = []
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; log: Log }) {
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; log: Log; keys?: Pick<Keys, 'ends'> }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#cursors = parts.cursors
     this.#log = parts.log
+    parts.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
   }
 
   /** How many run now, by kind. */
@@ -87,6 +90,7 @@ export class Jobs {
       error: null,
       error_code: null,
       created_at: iso(this.#clock.now()),
+      created_by: makerOf(caller),
       finished_at: null,
     }
     const running: Running = {
@@ -213,11 +217,20 @@ export class Jobs {
     await Promise.all([...this.#running.keys()].map((id) => this.#abort(id, 'stopped')))
   }
 
+  /** What runs for a key that ended is cut off, and the files that its jobs left are forgotten; the rows stay for their owner to see. */
+  async #endOf(tx: Transaction, keys: Sql): Promise<number> {
+    const rows = await tx.all<{ id: string }>(sql`SELECT id FROM jobs WHERE created_by IN (${keys})`)
+    tx.afterCommit(() => {
+      for (const { id } of rows) void this.#abort(id, 'cancelled').then(() => this.#forget([id]))
+    })
+    return rows.length
+  }
+
   async #insert(row: JobRow): Promise<void> {
     await this.#database.transaction((tx) =>
       tx.run(
-        sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at) VALUES (${row.id}, ${row.account_id},
-          ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at})`,
+        sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, created_by) VALUES (${row.id}, ${row.account_id},
+          ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at}, ${row.created_by})`,
       ),
     )
   }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { Maker } from '../account/model.ts'
 import { Id, Paging, Timestamp } from '../core/shapes.ts'
 
 export const Progress = z.object({
@@ -30,6 +31,7 @@ export const Job = z
       })
       .nullable(),
     created_at: Timestamp,
+    created_by: Maker,
     finished_at: Timestamp.nullable(),
   })
   .meta({ id: 'Job' })

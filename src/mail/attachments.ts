@@ -1,7 +1,7 @@
 import type { Cursors } from '../core/cursor.ts'
 import { invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
+import type { Paging, SignedQuery } from '../core/shapes.ts'
 import type { Download } from '../http/route.ts'
 import type { EmailDetail } from './email-rows.ts'
 import { requireRaw } from './emails.ts'
@@ -49,12 +49,12 @@ export class Attachments {
     const record = recordsOf(row.detail)[position(index)]
     if (!record) throw notFound('attachment')
     requireRaw(row)
-    return { ...record, ...this.#urls.sign(emailId, record.index) }
+    return { ...record, ...this.#urls.sign(caller, emailId, record.index) }
   }
 
   /** What a signed URL opens. */
-  async open(emailId: string, index: string, query: { expires: number; signature: string }): Promise<Download> {
-    this.#urls.verify(emailId, position(index), query.expires, query.signature)
+  async open(emailId: string, index: string, query: SignedQuery): Promise<Download> {
+    await this.#urls.verify(emailId, position(index), query)
     const row = await this.#emails.signedRow(emailId)
     const record = recordsOf(row.detail)[position(index)]
     if (!record) throw notFound('attachment')

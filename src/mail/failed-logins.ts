@@ -1,15 +1,18 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
-import { neighbourhoodOf } from './guard.ts'
+import { neighbourhoods } from '../core/networks.ts'
 
 /** For how long a failed login counts, in milliseconds. */
 const span = 900_000
+
+/** What an IPv4 address or IPv6 /64, a /56 and a /48 may do, in shares of what the first may. */
+const shares = [1, 4, 16] as const
 
 /** Networks that are remembered; above it the oldest is forgotten. */
 const mostNetworks = 100_000
 
 /**
- * Failed logins of each IPv4 address or IPv6 /64. The same name and password again count once: a program with an old key that goes on
+ * Failed logins of each IPv4 address or IPv6 /64, and of each /56 and /48: who has many networks guesses no more for that. The same name and password again count once: a program with an old key that goes on
  * trying locks nobody out, and one that guesses has something new each time.
  */
 export class FailedLogins {
@@ -23,18 +26,23 @@ export class FailedLogins {
 
   /** Whether this one is not even tried: so many others failed lately. */
   tooMany(address: string, most: number): boolean {
-    const record = this.#from.get(neighbourhoodOf(address))
-    return record !== undefined && record.since + span > this.#clock.now() && record.tried.size >= most
+    const now = this.#clock.now()
+    return neighbourhoods(address).some((network, index) => {
+      const record = this.#from.get(network)
+      return record !== undefined && record.since + span > now && record.tried.size >= most * shares[index]!
+    })
   }
 
   note(address: string, user: string, password: string): void {
-    const network = neighbourhoodOf(address)
-    const before = this.#from.get(network)
     const now = this.#clock.now()
-    const record = before && before.since + span > now ? before : { since: now, tried: new Set<string>() }
-    record.tried.add(createHmac('sha256', this.#key).update(`${user}\0${password}`).digest('base64url'))
-    this.#from.delete(network)
-    this.#from.set(network, record)
-    if (this.#from.size > mostNetworks) this.#from.delete(this.#from.keys().next().value!)
+    const tried = createHmac('sha256', this.#key).update(`${user}\0${password}`).digest('base64url')
+    for (const network of neighbourhoods(address)) {
+      const before = this.#from.get(network)
+      const record = before && before.since + span > now ? before : { since: now, tried: new Set<string>() }
+      record.tried.add(tried)
+      this.#from.delete(network)
+      this.#from.set(network, record)
+      if (this.#from.size > mostNetworks) this.#from.delete(this.#from.keys().next().value!)
+    }
   }
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Deleted, Deletion, Flag, Page, Paging } from '../core/shapes.ts'
+import { Deleted, Deletion, Flag, Page, Paging, SignedQuery } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
@@ -14,15 +14,6 @@ import type { Threads } from './threads.ts'
 const tag = 'E-mail'
 const read: Scope[] = ['messages:read', 'emails:read']
 const write: Scope[] = ['messages:write', 'emails:write']
-
-const SignedQuery = z.strictObject({
-  expires: z
-    .string()
-    .regex(/^\d{1,12}$/, { error: 'must be the number of the signed URL' })
-    .transform(Number)
-    .meta({ override: { type: 'integer' } }),
-  signature: z.string().min(1).max(100),
-})
 
 interface Nouns {
   emails: Emails

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Plan } from '../account/plan.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { SignedQuery } from '../core/shapes.ts'
 import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
 import type { Download } from '../http/route.ts'
@@ -52,13 +53,13 @@ export class MediaShelf {
     const { id } = await this.#messages.row(caller, identityId, smsId)
     const position = positionOf(index)
     const { content_type, status, size, sha256 } = await this.#row(id, position)
-    return { index: position, content_type, status, size, sha256, ...this.#urls.sign(id, position, 'media') }
+    return { index: position, content_type, status, size, sha256, ...this.#urls.sign(caller, id, position, { place: 'media' }) }
   }
 
   /** What a signed URL opens. */
-  async open(smsId: string, index: string, query: { expires: number; signature: string }): Promise<Download> {
+  async open(smsId: string, index: string, query: SignedQuery): Promise<Download> {
     const position = positionOf(index)
-    this.#urls.verify(smsId, position, query.expires, query.signature)
+    await this.#urls.verify(smsId, position, query)
     const { id } = await this.#messages.signedRow(smsId)
     const row = await this.#row(id, position)
     if (row.status === 'pending') throw conflict('It is still being fetched from the provider.', { code: 'media_pending' })

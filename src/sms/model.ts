@@ -85,14 +85,6 @@ export const SmsFilter = z.strictObject({
 })
 export type SmsFilter = z.output<typeof SmsFilter>
 
-export const SignedMediaQuery = z.strictObject({
-  expires: z
-    .string()
-    .regex(/^\d{1,12}$/, { error: 'must be seconds since 1970' })
-    .transform(Number),
-  signature: z.string().min(1).max(100),
-})
-
 export const Country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
 export const PhoneWish = z.strictObject({ country: Country.optional() }).meta({ id: 'PhoneWish' })
 

@@ -1,10 +1,10 @@
-import { Deleted, Deletion, Page } from '../core/shapes.ts'
+import { Deleted, Deletion, Page, SignedQuery } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import { Identity } from '../identities/model.ts'
 import type { MediaShelf } from './media.ts'
 import type { Messages } from './messages.ts'
-import { NewSms, PhoneWish, SignedMediaQuery, Sms, SmsChange, SmsFilter, SmsMediaWithUrl } from './model.ts'
+import { NewSms, PhoneWish, Sms, SmsChange, SmsFilter, SmsMediaWithUrl } from './model.ts'
 import type { Numbers } from './numbers.ts'
 
 const tag = 'SMS'
@@ -126,7 +126,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       rate: 'document',
       tag,
       summary: 'Download a picture by its signed URL',
-      query: SignedMediaQuery,
+      query: SignedQuery,
       download: 'application/octet-stream',
       handle: ({ params, query }) => media.open(params.sms_id, params.index, query),
     }),

@@ -3,6 +3,7 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { makerOf } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -39,7 +40,7 @@ export class Issuing {
     await identities.row(caller, identityId)
     const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), standing().of(identityId)])
     const issued = Math.floor(clock.now() / 1000)
-    const expires = issued + wish.expires_in
+    const expires = Math.min(issued + wish.expires_in, Math.floor(caller.until / 1000))
     const id = newId('tok')
     const expires_at = iso(expires * 1000)
     const claims = await database.transaction(async (tx) => {
@@ -49,7 +50,7 @@ export class Issuing {
       }
       const bearer = (await bearers.find(identityId, tx))!
       const proofs = await bearers.proofs(bearer, tx)
-      const data = { id, identity_id: identityId, audience, expires_at }
+      const data = { id, identity_id: identityId, audience, expires_at, created_by: makerOf(caller) }
       await events.append(tx, tokenIssued, { account_id, identity_id: identityId, data })
       return { email: bearer.email, ...proofs, generation: bearer.generation }
     })

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { Maker } from '../account/model.ts'
 import { invalid } from '../core/fault.ts'
 import { Id, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
@@ -202,7 +203,13 @@ export const KeyRotated = z
   .object({ kid: z.string().meta({ description: 'the key that signs from now on' }), replaced_all: z.boolean() })
   .meta({ id: 'KeyRotated' })
 
-const TokenIssued = z.object({ id: Id('tok'), identity_id: Id('ident'), audience: z.string(), expires_at: Timestamp })
+const TokenIssued = z.object({
+  id: Id('tok'),
+  identity_id: Id('ident'),
+  audience: z.string(),
+  expires_at: Timestamp,
+  created_by: Maker,
+})
 
 export const tokenIssued = eventType(
   'token.issued',

@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import { conflict, invalid, notFound, storageFull } from '../core/fault.ts'
 import { may } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
+import type { SignedQuery } from '../core/shapes.ts'
 import { zip } from '../core/zip.ts'
 import type { Download } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -70,9 +71,9 @@ export class Exports {
   }
 
   /** What a signed URL opens. */
-  async open(id: string, index: string, query: { expires: number; signature: string }): Promise<Download> {
+  async open(id: string, index: string, query: SignedQuery): Promise<Download> {
     if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of a file, from 0.', 'bad_id')
-    this.#parts.urls.verify(id, Number(index), query.expires, query.signature)
+    await this.#parts.urls.verify(id, Number(index), query)
     const path = this.#path(id)
     const found = await stat(path).catch(() => undefined)
     // its identity may be gone since, and with it the job
@@ -128,7 +129,13 @@ export class Exports {
     }
     report({ done: contents.counts.messages, total: contents.counts.messages })
     const { files, counts } = contents
-    return { ...urls.sign(id, 0, 'exports', kept), size, sha256: hash.digest('hex'), ...counts, files } satisfies Exported
+    return {
+      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: kept, by: null }),
+      size,
+      sha256: hash.digest('hex'),
+      ...counts,
+      files,
+    } satisfies Exported
   }
 
   #path(id: string): string {

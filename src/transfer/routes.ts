@@ -1,4 +1,4 @@
-import * as z from 'zod'
+import { SignedQuery } from '../core/shapes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
 import { Job } from '../jobs/model.ts'
@@ -7,15 +7,6 @@ import type { Imports } from './imports.ts'
 import { ExportWish } from './model.ts'
 
 const tag = 'Export and import'
-
-const SignedQuery = z.strictObject({
-  expires: z
-    .string()
-    .regex(/^\d{1,12}$/, { error: 'must be the number of the signed URL' })
-    .transform(Number)
-    .meta({ override: { type: 'integer' } }),
-  signature: z.string().min(1).max(100),
-})
 
 /** Longest that a file may be on its way to us, in milliseconds. */
 const arrival = 3_600_000

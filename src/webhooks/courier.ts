@@ -16,7 +16,7 @@ import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import { Opened } from './opened.ts'
-import { disable, kind } from './row.ts'
+import { disable, kind, listening } from './row.ts'
 import type { Load, WebhookRow } from './row.ts'
 import type { Sealed } from './secret.ts'
 import { signatureHeaders } from './signature.ts'
@@ -61,7 +61,7 @@ interface Body {
 }
 
 /** What an attempt reads of its webhook. */
-type Addressee = Pick<WebhookRow, 'id' | 'url' | 'active' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'>
+type Addressee = Pick<WebhookRow, 'id' | 'url' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'>
 
 /** Signs an event and posts it: 2xx is success, a redirect is none, 410 switches the webhook off. */
 export class WebhookCourier implements Courier<Load> {
@@ -94,9 +94,10 @@ export class WebhookCourier implements Courier<Load> {
     Object.assign(noted, body.subject)
     // read last, so that what was switched off or deleted meanwhile is not told
     const webhook = await database.get<Addressee>(
-      sql`SELECT id, url, active, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}`,
+      sql`SELECT id, url, headers, secret, previous_secret, previous_expires_at FROM webhooks WHERE id = ${load.webhook_id}
+        AND ${listening(clock.now())}`,
     )
-    if (webhook?.active !== 1) throw new Refused(heard({ error: 'the webhook is switched off' }))
+    if (!webhook) throw new Refused(heard({ error: 'the webhook is switched off' }))
     noted['host'] = new URL(webhook.url).host
     let answer: OutsideAnswer
     try {
@@ -171,7 +172,7 @@ export class WebhookCourier implements Courier<Load> {
   async drop(): Promise<void> {}
 
   async repeat(tx: Transaction, { webhook_id }: Load): Promise<void> {
-    const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND active = 1`)
+    const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND ${listening(this.#parts.clock.now())}`)
     if (!webhook) throw conflict('The webhook is switched off, or gone.', { code: 'webhook_inactive' })
   }
 

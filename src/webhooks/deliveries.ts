@@ -1,3 +1,4 @@
+import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -18,6 +19,7 @@ import type { Load, WebhookRow } from './row.ts'
 
 interface Parts {
   database: Database
+  clock: Clock
   cursors: Cursors
   events: EventLog
   types: EventTypes
@@ -37,16 +39,16 @@ export class WebhookDeliveries {
     id: string,
     paging: Paging,
   ): Promise<{ data: WebhookDelivery[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors } = this.#parts
-    await rowOf(database, caller, id)
+    const { database, clock, cursors } = this.#parts
+    await rowOf(database, clock, caller, id)
     const list = await listDeliveries(database, cursors, { kind, lane: id }, paging)
     return { ...list, data: list.data.map(shown) }
   }
 
   /** One with its request; the body is there for who may read such an event. */
   async get(caller: Caller, id: string, deliveryId: string): Promise<WebhookDeliveryWithRequest> {
-    const { database, events } = this.#parts
-    const { url } = await rowOf(database, caller, id)
+    const { database, clock, events } = this.#parts
+    const { url } = await rowOf(database, clock, caller, id)
     const delivery = await findDelivery(database, { kind, lane: id }, deliveryId)
     const event = await events.find((delivery.load as Load).event_id)
     const body = event && this.#mayRead(caller, event) ? JSON.stringify(envelopeOf(event)) : null
@@ -55,9 +57,9 @@ export class WebhookDeliveries {
 
   /** The same event with the same id once more, now, and from the beginning of the schedule. */
   redeliver(caller: Caller, id: string, deliveryId: string): Promise<WebhookDelivery> {
-    const { database, queue } = this.#parts
+    const { database, clock, queue } = this.#parts
     return database.transaction(async (tx) => {
-      requireActive(await rowOf(tx, caller, id))
+      requireActive(await rowOf(tx, clock, caller, id))
       await findDelivery(tx, { kind, lane: id }, deliveryId)
       if (!(await queue.again(tx, deliveryId))) throw conflict('An attempt is under way.', { code: 'delivery_under_way' })
       return shown(await findDelivery(tx, { kind, lane: id }, deliveryId))
@@ -66,9 +68,9 @@ export class WebhookDeliveries {
 
   /** An event of its own, for this webhook alone. */
   test(caller: Caller, id: string): Promise<WebhookDelivery> {
-    const { database, events, queue } = this.#parts
+    const { database, clock, events, queue } = this.#parts
     return database.transaction(async (tx) => {
-      const { account_id, identity_id, ...webhook } = await rowOf(tx, caller, id)
+      const { account_id, identity_id, ...webhook } = await rowOf(tx, clock, caller, id)
       requireActive(webhook)
       const event = await events.append(tx, webhookTest, { account_id, identity_id, data: { webhook_id: id } })
       const load: Load = { webhook_id: id, event_id: event.id, event: event.type }

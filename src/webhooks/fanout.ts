@@ -9,7 +9,7 @@ import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import type { EventNames } from './event-names.ts'
 import { webhookTest } from './model.ts'
-import { disable, kind } from './row.ts'
+import { disable, kind, listening } from './row.ts'
 import type { Load, WebhookRow } from './row.ts'
 
 interface Parts {
@@ -65,7 +65,8 @@ export class Fanout {
 
   async #askedFor(accountId: string): Promise<Set<string>> {
     const rows = await this.#parts.database.all<Pick<WebhookRow, 'events' | 'scopes'>>(
-      sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId} AND active = 1`,
+      sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId}
+        AND ${listening(this.#parts.clock.now())}`,
     )
     return new Set(rows.flatMap((row) => [...this.#namesOf(row)]))
   }
@@ -82,9 +83,9 @@ export class Fanout {
       }
       // its one delivery was made with it
       if (event.type === webhookTest.name) continue
-      const listening = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
-      accounts.set(event.account_id, listening)
-      const wanting = listening.filter((webhook) => webhook.seq > reached && wants(webhook, event))
+      const listeners = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
+      accounts.set(event.account_id, listeners)
+      const wanting = listeners.filter((webhook) => webhook.seq > reached && wants(webhook, event))
       const told = wanting.slice(0, enough - written)
       const shipments = told.map(({ id }) => ({
         kind,
@@ -114,7 +115,8 @@ export class Fanout {
 
   async #listening(tx: Transaction, accountId: string): Promise<Listening[]> {
     const rows = await tx.all<Pick<WebhookRow, 'seq' | 'id' | 'identity_id' | 'events' | 'scopes' | 'after_seq'>>(
-      sql`SELECT seq, id, identity_id, events, scopes, after_seq FROM webhooks WHERE account_id = ${accountId} AND active = 1 ORDER BY seq`,
+      sql`SELECT seq, id, identity_id, events, scopes, after_seq FROM webhooks WHERE account_id = ${accountId}
+        AND ${listening(this.#parts.clock.now())} ORDER BY seq`,
     )
     // most are alike
     const sets = new Map<string, Set<string>>()

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { MadeBy, Maker } from '../account/model.ts'
 import { Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
@@ -66,12 +67,18 @@ export const Webhook = z
     headers: z.record(z.string(), z.string()),
     failing_since: Timestamp.nullable().meta({ description: 'the first of the attempts since the last success' }),
     disabled_at: Timestamp.nullable(),
-    disabled_reason: z
-      .enum(['gone', 'failing', 'identity_deleted'])
-      .nullable()
-      .meta({ description: 'why the box switched it off: it answered 410, failed for 5 days, or its identity was deleted' }),
+    disabled_reason: z.enum(['gone', 'failing', 'identity_deleted', 'key_ended']).nullable().meta({
+      description:
+        'why the box switched it off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended',
+    }),
     created_at: Timestamp,
+    created_by: Maker,
     updated_at: Timestamp,
+    updated_by: Maker.meta({
+      description:
+        'the key or session that last said where it posts, what it hears, or gave it a new secret; null when none did since',
+    }),
+    expires_at: Timestamp.nullable().meta({ description: 'when it ends, with the key that made it; null for one that lasts' }),
   })
   .meta({ id: 'Webhook' })
 export type Webhook = z.output<typeof Webhook>
@@ -155,6 +162,9 @@ export type WebhookDeliveryWithRequest = z.output<typeof WebhookDeliveryWithRequ
 
 export const DeliveryFilter = Paging
 
+export const WebhookFilter = Paging.extend(MadeBy.shape)
+export type WebhookFilter = z.output<typeof WebhookFilter>
+
 // headers may hold a receiver's own secrets, and the log is not sealed
 const { headers: _, ...told } = Webhook.shape
 export const WebhookTold = z.object(told)
@@ -163,7 +173,7 @@ export type WebhookTold = z.output<typeof WebhookTold>
 export const webhookDisabled = eventType(
   'webhook.disabled',
   ['identities:read'],
-  'A webhook was switched off: it answered 410, failed for 5 days, or its identity was deleted.',
+  'A webhook was switched off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended.',
   WebhookTold,
 )
 export const webhookTest = eventType(

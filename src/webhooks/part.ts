@@ -1,6 +1,8 @@
+import type { Keys } from '../account/keys.ts'
 import type { Plan } from '../account/plan.ts'
 import type { Config } from '../config.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Job } from '../core/cron.ts'
 import type { Cursors } from '../core/cursor.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
@@ -36,6 +38,7 @@ interface Needs {
   queue: Queue
   seal: Seal
   plan: Plan
+  keys: Pick<Keys, 'ends'>
   log: Log
   metrics: Metrics
   config: Config
@@ -49,13 +52,16 @@ export class WebhooksPart implements Part {
   readonly sealed = sealedTexts
   readonly routes: AnyRoute[]
   readonly couriers: Courier[]
+  readonly jobs: Job[]
   readonly #fanout: Fanout
   readonly #outside: Outside
 
   constructor(needs: Needs) {
     this.#outside = new Outside(outsideSettings(needs.config))
     const common = { ...needs, names: new EventNames(needs.types), outside: this.#outside, sealed: new Sealed(needs.seal) }
-    this.routes = routes(new Webhooks(common), new WebhookDeliveries(common))
+    const webhooks = new Webhooks(common)
+    this.routes = routes(webhooks, new WebhookDeliveries(common))
+    this.jobs = [{ name: 'end-webhooks', schedule: '* * * * *', run: () => webhooks.sweep() }]
     this.couriers = [new WebhookCourier(common)]
     needs.events.onPrune(() => awaited(needs.database))
     this.#fanout = new Fanout(common)

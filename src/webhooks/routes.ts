@@ -9,6 +9,7 @@ import {
   WebhookChange,
   WebhookDelivery,
   WebhookDeliveryWithRequest,
+  WebhookFilter,
   WebhookWithSecret,
 } from './model.ts'
 import type { Webhooks } from './webhooks.ts'
@@ -25,7 +26,8 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       summary: 'Create a webhook',
       description:
         'Every event it names is posted to the url, signed. The key must hold the scopes of those events; one bound to an identity makes ' +
-        'webhooks for that identity only. The secret is in this answer and never again.',
+        'webhooks for that identity only. It names its key in created_by; it ends when the key expires, or is revoked without keep. The secret ' +
+        'is in this answer and never again.',
       body: NewWebhook,
       reply: WebhookWithSecret,
       status: 201,
@@ -40,7 +42,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:read',
       tag,
       summary: 'List webhooks',
-      query: Paging,
+      query: WebhookFilter,
       reply: Page(Webhook),
       handle: ({ caller, query }) => webhooks.list(caller, query),
     }),
@@ -59,7 +61,9 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       scope: 'account:write',
       tag,
       summary: 'Change a webhook',
-      description: 'Needs the scopes of all that the webhook hears. Setting active switches on again what the box switched off.',
+      description:
+        'Needs the scopes of all that the webhook hears. Setting active switches on again what the box switched off. A key that expires changes ' +
+        'only webhooks that end no later than it (else forbidden, code beyond_own); it may switch others off.',
       body: WebhookChange,
       reply: Webhook,
       example: { body: { events: ['*'], active: true } },

@@ -1,10 +1,11 @@
 import { iso } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
-import type { Reader, Transaction } from '../store/database.ts'
+import type { Reader, Sql, Transaction } from '../store/database.ts'
 import type { Webhook, WebhookTold } from './model.ts'
 import { webhookDisabled } from './model.ts'
 import type { Sealed } from './secret.ts'
@@ -36,6 +37,10 @@ export interface WebhookRow {
   failing_since: string | null
   disabled_at: string | null
   disabled_reason: Webhook['disabled_reason']
+  created_by: string | null
+  updated_by: string | null
+  /** When it ends, with the key that made it. */
+  expires_at: string | null
   after_seq: number
   created_at: string
   updated_at: string
@@ -48,11 +53,22 @@ export const sealedTexts: SealedColumn[] = ['headers', 'secret', 'previous_secre
   context: ({ id }) => String(id),
 }))
 
-/** The row of a webhook the caller may see; throws Fault not_found. A bound key sees only those of its identity. */
-export async function rowOf(reader: Reader, caller: Caller, id: string): Promise<WebhookRow> {
+/** The row of a webhook the caller may see, as it is now; throws Fault not_found. A bound key sees only those of its identity. */
+export async function rowOf(reader: Reader, clock: Clock, caller: Caller, id: string): Promise<WebhookRow> {
   const row = await reader.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${id} AND account_id = ${caller.account_id}`)
   if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('webhook')
-  return row
+  return asOf(row, clock.now())
+}
+
+/** A row as it is at a moment: one whose key has ended is switched off, also before anybody has written that down. */
+export function asOf(row: WebhookRow, now: number): WebhookRow {
+  if (row.active !== 1 || row.expires_at === null || row.expires_at > iso(now)) return row
+  return { ...row, active: 0, disabled_at: row.expires_at, disabled_reason: 'key_ended' }
+}
+
+/** The webhooks that listen at a moment. */
+export function listening(now: number): Sql {
+  return sql`active = 1 AND (expires_at IS NULL OR expires_at > ${iso(now)})`
 }
 
 /** Switches webhooks off for a reason of our own, and says so in the log. */
@@ -85,7 +101,8 @@ export function readHeaders({ id, headers }: Pick<WebhookRow, 'id' | 'headers'>,
 }
 
 function told(row: WebhookRow): WebhookTold {
-  const { id, url, identity_id, description, failing_since, disabled_at, disabled_reason, created_at, updated_at } = row
+  const { id, url, identity_id, description, failing_since, disabled_at, disabled_reason } = row
+  const { created_at, created_by, updated_at, updated_by, expires_at } = row
   return {
     id,
     url,
@@ -97,6 +114,9 @@ function told(row: WebhookRow): WebhookTold {
     disabled_at,
     disabled_reason,
     created_at,
+    created_by,
     updated_at,
+    updated_by,
+    expires_at,
   }
 }

@@ -1,20 +1,22 @@
+import type { Keys } from '../account/keys.ts'
 import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { makerOf, requireLasting } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
-import type { Paging } from '../core/shapes.ts'
 import { Unreachable } from '../delivery/outside.ts'
 import type { Outside } from '../delivery/outside.ts'
 import type { Queue } from '../delivery/queue.ts'
+import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader } from '../store/database.ts'
+import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { EventNames } from './event-names.ts'
-import type { NewWebhook, Webhook, WebhookChange } from './model.ts'
-import { kind, rowOf, sealHeaders, shown } from './row.ts'
+import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
+import { asOf, disable, kind, listening, rowOf, sealHeaders, shown } from './row.ts'
 import type { WebhookRow } from './row.ts'
 import { newSecret } from './secret.ts'
 import type { Sealed } from './secret.ts'
@@ -22,8 +24,12 @@ import type { Sealed } from './secret.ts'
 /** How long after a rotation the former secret still signs beside the new one, in milliseconds. */
 const overlap = 24 * 60 * 60 * 1000
 
+/** Webhooks that are switched off in one transaction. */
+const batch = 100
+
 interface Parts {
   database: Database
+  events: EventLog
   clock: Clock
   cursors: Cursors
   names: EventNames
@@ -31,6 +37,7 @@ interface Parts {
   queue: Queue
   sealed: Sealed
   plan: Plan
+  keys: Pick<Keys, 'ends'>
 }
 
 /** Where events are sent: the webhooks of every account. */
@@ -39,6 +46,7 @@ export class Webhooks {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.keys.ends('webhooks', (tx, keys) => this.#end(tx, keys))
     parts.plan.counts('webhooks', (accountId) => sql`SELECT count(*) AS n FROM webhooks WHERE account_id = ${accountId}`)
   }
 
@@ -56,40 +64,47 @@ export class Webhooks {
       await plan.require(tx, caller.account_id, 'webhooks')
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
-          created_at, updated_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},
+          created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},
           ${JSON.stringify([...caller.scopes])}, ${Number(wish.active)}, ${wish.description ?? null},
-          ${sealHeaders(sealed, id, wish.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}
-          FROM events RETURNING *`,
+          ${sealHeaders(sealed, id, wish.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}, ${makerOf(caller)},
+          ${endOf(caller)} FROM events RETURNING *`,
       )
     })
     return { ...shown(row!, sealed), secret }
   }
 
-  list(caller: Caller, paging: Paging): Promise<{ data: Webhook[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors, sealed } = this.#parts
+  list(
+    caller: Caller,
+    { created_by, ...paging }: WebhookFilter,
+  ): Promise<{ data: Webhook[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, cursors, sealed, clock } = this.#parts
+    const by = created_by === undefined ? sql`` : sql` AND created_by = ${created_by}`
     const own = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
     return page<WebhookRow, Webhook>(database, cursors, paging, {
-      name: `webhooks ${caller.account_id} ${caller.identity_id ?? ''}`,
+      name: `webhooks ${caller.account_id} ${caller.identity_id ?? ''} ${created_by ?? ''}`,
       select: sql`SELECT * FROM webhooks`,
-      where: sql`account_id = ${caller.account_id}${own}`,
+      where: sql`account_id = ${caller.account_id}${own}${by}`,
       order: 'seq',
-      present: (row) => shown(row, sealed),
+      present: (row) => shown(asOf(row, clock.now()), sealed),
     })
   }
 
   async get(caller: Caller, id: string): Promise<Webhook> {
-    return shown(await rowOf(this.#parts.database, caller, id), this.#parts.sealed)
+    const { database, clock, sealed } = this.#parts
+    return shown(await rowOf(database, clock, caller, id), sealed)
   }
 
   /** Switching it on again forgets why it was off. Needs the scopes of all that the webhook hears, before and after. */
   async update(caller: Caller, id: string, change: WebhookChange): Promise<Webhook> {
-    const { database, names, sealed } = this.#parts
-    await rowOf(database, caller, id)
+    const { database, clock, names, sealed } = this.#parts
+    await rowOf(database, clock, caller, id)
     if (change.events) names.require(caller, change.events)
     if (change.url !== undefined) await this.#requireUrl(change.url)
     return database.transaction(async (tx) => {
-      const before = await rowOf(tx, caller, id)
+      const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
+      const turned = [change.url, change.events, change.identity_id, change.headers].some((value) => value !== undefined)
+      if (turned || change.active === true) requireLastingAs(caller, before)
       const identityId = change.identity_id === undefined ? before.identity_id : change.identity_id
       if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
       const on = change.active === true
@@ -108,12 +123,15 @@ export class Webhooks {
         disabled_at: on ? null : before.disabled_at,
         disabled_reason: on ? null : before.disabled_reason,
         updated_at: this.#now(),
+        updated_by: turned ? makerOf(caller) : before.updated_by,
+        // one whose key ended goes on as long as whoever says so
+        expires_at: on && before.disabled_reason === 'key_ended' ? endOf(caller) : before.expires_at,
       }
       await tx.run(
         sql`UPDATE webhooks SET url = ${after.url}, events = ${after.events}, scopes = ${after.scopes}, active = ${after.active},
           identity_id = ${after.identity_id}, description = ${after.description}, headers = ${after.headers},
           failing_since = ${after.failing_since}, disabled_at = ${after.disabled_at}, disabled_reason = ${after.disabled_reason},
-          updated_at = ${after.updated_at} WHERE id = ${id}`,
+          updated_at = ${after.updated_at}, updated_by = ${after.updated_by}, expires_at = ${after.expires_at} WHERE id = ${id}`,
       )
       return shown(after, sealed)
     })
@@ -121,9 +139,9 @@ export class Webhooks {
 
   /** When it resolves, the endpoint hears nothing more: what waited is dropped, what was under way is cut off. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, queue } = this.#parts
+    const { database, clock, queue } = this.#parts
     await database.transaction(async (tx) => {
-      await rowOf(tx, caller, id)
+      await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
       await queue.close(tx, kind, id)
     })
@@ -136,15 +154,42 @@ export class Webhooks {
     const { database, clock, sealed } = this.#parts
     const secret = given ?? newSecret()
     const row = await database.transaction(async (tx) => {
-      const before = await rowOf(tx, caller, id)
+      const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
+      requireLastingAs(caller, before)
       if (sealed.read(id, before.secret) === secret) throw conflict('This is the secret already.', { param: 'secret' })
       return tx.get<WebhookRow>(
         sql`UPDATE webhooks SET previous_secret = secret, previous_expires_at = ${iso(clock.now() + overlap)},
-          secret = ${sealed.write(id, secret)}, updated_at = ${this.#now()} WHERE id = ${id} RETURNING *`,
+          secret = ${sealed.write(id, secret)}, updated_at = ${this.#now()},
+          updated_by = ${makerOf(caller)} WHERE id = ${id} RETURNING *`,
       )
     })
     return { ...shown(row!, sealed), secret }
+  }
+
+  /** Switches off those whose end has come, and says so in the log: some at a time, so that many hold up nobody. */
+  async sweep(): Promise<void> {
+    const { database, events, clock } = this.#parts
+    for (let rows = batch; rows === batch;) {
+      rows = await database.transaction(async (tx) => {
+        const now = clock.now()
+        const over = await tx.all<WebhookRow>(
+          sql`SELECT * FROM webhooks WHERE active = 1 AND expires_at <= ${iso(now)} ORDER BY expires_at LIMIT ${batch}`,
+        )
+        for (const row of over) await disable(tx, events, now, row, 'key_ended')
+        return over.length
+      })
+    }
+  }
+
+  /** From this moment they hear nothing; the sweep writes down that they are off. */
+  async #end(tx: Transaction, keys: Sql): Promise<number> {
+    const { clock } = this.#parts
+    const { changes } = await tx.run(
+      sql`UPDATE webhooks SET expires_at = ${this.#now()} WHERE (created_by IN (${keys}) OR updated_by IN (${keys}))
+        AND ${listening(clock.now())}`,
+    )
+    return changes
   }
 
   // a key must not get to hear, by way of a webhook, what it may not read
@@ -175,4 +220,17 @@ export class Webhooks {
   #now(): string {
     return iso(this.#parts.clock.now())
   }
+}
+
+/** When what this caller makes ends; null for never. */
+function endOf({ until }: Caller): string | null {
+  return until === Infinity ? null : iso(until)
+}
+
+function requireLastingAs(caller: Caller, { expires_at }: WebhookRow): void {
+  requireLasting(
+    caller,
+    'change where a webhook posts and what it hears',
+    expires_at === null ? Infinity : Date.parse(expires_at),
+  )
 }

@@ -237,7 +237,9 @@ test('nobody locks the box: the last key that can make others stays', async () =
     expect((await box.call('DELETE', first)).body.error).toMatchObject({ status: 409, type: 'conflict', code: 'last_key' })
   }
   const { body: second } = await box.call('POST', '/v1/api-keys', {})
-  expect((await box.call('DELETE', first)).status).toBe(200)
+  const alone = await box.call('DELETE', first)
+  expect(alone.body.error).toMatchObject({ status: 409, code: 'last_key', message: expect.stringContaining('?keep=true') })
+  expect((await box.call('DELETE', `${first}?keep=true`)).status).toBe(200)
   const as = { key: second.key as string }
   expect((await box.call('DELETE', `/v1/api-keys/${second.id}`, undefined, as)).body.error).toMatchObject({ code: 'last_key' })
   expect((await box.call('GET', '/v1/identities', undefined, as)).status).toBe(200)

@@ -17,7 +17,7 @@ test('the operator adds an account, lists them, and helps who cannot get in', { 
   const box = await appliance()
   await withPassword(box)
   const page = await signIn(box)
-  const { body: setup } = await page.call('POST', '/v1/account/totp')
+  const { body: setup } = await page.call('POST', '/v1/account/totp', { password: person.password })
   await page.call('POST', '/v1/account/totp/confirm', { code: generateSync({ secret: setup['secret'] as string }) })
   expect((await attempt(box, person)).body.error['code']).toBe('totp_required')
   const heading = /^ID +NAME +SIGNS IN WITH\n/

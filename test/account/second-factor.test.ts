@@ -14,7 +14,7 @@ test('a second factor counts once confirmed; each code then lets in once, a step
   const { box, clock } = await atNoon()
   const page = await signIn(box)
   const other = await signIn(box)
-  const { status, body: setup } = await page.call('POST', '/v1/account/totp')
+  const { status, body: setup } = await page.call('POST', '/v1/account/totp', { password: person.password })
   expect(status).toBe(200)
   expect(setup['uri']).toBe(
     `otpauth://totp/Pillarbox:Ada%40Example.com?secret=${setup['secret']}&issuer=Pillarbox&algorithm=SHA1&digits=6&period=30`,
@@ -121,7 +121,7 @@ test('it is removed with the password, a code or a recovery code, and not withou
     const wrong = await page.call('DELETE', '/v1/account/totp', { password: 'wrong' })
     expect([wrong.status, wrong.body.error['code']]).toEqual([403, 'wrong_password'])
     expect((await page.call('DELETE', '/v1/account/totp', { code: '000000' })).body.error['code']).toBe('wrong_code')
-    expect((await page.call('POST', '/v1/account/totp')).body.error['code']).toBe('totp_enabled')
+    expect((await page.call('POST', '/v1/account/totp', { password: person.password })).body.error['code']).toBe('totp_enabled')
     clock.advance(30_000)
     const given = {
       password: { password: person.password },
@@ -135,6 +135,39 @@ test('it is removed with the password, a code or a recovery code, and not withou
     expect((await page.call('DELETE', '/v1/account/totp', given.password)).status).toBe(404)
     await signIn(box)
   }
+})
+
+test('no key changes the second factor: not with every scope, not with the password, not one that expires', async () => {
+  const { box, clock } = await atNoon()
+  const { recovery_codes: codes } = await enabled(box, clock)
+  const expires_at = new Date(clock.now() + 60_000).toISOString()
+  const { body: brief } = await box.call('POST', '/v1/api-keys', { scopes: ['account:write'], expires_at })
+  for (const key of [brief['key'] as string, box.key]) {
+    for (const [method, path, body] of [
+      ['DELETE', '', { password: person.password }],
+      ['DELETE', '', { code: codes[0] }],
+      ['POST', '', { password: person.password }],
+      ['POST', '/confirm', { code: '123456' }],
+    ] as const) {
+      const told = await box.call(method, `/v1/account/totp${path}`, body, { key })
+      expect([method, path, told.status, told.body.error['code']]).toEqual([method, path, 403, 'session_required'])
+    }
+  }
+  expect((await box.call('GET', '/v1/account')).body).toMatchObject({ totp_enabled: true, recovery_codes_left: 10 })
+  expect((await attempt(box, person)).body.error['code']).toBe('totp_required')
+})
+
+test('a session without the password adds no second factor, and does not find the password by asking for one', async () => {
+  const { box } = await atNoon()
+  const page = await signIn(box)
+  const bare = await page.call('POST', '/v1/account/totp')
+  expect([bare.status, bare.body.error]).toMatchObject([400, { code: 'missing', param: 'password' }])
+  const answers = []
+  for (let n = 0; n < 6; n += 1)
+    answers.push((await page.call('POST', '/v1/account/totp', { password: `wrong ${n}` })).body.error['code'])
+  expect(answers).toEqual([...Array.from({ length: 5 }, () => 'wrong_password'), 'too_many_attempts'])
+  expect((await page.call('POST', '/v1/account/totp/confirm', { code: '123456' })).body.error['code']).toBe('nothing_to_confirm')
+  await signIn(box)
 })
 
 test('a password that was changed while it was looked at removes nothing', async () => {
@@ -155,16 +188,18 @@ test('a password that was changed while it was looked at removes nothing', async
   expect((await box.call('GET', '/v1/account')).body).toMatchObject({ totp_enabled: true, recovery_codes_left: 10 })
 })
 
-test('without a password there is nothing to add a second factor to, and nothing to confirm before it was begun', async () => {
-  const box = await appliance()
-  expect((await box.call('POST', '/v1/account/totp')).body.error).toMatchObject({ type: 'conflict', code: 'no_password' })
-  await withPassword(box)
-  const told = await box.call('POST', '/v1/account/totp/confirm', { code: '123456' })
+test('there is nothing to confirm before it was begun, and only what was begun last', async () => {
+  const { box, clock } = await atNoon()
+  const page = await signIn(box)
+  const told = await page.call('POST', '/v1/account/totp/confirm', { code: '123456' })
   expect(told.body.error).toMatchObject({ type: 'conflict', code: 'nothing_to_confirm' })
-  const begun = (await box.call('POST', '/v1/account/totp')).body
-  const anew = (await box.call('POST', '/v1/account/totp')).body
-  expect((await box.call('POST', '/v1/account/totp/confirm', { code: codeOf(begun['secret'], Date.now()) })).status).toBe(403)
-  expect((await box.call('POST', '/v1/account/totp/confirm', { code: codeOf(anew['secret'], Date.now()) })).status).toBe(200)
+  const begin = async () => (await page.call('POST', '/v1/account/totp', { password: person.password })).body
+  const begun = await begin()
+  const anew = await begin()
+  const confirm = async (secret: string) =>
+    (await page.call('POST', '/v1/account/totp/confirm', { code: codeOf(secret, clock.now()) })).status
+  expect(await confirm(begun['secret'])).toBe(403)
+  expect(await confirm(anew['secret'])).toBe(200)
 })
 
 async function atNoon(): Promise<{ box: Appliance; clock: HeldClock }> {
@@ -175,8 +210,10 @@ async function atNoon(): Promise<{ box: Appliance; clock: HeldClock }> {
 }
 
 async function enabled(box: Appliance, clock: HeldClock): Promise<{ secret: string; recovery_codes: string[] }> {
-  const { body } = await box.call<{ secret: string; recovery_codes: string[] }>('POST', '/v1/account/totp')
-  const { status } = await box.call('POST', '/v1/account/totp/confirm', { code: codeOf(body.secret, clock.now()) })
+  const page = await signIn(box)
+  const wish = { password: person.password }
+  const { body } = await page.call<{ secret: string; recovery_codes: string[] }>('POST', '/v1/account/totp', wish)
+  const { status } = await page.call('POST', '/v1/account/totp/confirm', { code: codeOf(body.secret, clock.now()) })
   expect(status).toBe(200)
   return body
 }

@@ -10,7 +10,7 @@ import { restoreBackup } from '../../src/backup/restore.ts'
 import type { RestoreWish } from '../../src/backup/restore.ts'
 import { openAppliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
-import { person } from '../support/people.ts'
+import { person, signIn } from '../support/people.ts'
 import { folder } from '../support/folder.ts'
 import { fill } from '../keys/sealed.ts'
 import { passphraseFile, pillarbox, started } from './command.ts'
@@ -25,9 +25,10 @@ const passphrase = 'correct horse battery'
 beforeAll(async () => {
   ;({ box, close } = await openAppliance())
   await fill(box)
-  const { body: factor } = await box.call('POST', '/v1/account/totp')
+  const page = await signIn(box)
+  const { body: factor } = await page.call('POST', '/v1/account/totp', { password: person.password })
   const code = generateSync({ secret: factor['secret'] as string })
-  assert.equal((await box.call('POST', '/v1/account/totp/confirm', { code })).status, 200)
+  assert.equal((await page.call('POST', '/v1/account/totp/confirm', { code })).status, 200)
   const { body: ada } = await box.call('GET', '/v1/identities')
   assert.equal((await box.call('POST', `/v1/identities/${ada.data[0].id}/token`, {})).status, 200)
   await box.call('POST', `/v1/identities/${ada.data[0].id}/emails`, {

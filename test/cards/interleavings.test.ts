@@ -36,6 +36,7 @@ async function ask(
     scopes: new Set(),
     identity_id: null,
     rate_limit: 0,
+    until: Infinity,
     ip: '127.0.0.1',
     user_agent: '',
   }

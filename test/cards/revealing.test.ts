@@ -162,6 +162,7 @@ describe('revealing', () => {
       scopes: new Set(),
       identity_id: null,
       rate_limit: 0,
+      until: Infinity,
       ip: '127.0.0.1',
       user_agent: '',
     }

@@ -7,6 +7,7 @@ import { openapi } from '../../src/http/openapi.ts'
 import { spellings } from '../../src/http/route.ts'
 import type { AnyRoute, Spelling } from '../../src/http/route.ts'
 import { fetchAs } from '../support/host.ts'
+import { browser } from '../support/people.ts'
 import { freshToken, person } from './inhabited.ts'
 import type { Estate, Inhabited } from './inhabited.ts'
 
@@ -122,12 +123,13 @@ export class Asking {
   /** The documented way to call a route that succeeds; a signed URL is asked for first. */
   async good(spelling: Spelling, estate: Estate): Promise<{ path: string; question: Question }> {
     const { example, query } = spelling.route
-    if (spelling.path === '/v1/account/totp' && spelling.method === 'POST') await this.#withOwn(undefined, spelling, estate)
     const path = this.path(spelling, estate)
+    // first, as it may end sessions
+    const wish = example?.body && (await this.#withOwn(example.body, spelling, estate))
     const question: Question = {
       ...(needsSession(spelling) ? { cookie: await this.#inhabited.plantSession(this.#inhabited.own.account) } : {}),
       ...(example?.query ? { query: example.query } : {}),
-      ...(example?.body ? { body: await this.#withOwn(example.body, spelling, estate) } : {}),
+      ...(wish ? { body: wish } : {}),
       ...(example?.headers ? { headers: example.headers } : {}),
     }
     if (query === undefined || !('signature' in shapeOf(query))) return { path, question }
@@ -165,21 +167,24 @@ export class Asking {
       return { ...(body as object), email: `${newId('acct')}@example.com`, token: await this.#inhabited.plantLink() }
     if (path === '/v1/account/password') return { current_password: person.password, password: person.password }
     if (!path.startsWith('/v1/account/totp') && path !== '/v1/session') return body
-    const { box } = this.#inhabited
-    const call = (verb: string, at: string, wish?: unknown) => box.call(verb, at, wish, { key: estate.key })
-    await call('DELETE', '/v1/account/totp', { password: person.password })
+    const { box, own, plantSession } = this.#inhabited
+    const wish = { password: person.password }
+    const page = browser(box, await plantSession(own.account))
+    await page.call('DELETE', '/v1/account/totp', wish)
     if (path === '/v1/session') return person
-    const { body: begun } = await call('POST', '/v1/account/totp')
-    return method === 'DELETE'
-      ? { password: person.password }
-      : { code: begun.error ? '000000' : generateSync({ secret: begun['secret'] as string }) }
+    if (path === '/v1/account/totp' && method === 'POST') return wish
+    const { body: begun } = await page.call('POST', '/v1/account/totp', wish)
+    return method === 'DELETE' ? wish : { code: begun.error ? '000000' : generateSync({ secret: begun['secret'] as string }) }
   }
 
   #check(spelling: Spelling, method: string, told: Told): void {
     const requestId = told.headers.get('x-request-id') ?? ''
     assert.match(requestId, /^req_[0-9a-z]{26}$/)
-    assert.match(told.headers.get('ratelimit-policy') ?? '', /^"(?:key|session|sign-in|address|document|callback)";q=\d+;w=60$/)
-    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|session|sign-in|address|document|callback)";r=\d+;t=\d+$/)
+    assert.match(
+      told.headers.get('ratelimit-policy') ?? '',
+      /^"(?:key|session|account|sign-in|address|document|callback)";q=\d+;w=60$/,
+    )
+    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|session|account|sign-in|address|document|callback)";r=\d+;t=\d+$/)
     const kept = spelling.route.document === true && told.status < 400
     assert.match(told.headers.get('cache-control') ?? '', kept ? /^public, max-age=300$/ : /no-store/)
     assert.equal(told.headers.get('x-content-type-options'), 'nosniff')
@@ -203,7 +208,7 @@ export class Asking {
 
 /** What is asked of the session itself, which no key has. */
 export function needsSession({ method, path }: Spelling): boolean {
-  return path === '/v1/session' && method !== 'POST'
+  return (path === '/v1/session' && method !== 'POST') || path.startsWith('/v1/account/totp')
 }
 
 /** An id of the same kind that nobody has. */

@@ -13,7 +13,7 @@ test('who signs in with a password alone is named, with what to do; a second fac
   expect(line).toMatchObject(bare)
   expect(JSON.stringify(line)).not.toContain(person.email)
   const page = await signIn(box)
-  const { body: begun } = await page.call('POST', '/v1/account/totp')
+  const { body: begun } = await page.call('POST', '/v1/account/totp', { password: person.password })
   expect(await linesOf(box, 'second_factor')).toMatchObject([bare])
   const code = generateSync({ secret: begun['secret'] as string, epoch: Math.floor(clock.now() / 1000) })
   expect((await page.call('POST', '/v1/account/totp/confirm', { code })).status).toBe(200)

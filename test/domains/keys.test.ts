@@ -31,6 +31,7 @@ const operator: Caller = {
   scopes: new Set(),
   identity_id: null,
   rate_limit: 0,
+  until: Infinity,
   ip: '127.0.0.1',
   user_agent: '',
 }

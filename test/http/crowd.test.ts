@@ -74,6 +74,7 @@ test('a trusted proxy, which speaks for many, is not counted; the number can be 
     cors_origins: [],
     public_rate_limit: 60,
     document_rate_limit: 600,
+    account_rate_limit: 0,
     sign_in_rate_limit: 5,
     session_same_site: 'strict' as const,
     max_connections: 100,

@@ -95,3 +95,24 @@ test('only so many callers are remembered, the newest', () => {
   expect(buckets.take('a', 10)?.remaining).toBe(7)
   expect(buckets.take('b', 10)?.remaining).toBe(9)
 })
+
+test('who has many networks is not many strangers: a /56 may do what four may, a /48 what sixteen may', async () => {
+  box = await openToybox({ public_rate_limit: 2, trusted_proxies: ['127.0.0.0/8'] }, { clock: heldClock() })
+  const admitted = async (addresses: string[]): Promise<number> => {
+    let count = 0
+    for (const address of addresses) {
+      const { status } = await box.call('POST', '/v1/open', { key: null, headers: { 'X-Forwarded-For': address } })
+      if (status === 200) count += 1
+    }
+    return count
+  }
+  expect(await admitted(within((n) => `2001:db8:1::${n}`))).toBe(2)
+  expect(await admitted(within((n) => `2001:db8:2:${n.toString(16)}::1`))).toBe(8)
+  expect(await admitted(within((n) => `2001:db8:3:${(n * 256).toString(16)}::1`))).toBe(32)
+  expect(await admitted(within((n) => `2001:db8:${(n + 16).toString(16)}::1`))).toBe(40)
+  expect(await admitted(within((n) => `192.0.2.${n}`))).toBe(40)
+})
+
+function within(place: (n: number) => string): string[] {
+  return Array.from({ length: 40 }, (_, n) => place(n))
+}

@@ -257,6 +257,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       cors_origins: [],
       public_rate_limit: 60,
       document_rate_limit: 600,
+      account_rate_limit: 0,
       sign_in_rate_limit: 5,
       session_same_site: 'strict',
       max_connections: 1000,
@@ -277,6 +278,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
         scopes: new Set(key.scopes),
         identity_id: key.identity_id ?? null,
         rate_limit: key.rate_limit ?? 600,
+        until: Infinity,
       }
     },
     session: () => undefined,

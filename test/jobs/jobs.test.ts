@@ -34,6 +34,7 @@ function caller(wish: Partial<Caller> = {}): Caller {
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,
+    until: Infinity,
     ip: '',
     user_agent: '',
     ...wish,

@@ -6,7 +6,7 @@ import { MasterKey } from '../../src/core/master-key.ts'
 import { readKey, Seal } from '../../src/core/seal.ts'
 import { expect } from 'vitest'
 import type { Appliance } from '../support/appliance.ts'
-import { withPassword } from '../support/people.ts'
+import { person, signIn, withPassword } from '../support/people.ts'
 
 const secret = 'JBSWY3DPEHPK3PXP'
 const signing = 'whsec_c2lnbmluZyBzZWNyZXQgb2YgdGhlIHdlYmhvb2s='
@@ -28,7 +28,8 @@ export async function fill(box: Appliance): Promise<Kept> {
   const { body: webhook } = await box.call('POST', '/v1/webhooks', wish)
   await box.call('POST', `/v1/webhooks/${webhook.id}/secret/rotate`, { secret: signing })
   await withPassword(box)
-  await box.call('POST', '/v1/account/totp')
+  const page = await signIn(box)
+  await page.call('POST', '/v1/account/totp', { password: person.password })
   const database = new DatabaseSync(databaseOf(box))
   const seal = new Seal(readKey(join(keysOf(box), 'master.key')))
   const [domain, selector] = [newId('dom'), 's1']
@@ -50,7 +51,7 @@ export async function fill(box: Appliance): Promise<Kept> {
       const again = await box.call('POST', `/v1/webhooks/${webhook.id}/secret/rotate`, { secret: signing })
       expect(again.body.error).toMatchObject({ status: 409, message: 'This is the secret already.' })
       // a secret that would not open could not be compared with
-      const refused = await box.call('POST', '/v1/account/totp/confirm', { code: '000000' })
+      const refused = await page.call('POST', '/v1/account/totp/confirm', { code: '000000' })
       expect(refused.body.error).toMatchObject({ status: 403, code: 'wrong_code' })
     },
   }

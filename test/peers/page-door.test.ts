@@ -62,6 +62,7 @@ test('a second factor is added on the page, and asked for from then on', async (
   const box = await appliance()
   await withPassword(box)
   const { page } = await screen(browser, box, '/account')
+  await page.getByLabel('Password', { exact: true }).fill(person.password)
   await page.getByRole('button', { name: 'Add a second factor' }).click()
   const secret = await page.locator('strong.mono').textContent()
   const recovery = await page.locator('ul.mono li').first().textContent()

@@ -178,6 +178,7 @@ async function log(disk: { slow: Promise<void> }) {
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,
+    until: Infinity,
     ip: '',
     user_agent: '',
   }

@@ -195,17 +195,6 @@ test('what was deleted is not told any more, however soon an event is delivered 
   expect(again!.body.data).toEqual({ id, deleted: true })
 })
 
-test('a webhook outlives the key that made it', async () => {
-  const { box, sink } = await held()
-  const { body: key } = await box.call('POST', '/v1/api-keys', { scopes: ['account:write', 'identities:read'] })
-  const made = await box.call('POST', '/v1/webhooks', { url: `${sink.url}/orphan`, events: ['*'] }, { key: key['key'] as string })
-  expect(made.status).toBe(201)
-  expect((await box.call('DELETE', `/v1/api-keys/${key['id']}`)).status).toBe(200)
-  await box.call('POST', '/v1/identities', {})
-  const [told] = await sink.until(1, ({ path }) => path === '/orphan')
-  expect(told!.body.event).toBe('identity.created')
-})
-
 test('for 24 hours after a rotation both secrets verify, then only the new one', async () => {
   const { box, sink, clock } = await held()
   const before = await make(box, `${sink.url}/rotated`)

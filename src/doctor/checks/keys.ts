@@ -19,7 +19,7 @@ export function bootstrapKey({ bootstrap, opens }: Needs): Check {
       const id = await opens()
       const remove = 'take bootstrap_key (PILLARBOX_BOOTSTRAP_KEY) out of the settings'
       if (id === undefined) return [line.pass('It opens nothing any more.')]
-      const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}, and ${remove}.`
+      const fix = `Make a key of your own (POST /v1/api-keys), then DELETE /v1/api-keys/${id}?keep=true, and ${remove}.`
       return [line.warn('The key for the first steps still opens everything, and lies in the settings.', fix)]
     },
   }

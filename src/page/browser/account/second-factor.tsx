@@ -1,13 +1,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Account, SecondFactorSetup } from '../../../account/model.ts'
-import { ApiError, post, remove } from '../api.ts'
+import { post, remove } from '../api.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
 import { Cancel } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { Mark } from '../widgets/mark.tsx'
-import { Trouble } from '../widgets/trouble.tsx'
 
 interface Props {
   account: Account
@@ -26,24 +25,15 @@ export function SecondFactor({ account, onChange }: Props): JSX.Element {
 
 function Adding({ onChange }: Pick<Props, 'onChange'>): JSX.Element {
   const [setup, setSetup] = useState<SecondFactorSetup>()
-  const [error, setError] = useState<ApiError>()
-  const begin = async (): Promise<void> => {
-    try {
-      setSetup(await post<SecondFactorSetup>('/v1/account/totp'))
-      setError(undefined)
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown
-      setError(thrown)
-    }
-  }
+  const begin = async ({ password }: Record<string, string | true>): Promise<void> =>
+    setSetup(await post<SecondFactorSetup>('/v1/account/totp', { password }))
   if (!setup) {
     return (
       <>
         <p>With one, signing in takes a code of an authenticator app as well.</p>
-        {error && <Trouble error={error} />}
-        <button type="button" onClick={() => void begin()}>
-          Add a second factor
-        </button>
+        <Form submit="Add a second factor" label="Add a second factor" send={begin}>
+          <Field name="password" label="Password" type="password" autoComplete="current-password" />
+        </Form>
       </>
     )
   }

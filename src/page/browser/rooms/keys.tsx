@@ -1,13 +1,13 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { ApiKey } from '../../../account/model.ts'
-import { post, remove } from '../api.ts'
+import { post, remove, withQuery } from '../api.ts'
 import { NewKeyDialog } from '../keys/key-form.tsx'
 import { KeyLine } from '../keys/key-line.tsx'
 import { useList } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
-import { Cancel, Confirm, Dialog } from '../widgets/dialog.tsx'
-import { Form, Select } from '../widgets/form.tsx'
+import { Cancel, Dialog } from '../widgets/dialog.tsx'
+import { Form, Select, Tick } from '../widgets/form.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { SecretDialog } from '../widgets/secret-dialog.tsx'
 
@@ -54,18 +54,16 @@ export function Room(): JSX.Element {
         />
       )}
       {revoking && (
-        <Confirm
-          title={`Revoke ${revoking.label}?`}
-          action={`Revoke ${revoking.label}`}
-          run={async () => {
-            await remove(`/v1/api-keys/${revoking.id}`)
+        <RevokeDialog
+          apiKey={revoking}
+          send={async (keep) => {
+            await remove(withQuery(`/v1/api-keys/${revoking.id}`, keep ? { keep } : {}))
+            setRevoking(undefined)
             await list.reload()
             announce(`${revoking.label} was revoked.`)
           }}
           onClose={() => setRevoking(undefined)}
-        >
-          <p>The next call with it ({revoking.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
-        </Confirm>
+        />
       )}
       {made && (
         <SecretDialog title={`The key ${made.label}`} secret={made.key} what="the key" onClose={() => setMade(undefined)} />
@@ -96,6 +94,33 @@ function RotateDialog({ apiKey, send, onClose }: RotateProps): JSX.Element {
           <option value="86400">in a day</option>
           <option value="604800">in a week</option>
         </Select>
+      </Form>
+    </Dialog>
+  )
+}
+
+interface RevokeProps {
+  apiKey: ApiKey
+  send: (keep: boolean) => Promise<unknown>
+  onClose: () => void
+}
+
+function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
+  return (
+    <Dialog title={`Revoke ${apiKey.label}?`} onClose={onClose}>
+      <Form
+        submit={`Revoke ${apiKey.label}`}
+        label="Revoke"
+        danger
+        also={<Cancel onClose={onClose} />}
+        send={({ keep }) => send(keep === true)}
+      >
+        <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
+        <Tick
+          name="keep"
+          label="Keep the keys and webhooks that were made with it"
+          hint="Not if somebody else may have had it."
+        />
       </Form>
     </Dialog>
   )

@@ -6,6 +6,7 @@ const reasons = {
   gone: 'switched off: it answered 410',
   failing: 'switched off: it failed for 5 days',
   identity_deleted: 'switched off: its identity was deleted',
+  key_ended: 'switched off: the key that made it ended',
 }
 
 /** How a webhook is, in a word or a few. */
