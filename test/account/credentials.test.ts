@@ -23,6 +23,7 @@ const works = async (box: Appliance, key: string): Promise<boolean> =>
 const hook = async (box: Appliance, url: string, key = box.key): Promise<Record<string, unknown> & { id: string }> =>
   (await box.call('POST', '/v1/webhooks', { url, events: ['identity.created'] }, { key })).body as never
 const shown = async (box: Appliance, id: string) => (await box.call('GET', `/v1/webhooks/${id}`)).body
+const statusOf = async ({ url }: Record<string, unknown>): Promise<number> => (await fetch(url as string)).status
 const run = (box: Appliance, name: string) => box.app.jobs.find((job) => job.name === name)!.run()
 
 test('what a key made names it, and ends with it: its webhooks, its keys, and what those made', async () => {
@@ -206,13 +207,12 @@ test('a URL that a key signed opens no more once the key is revoked', async () =
   const leaked = await keyOf(box)
   const { body: theirs } = await box.call('GET', at, undefined, { key: leaked.key })
   const { body: ours } = await box.call('GET', at)
-  const status = async ({ url }: Record<string, unknown>): Promise<number> => (await fetch(url as string)).status
-  expect([await status(theirs), await status(ours)]).toEqual([200, 200])
+  expect([await statusOf(theirs), await statusOf(ours)]).toEqual([200, 200])
   await box.call('DELETE', `/v1/api-keys/${leaked.id}`)
-  expect([await status(theirs), await status(ours)]).toEqual([403, 200])
+  expect([await statusOf(theirs), await statusOf(ours)]).toEqual([403, 200])
   const unsaid = new URL(theirs['url'] as string)
   unsaid.searchParams.delete('by')
-  expect(await status({ url: unsaid.href })).toBe(403)
+  expect(await statusOf({ url: unsaid.href })).toBe(403)
 })
 
 test('keys that a limited key makes share its calls, whoever makes the most of them', async () => {
