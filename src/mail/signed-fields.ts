@@ -32,25 +32,27 @@ export class SignedHeader {
         .toLowerCase()
       signed.set(name, [...(signed.get(name) ?? []), line])
     }
-    const twice = this.doubled()
-    let flaw = twice === null ? null : severalOf(twice)
+    let flaw: string | null = null
     const fields: string[] = []
     for (const [name, texts] of signed) {
       const shown = this.#fields.filter((field) => field.name === name).map((field) => this.#textOf(field))
-      const count = Math.max(shown.length, this.#counts.get(name) ?? 0)
+      const count = this.#countOf(name)
       // signed from the last to the first (RFC 6376 5.4.2)
       const same = shown.length === texts.length && shown.every((text, index) => text === texts.at(-1 - index))
       if (count === texts.length && same) fields.push(name)
       else if (once.has(name)) flaw ??= count > texts.length ? severalOf(name) : `${titleOf(name)} can be read in two ways`
     }
+    const twice = bodily.find((name) => !fields.includes(name) && this.#countOf(name) > 1)
+    if (twice !== undefined) flaw ??= severalOf(twice)
     if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
     if (!fields.includes('content-type') && !this.#isOfItsBody()) flaw ??= 'Content-Type is not signed, and is of another body'
     return { fields, flaw }
   }
 
-  /** A field that decides how the body is read and is there more than once. */
-  doubled(): string | null {
-    return doubledIn(this.#fields) ?? bodily.find((name) => (this.#counts.get(name) ?? 0) > 1) ?? null
+  /** Instances that are shown, or that the verifier found, whichever are more. */
+  #countOf(name: string): number {
+    const shown = this.#fields.reduce((count, field) => (field.name === name ? count + 1 : count), 0)
+    return Math.max(shown, this.#counts.get(name) ?? 0)
   }
 
   /** Whether a body of several parts begins with the boundary that Content-Type names; looks at 64 KiB. */

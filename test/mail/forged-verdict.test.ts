@@ -157,6 +157,15 @@ describe('lines that somebody else put before a signed message', () => {
     }
   })
 
+  test('two that both are signed prove the author, and yet nothing is verified', async () => {
+    const verdict = await verdictOn(await signed(`MIME-Version: 1.0\r\n${honest}`, `${all}:mime-version`))
+    expect(verdict).toMatchObject({ verified_domain: null, action: 'keep' })
+    expect(verdict.authentication).toMatchObject({
+      dkim: [{ result: 'pass', aligned: true }],
+      dmarc: { result: 'pass', reason: 'not verified: there is more than one MIME-Version' },
+    })
+  })
+
   test('a sealed message is not believed either', async () => {
     const sealed = await seal(Buffer.from(honest), 'list.test', 's', rsa, 'list.test; dmarc=pass header.from=bank.test')
     expect(await verdictOn(sealed)).toMatchObject({ action: 'keep', authentication: { arc: { result: 'pass' } } })

@@ -31,6 +31,7 @@ describe.runIf(possible)('a domain with SPF, DKIM and DMARC in the DNS', () => {
   beforeAll(async () => {
     keys = mkdtempSync(join(tmpdir(), 'pillarbox-keys-'))
     await succeed(genkey!, ['-b', '2048', '-d', 'signer.test', '-s', 'mail', '-D', keys])
+    await succeed(genkey!, ['-b', '2048', '-d', 'signer.test', '-s', 'tested', '-t', '-D', keys])
   })
   afterAll(() => rmSync(keys, { recursive: true, force: true }))
 
@@ -113,6 +114,35 @@ describe.runIf(possible)('a domain with SPF, DKIM and DMARC in the DNS', () => {
     })
   })
 
+  test('lines that somebody puts before a signed message take its verdict away, though the signature is right', async () => {
+    const { box, ada } = await scene('p=none', 'v=spf1 -all')
+    const code = 'Subject: Your sign-in code is 493817\r\n'
+    const forged = `${code}Reply-To: eve@else.test\r\nContent-Type: multipart/mixed; boundary=x\r\n`
+    const signed = (await sign('relaxed/relaxed', mail)).toString('latin1')
+    await deliver(box.smtp, { from: 'eve@else.test', to, raw: forged + signed })
+    const [kept] = await keptFor(box, ada)
+    expect(kept!.email).toMatchObject({ verified_domain: null, reply_to_verified: null })
+    expect(kept!.email.authentication).toMatchObject({
+      dkim: [{ result: 'policy', domain: 'signer.test', aligned: false }],
+      dmarc: { result: 'fail', aligned_by: [] },
+    })
+    expect(results(kept!.trace)).toMatch(/; dkim=policy header\.d=signer\.test .*; dmarc=fail/)
+    const strict = await scene('p=reject', 'v=spf1 -all')
+    for (const lines of [forged, code])
+      expect(await deliver(strict.box.smtp, { from: 'eve@else.test', to, raw: lines + signed })).toMatch(/^550 5\.7\.26 /)
+  })
+
+  test('a key that OpenDKIM made for testing vouches for nothing (RFC 6376 3.6.1)', async () => {
+    const { box, ada } = await scene('p=none', 'v=spf1 -all')
+    await deliver(box.smtp, { from, to, raw: await sign('relaxed/relaxed', mail, 'tested') })
+    const [kept] = await keptFor(box, ada)
+    expect(kept!.email.verified_domain).toBeNull()
+    expect(kept!.email.authentication).toMatchObject({
+      dkim: [{ result: 'policy', selector: 'tested', aligned: false, reason: 'the key is in testing (t=y)' }],
+      dmarc: { result: 'fail', aligned_by: [] },
+    })
+  })
+
   test('a signature with SHA-1, as OpenDKIM’s own tool makes it, counts for nothing (RFC 8301)', async () => {
     const { box, ada } = await scene('p=none', 'v=spf1 -all')
     const signed = await succeed(testmsg!, ['-C', '-d', 'signer.test', '-s', 'mail', '-k', join(keys, 'mail.private')], {
@@ -177,6 +207,7 @@ async function scene(policy: string, spf = 'v=spf1 ip4:127.0.0.1 -all', records:
     // as OpenDKIM wrote it: longer than one string of a TXT record may be
     '$ORIGIN signer.test.',
     readFileSync(join(keys, 'mail.txt'), 'utf8'),
+    readFileSync(join(keys, 'tested.txt'), 'utf8'),
   ])
   return { ...(await boxWithAda({ PILLARBOX_DNS__SERVERS: dns.server })), dns }
 }
@@ -188,17 +219,17 @@ interface Scene {
 }
 
 /** The message with a DKIM-Signature of signer.test by Mail::DKIM on top. */
-function sign(canonicalization: string, raw: string): Promise<Buffer> {
+function sign(canonicalization: string, raw: string, selector = 'mail'): Promise<Buffer> {
   const script = `
     use Mail::DKIM::Signer; use Mail::DKIM::PrivateKey;
-    my ($method, $file) = @ARGV;
+    my ($method, $selector, $file) = @ARGV;
     my $key = Mail::DKIM::PrivateKey->load(File => $file);
     binmode STDIN; binmode STDOUT; my $mail = do { local $/; <STDIN> };
-    my $dkim = Mail::DKIM::Signer->new(Algorithm => 'rsa-sha256', Method => $method, Domain => 'signer.test', Selector => 'mail', Key => $key);
+    my $dkim = Mail::DKIM::Signer->new(Algorithm => 'rsa-sha256', Method => $method, Domain => 'signer.test', Selector => $selector, Key => $key);
     $dkim->PRINT($mail); $dkim->CLOSE;
     my $field = $dkim->signature->as_string; $field =~ s/\\r?\\n/\\r\\n/g;
     print $field, "\\r\\n", $mail;`
-  return succeed(perl!, ['-e', script, canonicalization, join(keys, 'mail.private')], { input: raw })
+  return succeed(perl!, ['-e', script, canonicalization, selector, join(keys, `${selector}.private`)], { input: raw })
 }
 
 /** The value of the first Authentication-Results field, unfolded. */
