@@ -5,12 +5,13 @@ import Koa from 'koa'
 import type { Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { Networks } from '../core/networks.ts'
+import { neighbourhood, Networks } from '../core/networks.ts'
 import { Admission } from './admission.ts'
 import type { Admitting, Arrival, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Answer } from './answer.ts'
 import { addressOf, arrivalOf } from './arrival.ts'
+import { BodyRoom } from './body-room.ts'
 import { bodyOf, hangUpUnread } from './body.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, share } from './cors.ts'
@@ -64,6 +65,7 @@ export class Api {
   readonly #journal: Journal
   readonly #figures: CallFigures
   readonly #hands = new Set<Hand>()
+  readonly #bodies = new BodyRoom()
   readonly #operators = new WeakSet<IncomingMessage>()
   #settings: ApiSettings
   #trusted: Networks
@@ -155,7 +157,8 @@ export class Api {
     const { caller } = await this.#admit(state, route)
     if (stores(route) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
-    const body = bodyOf(context, route.raw)
+    const holder = caller.account_id || neighbourhood(caller.ip)
+    const body = bodyOf(context, { room: this.#bodies, holder }, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
     const answer = await answerCall(route, call, this.#idempotency, this.#parts.log)
     if (answer.cookie)

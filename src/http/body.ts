@@ -2,11 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
+import type { BodyRoom } from './body-room.ts'
 import { parseScanned } from './json.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
+
+/** The room that bodies share, and whose a body is. */
+interface Place {
+  room: BodyRoom
+  holder: string
+}
+
 type Body = { bytes: Buffer; value: Record<string, unknown> }
 
 const readers = new Map<string, Reader>()
@@ -14,9 +22,9 @@ const readers = new Map<string, Reader>()
 /**
  * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400
  * `unsupported_media_type`, `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes),
- * `too_deep` or `too_many_tokens`. Encodings other than identity must be refused before.
+ * `too_deep` or `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-export async function readBody(context: Context, limit: number, raw = false): Promise<Body> {
+export async function readBody(context: Context, limit: number, place: Place, raw = false): Promise<Body> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
@@ -29,17 +37,20 @@ export async function readBody(context: Context, limit: number, raw = false): Pr
     })
   }
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
-  const bytes = await collected(context, limit, raw)
+  const bytes = await collected(context, limit, place, raw)
   return { bytes, value: raw ? {} : parseScanned(bytes) }
 }
 
 /** The whole body; JSON is looked at piece by piece as it arrives. */
-async function collected(context: Context, limit: number, raw: boolean): Promise<Buffer> {
+async function collected(context: Context, limit: number, { room, holder }: Place, raw: boolean): Promise<Buffer> {
   const { req: request } = context
-  const scan = new JsonScan('The body')
+  const scan = raw ? undefined : new JsonScan('The body')
+  let held = 0
   const look = (piece: Buffer): void => {
     try {
-      scan.add(piece)
+      room.take(holder, piece.length)
+      held += piece.length
+      scan?.add(piece)
     } catch (error) {
       request.off('data', look)
       // the reader's listeners take it for the end of the body, and let go of what they have
@@ -48,7 +59,8 @@ async function collected(context: Context, limit: number, raw: boolean): Promise
   }
   // the reader listens at once: whoever listens before it would set the stream flowing
   const reading = readerFor(limit, raw)(context, nothing)
-  if (!raw) request.on('data', look)
+  request.on('data', look)
+  context.res.once('close', () => room.give(holder, held))
   try {
     await reading
   } catch (error) {
@@ -63,8 +75,8 @@ async function collected(context: Context, limit: number, raw: boolean): Promise
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
-export function bodyOf(context: Context, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
-  return { read: (limit) => readBody(context, limit, raw), receive: () => received(context) }
+export function bodyOf(context: Context, place: Place, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
+  return { read: (limit) => readBody(context, limit, place, raw), receive: () => received(context) }
 }
 
 /** The octets as they come; nobody has read any of them yet. */

@@ -1,6 +1,9 @@
-import { connect } from 'node:net'
 import { once } from 'node:events'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import * as z from 'zod'
+import { route } from '../../src/http/route.ts'
 import { errorOf, openToybox } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
 
@@ -99,4 +102,47 @@ test('who may not call is refused before the body is looked at', async () => {
   ] as const) {
     expect(await answerTo('/v1/toys', 1_000_000, '', key)).toContain(`HTTP/1.1 ${code} `)
   }
+})
+
+const words = (mebibytes: number): string => JSON.stringify({ text: 'x'.repeat(mebibytes * 1024 * 1024) })
+
+test('bodies share the memory: an account that has its part waits, others are read, and what was answered makes room', async () => {
+  const taking = route({
+    method: 'POST',
+    path: '/large',
+    scope: 'identities:write',
+    tag: 'Toys',
+    summary: 'Take a large body',
+    limit: 40 * 1024 * 1024,
+    body: z.strictObject({ text: z.string() }),
+    reply: z.object({ length: z.int() }),
+    handle: async ({ body }) => ({ length: body.text.length }),
+  })
+  const roomy = await openToybox({}, { routes: [taking] })
+  onTestFinished(() => roomy.server.stop())
+  const [body, part] = [words(35), words(30)]
+  const send = async (key: string) => await roomy.call('POST', '/v1/large', { key, body })
+  // all but the last octet: it is in memory, and goes on
+  const begin = async (): Promise<Socket> => {
+    const socket = connect(roomy.port, '127.0.0.1').on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+    const heads = `Host: x\r\nAuthorization: Bearer all\r\nContent-Type: application/json\r\nContent-Length: ${part.length}`
+    socket.write(`POST /v1/large HTTP/1.1\r\n${heads}\r\n\r\n`)
+    await new Promise((resolve) => socket.write(part.slice(0, -1), resolve))
+    return socket
+  }
+  const [first, second] = await Promise.all([begin(), begin()])
+  const refused = await send('second')
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect(await errorOf(refused)).toMatchObject({ type: 'rate_limited', code: 'too_much_at_once' })
+  expect((await send('other')).status).toBe(200)
+  const answered = once(first, 'data')
+  first.write('}')
+  expect(String((await answered)[0])).toContain('HTTP/1.1 200 OK')
+  expect((await send('second')).status).toBe(200)
+  second.destroy()
+  // the connection that was cut gives its part back too
+  await expect
+    .poll(async () => (await Promise.all([send('second'), send('second')])).map(({ status }) => status))
+    .toEqual([200, 200])
 })
