@@ -11,6 +11,8 @@ export interface Claim {
   id: string
   kind: string
   lane: string
+  /** Whose it is; '' for the box's own. */
+  account_id: string
   load: string
   /** Attempts made so far, this one included. */
   attempt: number
@@ -31,10 +33,13 @@ export interface Flight {
 }
 
 /** Attempts under way at once, in all. */
-export const mostInAll = 256
+export const mostInAll = 320
 
 /** And to lanes of each kind, so that each leaves room to the others: what hangs does so among its like. */
-const most = { [1]: 240, [0]: 64, [-1]: 96 }
+const most = { [1]: 300, [0]: 80, [-1]: 120 }
+
+/** And of those of one account, so that each leaves room to the others. */
+const mostOfOne = { [1]: 240, [0]: 64, [-1]: 96 }
 
 /** So many under way in all are a crowd. */
 const crowd = 64
@@ -59,6 +64,8 @@ export class Flights {
   readonly #kinds = new Map<string, number>()
   readonly #widths = new Map<string, Width>()
   readonly #taken = { [1]: 0, [0]: 0, [-1]: 0 }
+  /** The same by account. */
+  readonly #accounts = { [1]: new Map<string, number>(), [0]: new Map<string, number>(), [-1]: new Map<string, number>() }
 
   /** Attempts of one kind under way. */
   sizeOf(kind: string): number {
@@ -73,6 +80,16 @@ export class Flights {
   /** How many more may begin, to lanes of this kind. */
   room(sound: Soundness): number {
     return Math.min(mostInAll - this.#underWay, most[sound] - this.#taken[sound])
+  }
+
+  /** How many more of an account may begin, to lanes of this kind. */
+  roomFor(accountId: string, sound: Soundness): number {
+    return mostOfOne[sound] - (this.#accounts[sound].get(accountId) ?? 0)
+  }
+
+  /** Accounts of which no more may begin for now. */
+  fullAccounts(sound: Soundness): string[] {
+    return [...this.#accounts[sound].keys()].filter((accountId) => this.roomFor(accountId, sound) <= 0)
   }
 
   /** How many more of a kind may begin, once those that were claimed have begun. */
@@ -126,13 +143,18 @@ export class Flights {
     return this.#taken[1] + this.#taken[0] + this.#taken[-1]
   }
 
-  #count({ kind, lane, sound }: Claim, by: 1 | -1): void {
+  #count({ kind, lane, account_id, sound }: Claim, by: 1 | -1): void {
     this.#taken[sound] += by
     this.#kinds.set(kind, (this.#kinds.get(kind) ?? 0) + by)
-    const left = (this.#lanes.get(key(kind, lane)) ?? 0) + by
-    if (left === 0) this.#lanes.delete(key(kind, lane))
-    else this.#lanes.set(key(kind, lane), left)
+    count(this.#accounts[sound], account_id, by)
+    count(this.#lanes, key(kind, lane), by)
   }
+}
+
+function count(counts: Map<string, number>, name: string, by: 1 | -1): void {
+  const left = (counts.get(name) ?? 0) + by
+  if (left === 0) counts.delete(name)
+  else counts.set(name, left)
 }
 
 function key(kind: string, lane: string): string {

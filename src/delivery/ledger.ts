@@ -10,6 +10,8 @@ export interface Shipment {
   id: string
   kind: string
   lane: string
+  /** Whose it is: accounts take turns. Left out for the box's own. */
+  account_id?: string
   load: unknown
   /** Not before this time, ISO 8601. */
   due?: string
@@ -34,6 +36,7 @@ export interface End {
 }
 
 type Lane = Pick<Claim, 'kind' | 'lane'>
+type AccountLane = Pick<Claim, 'kind' | 'lane' | 'account_id'>
 
 /** Of those, the part that is full once lanes of this kind were looked at: however busy they are, the next are looked at too. */
 const part = { [1]: 40, [0]: 56, [-1]: slice }
@@ -43,14 +46,18 @@ function without(kinds: readonly string[]): Sql {
   return kinds.length === 0 ? empty : sql` AND kind NOT IN (${join(kinds)})`
 }
 
-/** The queue's tables: each change of a delivery also keeps its lane's next due time. */
+/** The queue's tables: each change of a delivery also keeps the next due time of its account's part of the lane. */
 export class Ledger {
+  /** The account that was served last: it is the turn of those after it. */
+  #served = ''
+
   async add(tx: Transaction, shipments: readonly Shipment[], now: string): Promise<void> {
     for (const some of few(shipments)) {
       const rows = some.map(
-        ({ id, kind, lane, load, due = now }) => sql`(${id}, ${kind}, ${lane}, ${JSON.stringify(load)}, ${due}, ${now})`,
+        ({ id, kind, lane, account_id = '', load, due = now }) =>
+          sql`(${id}, ${kind}, ${lane}, ${account_id}, ${JSON.stringify(load)}, ${due}, ${now})`,
       )
-      await tx.run(sql`INSERT INTO deliveries_queue (id, kind, lane, load, due_at, created_at) VALUES ${join(rows)}`)
+      await tx.run(sql`INSERT INTO deliveries_queue (id, kind, lane, account_id, load, due_at, created_at) VALUES ${join(rows)}`)
       await this.#due(tx, some, now)
     }
   }
@@ -79,19 +86,20 @@ export class Ledger {
 
   /** From the beginning of the schedule. Answers false when an attempt is under way. */
   async again(tx: Transaction, id: string, now: string): Promise<boolean> {
-    const row = await tx.get<Lane>(
+    const row = await tx.get<AccountLane>(
       sql`UPDATE deliveries_queue SET state = 'waiting', tries = 0, due_at = ${now}, ended_at = NULL, reason = NULL
-        WHERE id = ${id} AND state <> 'running' RETURNING kind, lane`,
+        WHERE id = ${id} AND state <> 'running' RETURNING kind, lane, account_id`,
     )
     if (row) await this.#due(tx, [row], now)
     return row !== undefined
   }
 
   /** Nothing is taken from this lane any more; what is in it is cleared later. */
-  async close(tx: Transaction, kind: string, lane: string): Promise<void> {
+  async close(tx: Transaction, { kind, lane, account_id }: AccountLane): Promise<void> {
+    await tx.run(sql`UPDATE delivery_lanes SET due_at = NULL, closed = 1 WHERE kind = ${kind} AND lane = ${lane}`)
     await tx.run(
-      sql`INSERT INTO delivery_lanes (kind, lane, due_at, closed) VALUES (${kind}, ${lane}, NULL, 1)
-        ON CONFLICT DO UPDATE SET due_at = NULL, closed = 1`,
+      sql`INSERT INTO delivery_lanes (kind, lane, account_id, due_at, closed) VALUES (${kind}, ${lane}, ${account_id}, NULL, 1)
+        ON CONFLICT DO NOTHING`,
     )
   }
 
@@ -100,43 +108,79 @@ export class Ledger {
     const dues: string[] = []
     for (const sound of everySoundness) {
       if (flights.room(sound) <= 0) continue
-      const row = await reader.get<{ due_at: string }>(
-        sql`SELECT due_at FROM delivery_lanes WHERE sound = ${sound} AND due_at IS NOT NULL${without(flights.full())}
-          ORDER BY due_at LIMIT 1`,
-      )
-      if (row) dues.push(row.due_at)
+      for (const account of await this.#accounts(reader, flights, sound)) {
+        const row = await reader.get<{ due_at: string }>(
+          sql`SELECT due_at FROM delivery_lanes WHERE sound = ${sound} AND account_id = ${account}
+            AND due_at IS NOT NULL${without(flights.full())} ORDER BY due_at LIMIT 1`,
+        )
+        if (row) dues.push(row.due_at)
+      }
     }
     return dues.toSorted()[0]
   }
 
-  /** Takes what is due, a little from each lane, and writes down that an attempt begins. */
+  /** Takes what is due, a little from each account and lane, and writes down that an attempt begins. */
   async claim(tx: Transaction, now: string, flights: Flights): Promise<Claim[]> {
     const claims: Claim[] = []
     for (const sound of everySoundness) {
       const room = (): number => Math.min(flights.room(sound), part[sound]) - claims.length
       if (room() <= 0) continue
-      const lanes = await tx.all<Lane>(
-        sql`SELECT kind, lane FROM delivery_lanes WHERE sound = ${sound} AND due_at <= ${now}${without(flights.full(claims))}
-          ORDER BY due_at LIMIT ${room()}`,
-      )
-      const [full, others]: [Lane[], Lane[]] = [[], []]
-      for (const lane of lanes) {
-        // who got nothing keeps its place
-        if (room() <= 0) break
-        const left = flights.roomOf(lane.kind, claims)
-        if (left <= 0) continue
-        const width = Math.min(flights.roomIn(lane.kind, lane.lane, sound), left)
-        const taken = await this.#take(tx, { ...lane, sound }, now, Math.min(width, room()))
+      const accounts = await this.#accounts(tx, flights, sound)
+      for (const [index, account] of accounts.entries()) {
+        const share = Math.min(Math.ceil(room() / (accounts.length - index)), flights.roomFor(account, sound))
+        if (share <= 0) break
+        const taken = await this.#claimOf(tx, { account, sound, now, share }, flights, claims)
         claims.push(...taken)
-        // a full lane is looked at again when one of its attempts is over
-        if (taken.length >= width) full.push(lane)
-        else others.push(lane)
+        if (taken.length > 0) this.#served = account
       }
-      await this.#settle(tx, full, sql`NULL`)
-      await this.#settle(tx, others, earliest(now))
     }
     await this.#begin(tx, claims, now)
     return claims
+  }
+
+  /** A share of what is due of one account, a little from each of its lanes. */
+  async #claimOf(
+    tx: Transaction,
+    { account, sound, now, share }: { account: string; sound: Soundness; now: string; share: number },
+    flights: Flights,
+    claimed: readonly Claim[],
+  ): Promise<Claim[]> {
+    const own: Claim[] = []
+    const lanes = await tx.all<AccountLane>(
+      sql`SELECT kind, lane, account_id FROM delivery_lanes WHERE sound = ${sound} AND account_id = ${account}
+        AND due_at <= ${now}${without(flights.full(claimed))} ORDER BY due_at LIMIT ${share}`,
+    )
+    const [full, others]: [AccountLane[], AccountLane[]] = [[], []]
+    for (const lane of lanes) {
+      // who got nothing keeps its place
+      if (own.length >= share) break
+      const left = flights.roomOf(lane.kind, [...claimed, ...own])
+      if (left <= 0) continue
+      const beside = claimed.filter((claim) => claim.kind === lane.kind && claim.lane === lane.lane).length
+      const width = Math.min(flights.roomIn(lane.kind, lane.lane, sound) - beside, left)
+      const taken = await this.#take(tx, { ...lane, sound }, now, Math.min(width, share - own.length))
+      own.push(...taken)
+      // a full lane is looked at again when one of its attempts is over
+      if (taken.length >= width) full.push(lane)
+      else others.push(lane)
+    }
+    await this.#settle(tx, full, sql`NULL`)
+    await this.#settle(tx, others, earliest(now))
+    return own
+  }
+
+  /** Accounts with something due now or later for which they have room, by turn. One step of an index for each, however much they have. */
+  async #accounts(reader: Reader, flights: Flights, sound: Soundness): Promise<string[]> {
+    const next = sql`SELECT min(account_id) FROM delivery_lanes WHERE sound = ${sound} AND due_at IS NOT NULL`
+    const rows = await reader.all<{ account_id: string }>(
+      sql`WITH RECURSIVE accounts (account_id) AS (SELECT (${next}) UNION ALL
+        SELECT (${next} AND delivery_lanes.account_id > accounts.account_id) FROM accounts WHERE accounts.account_id IS NOT NULL)
+        SELECT account_id FROM accounts WHERE account_id IS NOT NULL`,
+    )
+    const full = flights.fullAccounts(sound)
+    const free = rows.map(({ account_id }) => account_id).filter((account) => !full.includes(account))
+    const turn = free.findIndex((account) => account > this.#served)
+    return turn === -1 ? free : [...free.slice(turn), ...free.slice(0, turn)]
   }
 
   /** Writes down how attempts went, in this order; those that went alike together. */
@@ -183,7 +227,7 @@ export class Ledger {
 
   /** What a former run had under way is due again, under the same id. Answers how many. */
   async recover(tx: Transaction, now: string): Promise<number> {
-    const rows = await tx.all<{ seq: number; kind: string; lane: string }>(
+    const rows = await tx.all<Lane & { seq: number }>(
       sql`UPDATE deliveries_queue SET state = 'waiting', due_at = ${now} WHERE state = 'running' RETURNING seq, kind, lane`,
     )
     for (const { seq, kind, lane } of rows) {
@@ -227,17 +271,20 @@ export class Ledger {
     }
     await tx.run(
       sql`UPDATE delivery_lanes SET due_at = (SELECT min(due_at) FROM deliveries_queue AS d
-        WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.state = 'waiting') WHERE due_at IS NULL AND closed = 0`,
+        WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.account_id = delivery_lanes.account_id
+        AND d.state = 'waiting') WHERE due_at IS NULL AND closed = 0`,
     )
     await tx.run(
       sql`DELETE FROM delivery_lanes WHERE due_at IS NULL AND closed = 0 AND NOT EXISTS
-        (SELECT 1 FROM deliveries_queue AS d WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane)`,
+        (SELECT 1 FROM deliveries_queue AS d WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane
+          AND d.account_id = delivery_lanes.account_id)`,
     )
   }
 
   async #move(tx: Transaction, id: string, due: string, which: Sql): Promise<boolean> {
-    const row = await tx.get<Lane>(
-      sql`UPDATE deliveries_queue SET due_at = ${due} WHERE id = ${id} AND state = 'waiting' AND ${which} RETURNING kind, lane`,
+    const row = await tx.get<AccountLane>(
+      sql`UPDATE deliveries_queue SET due_at = ${due} WHERE id = ${id} AND state = 'waiting' AND ${which}
+        RETURNING kind, lane, account_id`,
     )
     // a lane that is looked at too early is only looked at
     if (row) await this.#due(tx, [row], due)
@@ -246,17 +293,17 @@ export class Ledger {
 
   async #take(
     tx: Transaction,
-    { kind, lane, sound }: Pick<Claim, 'kind' | 'lane' | 'sound'>,
+    { kind, lane, account_id, sound }: AccountLane & Pick<Claim, 'sound'>,
     now: string,
     limit: number,
   ): Promise<Claim[]> {
     if (limit <= 0) return []
     const rows = await tx.all<Pick<Claim, 'seq' | 'id' | 'load' | 'tries' | 'created_at'> & { attempts: number }>(
-      sql`SELECT seq, id, load, attempts, tries, created_at FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'waiting'
-        AND due_at <= ${now} ORDER BY due_at, seq LIMIT ${limit}`,
+      sql`SELECT seq, id, load, attempts, tries, created_at FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane}
+        AND account_id = ${account_id} AND state = 'waiting' AND due_at <= ${now} ORDER BY due_at, seq LIMIT ${limit}`,
     )
     return rows.map(({ attempts, tries, ...row }) => {
-      return { ...row, kind, lane, attempt: attempts + 1, tries: tries + 1, attempt_seq: 0, sound }
+      return { ...row, kind, lane, account_id, attempt: attempts + 1, tries: tries + 1, attempt_seq: 0, sound }
     })
   }
 
@@ -277,20 +324,32 @@ export class Ledger {
     for (const claim of claims) claim.attempt_seq = made.get(claim.seq)!
   }
 
-  async #due(tx: Transaction, lanes: readonly (Lane & { due?: string })[], now: string): Promise<void> {
-    const rows = lanes.map(({ kind, lane, due = now }) => sql`(${kind}, ${lane}, ${due})`)
+  /** What is known of a lane holds for whoever comes to it. */
+  async #due(tx: Transaction, lanes: readonly (Lane & { account_id?: string; due?: string })[], now: string): Promise<void> {
+    const rows = lanes.map(
+      ({ kind, lane, account_id = '', due = now }) =>
+        sql`(${kind}, ${lane}, ${account_id}, ${due},
+          coalesce((SELECT sound FROM delivery_lanes WHERE kind = ${kind} AND lane = ${lane} LIMIT 1), 0))`,
+    )
     await tx.run(
-      sql`INSERT INTO delivery_lanes (kind, lane, due_at) VALUES ${join(rows)} ON CONFLICT DO UPDATE SET due_at = excluded.due_at
+      sql`INSERT INTO delivery_lanes (kind, lane, account_id, due_at, sound) VALUES ${join(rows)} ON CONFLICT DO UPDATE SET due_at = excluded.due_at
         WHERE closed = 0 AND (due_at IS NULL OR due_at > excluded.due_at)`,
     )
   }
 
-  // a row that would stay as it is, is not written
-  async #settle(tx: Transaction, lanes: readonly Lane[], due: Sql, state: Sql = unchanged): Promise<void> {
-    for (const [kind, alike] of Map.groupBy(lanes, (lane) => lane.kind)) {
+  // a row that would stay as it is, is not written; without an account it is the whole lane
+  async #settle(
+    tx: Transaction,
+    lanes: readonly (Lane & { account_id?: string })[],
+    due: Sql,
+    state: Sql = unchanged,
+  ): Promise<void> {
+    for (const alike of Map.groupBy(lanes, ({ kind, account_id }) => `${kind} ${account_id}`).values()) {
+      const { kind, account_id } = alike[0]!
+      const whose = account_id === undefined ? empty : sql` AND account_id = ${account_id}`
       for (const some of few(alike)) {
         await tx.run(
-          sql`UPDATE delivery_lanes SET due_at = ${due}, sound = ${state} WHERE kind = ${kind} AND closed = 0
+          sql`UPDATE delivery_lanes SET due_at = ${due}, sound = ${state} WHERE kind = ${kind}${whose} AND closed = 0
             AND lane IN (${join(some.map(({ lane }) => lane))}) AND (sound <> ${state} OR due_at IS NOT ${due})`,
         )
       }
@@ -304,5 +363,6 @@ const unchanged = sql`sound`
 /** Never before now: a lane that was just served comes after those that were due before, however much it holds. */
 function earliest(now: string): Sql {
   return sql`(SELECT max(min(d.due_at), ${now}) FROM deliveries_queue AS d
-    WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.state = 'waiting')`
+    WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.account_id = delivery_lanes.account_id
+    AND d.state = 'waiting')`
 }

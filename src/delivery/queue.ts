@@ -155,8 +155,8 @@ export class Queue {
   }
 
   /** Nothing in this lane is begun once the transaction is committed; `silence` ends what is under way. */
-  async close(tx: Transaction, kind: string, lane: string): Promise<void> {
-    await this.#ledger.close(tx, kind, lane)
+  async close(tx: Transaction, lane: Pick<Claim, 'kind' | 'lane' | 'account_id'>): Promise<void> {
+    await this.#ledger.close(tx, lane)
   }
 
   /** Cuts off what is under way to a lane; when it resolves, the destination hears nothing more of it. */

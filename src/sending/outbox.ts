@@ -208,15 +208,15 @@ export class Outbox {
     if (lacking > 0) await trash.giveWay({ account_id }, lacking)
   }
 
-  async #enqueue(tx: Transaction, { from, send_at, require_tls }: Ready, kept: Kept): Promise<void> {
+  async #enqueue(tx: Transaction, { owner: { account_id }, from, send_at, require_tls }: Ready, kept: Kept): Promise<void> {
     const { queue } = this.#parts
     if (send_at !== null) {
       const load: ReleaseLoad = { email_id: kept.email.id, require_tls }
-      const id = await queue.enqueue(tx, { kind: releaseKind, lane: domainOf(from), load, due: send_at })
+      const id = await queue.enqueue(tx, { kind: releaseKind, lane: domainOf(from), account_id, load, due: send_at })
       await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE email_id = ${kept.email.id}`)
       return
     }
-    await enqueueCopies(tx, queue, kept.recipients, require_tls)
+    await enqueueCopies(tx, queue, account_id, kept.recipients, require_tls)
   }
 }
 
@@ -224,12 +224,13 @@ export class Outbox {
 export async function enqueueCopies(
   tx: Transaction,
   queue: Queue,
+  accountId: string,
   recipients: { seq: number; address: string }[],
   requireTls: boolean,
 ): Promise<void> {
   for (const { seq, address } of recipients) {
     const load: EmailLoad = { recipient_seq: seq, ...(requireTls ? { require_tls: true } : {}) }
-    const id = await queue.enqueue(tx, { kind, lane: domainOf(address), load })
+    const id = await queue.enqueue(tx, { kind, lane: domainOf(address), account_id: accountId, load })
     await tx.run(sql`UPDATE email_recipients SET delivery_id = ${id} WHERE seq = ${seq}`)
   }
 }

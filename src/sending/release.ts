@@ -47,11 +47,14 @@ export class Release implements Courier<ReleaseLoad> {
     if (!octets) throw new Error(`The octets of ${email_id} are gone.`)
     const trace = `${await signer.sign(domainOf(email.from_address), octets)}${email.trace}`
     await database.transaction(async (tx) => {
-      const row = await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
+      const row = await tx.get<{ account_id: string }>(
+        sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id
+          WHERE emails.id = ${email_id} AND emails.status = 'scheduled'`,
+      )
       if (!row) return
       await outgoing.stamp(tx, email_id, { trace })
       const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
-      await enqueueCopies(tx, queue, recipients, require_tls)
+      await enqueueCopies(tx, queue, row.account_id, recipients, require_tls)
     })
     return 'released'
   }

@@ -181,7 +181,7 @@ export class Inbound {
             VALUES (${id}, ${position}, ${one.content_type}, 'pending', ${one.source})`,
         )
         const load: MediaLoad = { sms_id: id, position }
-        await queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, load })
+        await queue.enqueue(tx, { kind: mediaKind, lane: `${provider} ${recipient}`, account_id: row.account_id, load })
       } else if (one.bytes.length > mediaLimit()) {
         await tx.run(
           sql`INSERT INTO sms_media (sms_id, position, content_type, status) VALUES (${id}, ${position}, ${one.content_type}, 'failed')`,

@@ -259,7 +259,7 @@ export class Messages {
     const { account_id, identity_id, from, to, body } = message
     const octets = octetsOfTexts(body, noCodes)
     const load: SmsLoad = { sms_id: id }
-    const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, load })
+    const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, account_id, load })
     const row = await tx.get<SmsRow>(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, segments, codes, delivery_id,
           received_at, created_at, octets)

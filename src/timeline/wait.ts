@@ -20,6 +20,9 @@ const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
   { name: 'sms', type: 'sms.received', scopes: ['messages:read', 'sms:read'] },
 ]
 
+/** Events looked at in one turn of the event loop: each may carry what a stranger wrote. */
+const glanced = 25
+
 /** How far back a wait without `since` looks, in milliseconds. */
 const lookBack = 120_000
 
@@ -99,12 +102,12 @@ export class Waiting {
   async #stored(identityId: string, search: Hearing): Promise<Event | undefined> {
     for (;;) {
       const condition = sql`identity_id = ${identityId} AND ${ofTypes(search.types)}`
-      const batch = await this.#events.glance(search.place, 100, condition)
+      const batch = await this.#events.glance(search.place, glanced, condition)
       for (const event of batch) {
         search.place = event.seq
         if (search.wants(event) && (await this.#lives(event))) return this.#events.at(event.seq)
       }
-      if (batch.length < 100) return undefined
+      if (batch.length < glanced) return undefined
       // a long look must not hold up everybody else
       await new Promise((resolve) => setImmediate(resolve))
     }

@@ -74,7 +74,7 @@ export class WebhookDeliveries {
       requireActive(webhook)
       const event = await events.append(tx, webhookTest, { account_id, identity_id, data: { webhook_id: id } })
       const load: Load = { webhook_id: id, event_id: event.id, event: event.type }
-      return shown(await findDelivery(tx, { kind, lane: id }, await queue.enqueue(tx, { kind, lane: id, load })))
+      return shown(await findDelivery(tx, { kind, lane: id }, await queue.enqueue(tx, { kind, lane: id, account_id, load })))
     })
   }
 

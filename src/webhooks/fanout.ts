@@ -90,6 +90,7 @@ export class Fanout {
       const shipments = told.map(({ id }) => ({
         kind,
         lane: id,
+        account_id: event.account_id,
         load: { webhook_id: id, event_id: event.id, event: event.type } satisfies Load,
       }))
       await queue.enqueueAll(tx, shipments)

@@ -141,9 +141,9 @@ export class Webhooks {
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     const { database, clock, queue } = this.#parts
     await database.transaction(async (tx) => {
-      await rowOf(tx, clock, caller, id)
+      const { account_id } = await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
-      await queue.close(tx, kind, id)
+      await queue.close(tx, { kind, lane: id, account_id })
     })
     await queue.silence(kind, id)
     return { id, deleted: true }

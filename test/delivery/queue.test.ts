@@ -66,6 +66,8 @@ function fresh(): Queue {
 
 const put = (text: string, to = 'there'): Promise<string> =>
   database.transaction((tx) => queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text } satisfies Parcel }))
+const putFor = (account_id: string, text: string, to = 'there'): Promise<string> =>
+  database.transaction((tx) => queue.enqueue(tx, { kind: 'parcel', lane: to, account_id, load: { to, text } satisfies Parcel }))
 const look = (id: string, to = 'there'): Promise<Delivery> => findDelivery(database, { kind: 'parcel', lane: to }, id)
 const hang = (_parcel: Parcel, _attempt: number, signal: AbortSignal): Promise<string> =>
   new Promise((_resolve, reject) => {
@@ -342,6 +344,65 @@ test('lanes take turns: who waits longest is next, however much the others have 
   expect(gates.length).toBeLessThanOrEqual(full)
 })
 
+test('accounts take turns in one lane: another’s first is next, however much one has waiting', async () => {
+  const { gates, wait } = gated()
+  runner.act = async (_parcel, _attempt, signal) => wait(signal)
+  for (let count = 0; count < 100; count += 1) await putFor('acct_flood', `flood ${count}`)
+  await queue.start()
+  await expect.poll(() => gates.length).toBe(1)
+  await putFor('acct_other', 'one')
+  await putFor('acct_other', 'two')
+  // each that goes well lets more begin, of both by turn
+  while (!runner.carried.includes('two 1')) {
+    const begun = runner.carried.length
+    for (const go of gates.splice(0)) go()
+    await expect.poll(() => runner.carried.length).toBeGreaterThan(begun)
+  }
+  expect(runner.carried.slice(0, 2)).toContain('flood 0 1')
+  const flood = (text: string): number =>
+    runner.carried.slice(0, runner.carried.indexOf(text)).filter((one) => one.startsWith('flood')).length
+  expect([flood('one 1') <= 9, flood('two 1') <= 17]).toEqual([true, true])
+  runner.act = async () => 'thanks'
+  for (const go of gates.splice(0)) go()
+  await expect.poll(() => runner.settled.length).toBe(102)
+})
+
+test('an account whose lanes all hang leaves room to the others', async () => {
+  let hanging = 0
+  runner.act = ({ text, to }, attempt, signal) => {
+    if (text !== 'dead') return Promise.resolve('thanks')
+    hanging += 1
+    return hang({ text, to }, attempt, signal)
+  }
+  await queue.start()
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 300; count += 1) {
+      const to = `dead ${count}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, account_id: 'acct_flood', load: { to, text: 'dead' } })
+    }
+  })
+  await expect.poll(() => hanging).toBe(64)
+  await putFor('acct_other', 'hello', 'elsewhere')
+  await expect.poll(() => runner.settled).toEqual([['hello', 'done', 'thanks']])
+  expect(hanging).toBe(64)
+})
+
+test('what one account has due in many lanes does not come before another’s', async () => {
+  runner.act = async () => 'thanks'
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 500; count += 1) {
+      const to = `lane ${count}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, account_id: 'acct_flood', load: { to, text: 'flood' } })
+    }
+  })
+  clock.advance(1)
+  await putFor('acct_other', 'hello', 'elsewhere')
+  clock.advance(1)
+  await queue.start()
+  await expect.poll(() => runner.settled.length).toBe(501)
+  expect(runner.carried.indexOf('hello 1')).toBeLessThan(64)
+})
+
 test('what a former run had under way is tried again, under the same id', async () => {
   runner.act = hang
   await queue.start()
@@ -391,7 +452,7 @@ test('a lane that is closed and silenced hears nothing more, and is cleared', as
   for (let count = 0; count < 200; count += 1) await put(`waiting ${count}`)
   await put('elsewhere', 'elsewhere')
   await expect.poll(() => runner.carried.length).toBe(2)
-  await database.transaction((tx) => queue.close(tx, 'parcel', 'there'))
+  await database.transaction((tx) => queue.close(tx, { kind: 'parcel', lane: 'there', account_id: '' }))
   await queue.silence('parcel', 'there')
   await put('too late')
   queue.wake()
@@ -431,10 +492,11 @@ test('what a clock that ran ahead has put off for years is tried once the clock 
 })
 
 test('looking for what is due walks an index, however much is deferred', async () => {
-  const lanes = sql`SELECT due_at FROM delivery_lanes WHERE sound = ${1} AND due_at IS NOT NULL ORDER BY due_at LIMIT 1`
+  const lanes = sql`SELECT due_at FROM delivery_lanes WHERE sound = ${1} AND account_id = ${'a'} AND due_at IS NOT NULL
+    ORDER BY due_at LIMIT 1`
   expect(await plan(lanes)).toMatch(/USING (?:COVERING )?INDEX lanes_due/)
   expect(await plan(lanes)).not.toContain('TEMP B-TREE')
-  const rows = sql`SELECT seq, load FROM deliveries_queue WHERE kind = ${'x'} AND lane = ${'y'} AND state = 'waiting'
+  const rows = sql`SELECT seq, load FROM deliveries_queue WHERE kind = ${'x'} AND lane = ${'y'} AND account_id = ${'a'} AND state = 'waiting'
     AND due_at <= ${'z'} ORDER BY due_at, seq LIMIT ${4}`
   expect(await plan(rows)).toContain('USING INDEX deliveries_due')
   expect(await plan(rows)).not.toContain('TEMP B-TREE')
