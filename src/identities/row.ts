@@ -11,7 +11,7 @@ export interface IdentityRow {
   date_of_birth: string
   status: 'active' | 'suspended' | 'deleted'
   metadata: string
-  /** Octets of e-mail that are kept, and of what came with text messages. */
+  /** Octets of e-mail that are kept, and of text messages with what came with them. */
   stored_bytes: number
   media_bytes: number
   created_at: string

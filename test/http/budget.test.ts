@@ -34,7 +34,7 @@ async function answerTo(path: string, announced: number, sent: string, key?: str
   const socket = connect(box.port, '127.0.0.1')
   await once(socket, 'connect')
   const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`
-  const heads = `Host: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${announced}\r\nConnection: close`
+  const heads = `Host: x\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${announced}`
   socket.write(`POST ${path} HTTP/1.1\r\n${heads}\r\n\r\n${sent}`)
   let answer = ''
   socket.on('data', (chunk: Buffer) => (answer += chunk.toString()))

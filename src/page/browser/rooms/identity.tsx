@@ -105,7 +105,7 @@ function StorageLines({ storage, onEmpty }: { storage: NonNullable<Identity['sto
       ) : (
         <Bar label="E-mail" value={used} max={limit} text={`${octets(used)} of ${octets(limit)}`} />
       )}
-      {media > 0 && <p>What came with text messages takes {octets(media)}.</p>}
+      {media > 0 && <p>Text messages and what came with them take {octets(media)}.</p>}
       {trash > 0 && (
         <p>
           {octets(trash)} of it are in the trash.{' '}
