@@ -37,6 +37,11 @@ export function may(caller: Pick<Caller, 'scopes'>, anyOf: readonly Scope[]): bo
   return anyOf.some((scope) => caller.scopes.has(scope))
 }
 
+/** 403: the caller holds none of the scopes any one of which is needed. */
+export function insufficientScope(anyOf: readonly string[]): Fault {
+  return new Fault('forbidden', `This key lacks the scope ${anyOf.join(' or ')}.`, { code: 'insufficient_scope' })
+}
+
 /** 401: the key or session that admitted this caller is no longer good. */
 export function noLongerAdmitted({ session_id }: Pick<Caller, 'session_id'>): Fault {
   return session_id === null

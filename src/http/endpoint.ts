@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
-import { jsonAnswer, present, presentDocument, presentDownload } from './answer.ts'
+import { jsonAnswer, present, presentDocument, presentDownload, shownTo } from './answer.ts'
 import type { Answer } from './answer.ts'
 import type { Hand } from './hand.ts'
 import { readIdempotencyKey, releases } from './idempotency.ts'
@@ -34,8 +34,12 @@ const halfMinute = 30_000
 const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
 const noBody = { bytes: nothing.bytes, value: {} }
 
-/** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema. Throws what goes wrong. */
+/** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema, and what of it the caller may see. Throws what goes wrong. */
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
+  return shownTo(route, call.caller, await wholeAnswer(route, call, idempotency, log))
+}
+
+async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
   const { bytes, value } = route.upload === undefined ? await call.read(route.limit ?? mebibyte) : noBody

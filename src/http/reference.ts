@@ -41,6 +41,9 @@ Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with 
 answer again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or
 a 429 the same key may be tried again. If a restart cut the first call off, \`idempotency_interrupted\` says so: check whether it took effect.
 
+**Writing without reading:** a key that may write something and not read it is answered a receipt (ids, status, times, and what the call says
+besides); what it makes itself it is shown whole.
+
 **Rate limits** are told on every answer by \`RateLimit-Policy\` and \`RateLimit\`; a 429 carries \`Retry-After\` in seconds.`
 
 /** The API as a page of Markdown: every call with what it takes and answers, every event, every object. */

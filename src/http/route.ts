@@ -77,6 +77,13 @@ export interface Route<
   root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
+  /** What the call reads besides, to show it or send it on: any one of these scopes is needed too. */
+  reads?: Scope[]
+  /**
+   * What of the answer is shown to a caller who may write but not read: these fields beside `id`, `identity_id`, `status`, `deleted`, `created_at` and
+   * `updated_at`, or all of it, as of what the call itself made (status 201) unless said. Reading scopes are those of `scope` with `read` for `write`.
+   */
+  receipt?: readonly string[] | 'all'
   /** Only for callers of the operator's own account, with keys that are bound to no identity. */
   operator?: boolean
   /** Only by the box's own socket, from the machine it is on. */
@@ -173,6 +180,19 @@ export function spellings(routes: readonly AnyRoute[]): Spelling[] {
 /** Whether `Idempotency-Key` means something on this route. */
 export function isIdempotent({ idempotent, method, scope, download, upload }: AnyRoute): boolean {
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
+}
+
+const receipt = ['id', 'identity_id', 'status', 'deleted', 'created_at', 'updated_at']
+
+type Answering = Pick<AnyRoute, 'method' | 'scope' | 'reads' | 'receipt' | 'status'>
+
+/** The scopes any one of which shows the answer of a write whole, and the fields that are shown without; undefined where everybody is shown all. */
+export function readersOf(route: Answering): { scopes: Scope[]; fields: readonly string[] } | undefined {
+  const shown = route.receipt ?? (route.status === 201 ? 'all' : [])
+  if (route.method === 'GET' || shown === 'all' || route.reads) return undefined
+  const writing = [route.scope].flat().filter((scope) => scope.endsWith(':write'))
+  if (writing.length === 0) return undefined
+  return { scopes: writing.map((scope) => scope.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }
 }
 
 /** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it, as is what takes back or stops something. */

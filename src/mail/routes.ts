@@ -76,6 +76,7 @@ function emailRoutes({ emails, search, sheets }: Nouns): AnyRoute[] {
       path: '/identities/:id/emails/:email_id',
       scope: write,
       tag,
+      receipt: ['read', 'send_at'],
       summary: 'Mark an e-mail',
       description: 'As read or unread, and with labels; a scheduled one can be put to another time.',
       body: EmailChange,

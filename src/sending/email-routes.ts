@@ -7,6 +7,7 @@ import { NewEmail, NewForward, NewReply } from './model.ts'
 import type { Pending } from './pending.ts'
 
 const tag = 'E-mail'
+const read: Scope[] = ['messages:read', 'emails:read']
 const write: Scope[] = ['messages:write', 'emails:write']
 
 /** What all calls that make a message have: attachments are large, and may have to be fetched. */
@@ -36,6 +37,7 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
     route({
       ...writing,
       path: '/identities/:id/emails/:email_id/reply',
+      reads: read,
       summary: 'Reply to an e-mail',
       description: 'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below.',
       body: NewReply,
@@ -45,6 +47,7 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
     route({
       ...writing,
       path: '/identities/:id/emails/:email_id/forward',
+      reads: read,
       summary: 'Forward an e-mail',
       description: 'Its text quoted and its attachments carried along, or the whole as one attachment.',
       body: NewForward,

@@ -18,6 +18,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       path: '/identities/:id/phone',
       scope: 'identities:write',
       tag,
+      receipt: ['phone_number'],
       summary: 'Give an identity a phone number',
       description:
         'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
@@ -80,6 +81,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       path: '/identities/:id/sms/:sms_id',
       scope: [...write],
       tag,
+      receipt: ['read'],
       summary: 'Mark an SMS as read or unread',
       body: SmsChange,
       reply: Sms,
