@@ -91,7 +91,7 @@ export class App {
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
-    const { people, queue, mail, trust, certificates, parts } = assemble({
+    const { people, queue, mail, trust, certificates, idempotency, parts } = assemble({
       config,
       log,
       clock,
@@ -129,7 +129,7 @@ export class App {
       authenticate: (key) => people.keys.authenticate(key),
       session: (token) => people.sessions.authenticate(token),
       database,
-      seal: keyring.seal,
+      idempotency,
       log: log.child({ part: 'http' }),
       metrics,
       ready: () => this.#ready(),
@@ -155,7 +155,8 @@ export class App {
 
   /** What the parts and the queue do at times, as declared. */
   get jobs(): Job[] {
-    return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs]
+    const sweep: Job = { name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) }
+    return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs, sweep]
   }
 
   /** Every column that is sealed under the master key, as declared. */
@@ -198,14 +199,10 @@ export class App {
   /** Starts every part; answers the first API key until `firstKeyShown` was told that somebody has it. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#directory.space.start()
-    for (const part of this.#parts) {
-      await part.start?.()
-      for (const job of part.jobs ?? []) this.#schedule.add(job)
-    }
+    for (const part of this.#parts) await part.start?.()
     await this.#queue.start()
-    for (const job of this.#queue.jobs) this.#schedule.add(job)
     await this.#http.start()
-    this.#schedule.add({ name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) })
+    for (const job of this.jobs) this.#schedule.add(job)
     // only now, with every port bound: a key that is never printed would be lost
     const firstKey = await this.#firstKey()
     this.#started = true

@@ -29,6 +29,7 @@ import { eventFigures } from './events/figures.ts'
 import { EventLog } from './events/log.ts'
 import { FiguresPart } from './figures/part.ts'
 import { Aliases } from './identities/aliases.ts'
+import { Idempotency } from './http/idempotency.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
@@ -105,6 +106,7 @@ export function assemble(basis: Basis): {
   mail: MailPart
   trust: TrustPart
   certificates: CertificatesPart
+  idempotency: Idempotency
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: Module): Log => log.child({ part })
@@ -123,6 +125,8 @@ export function assemble(basis: Basis): {
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
   keeping.serve(identities)
+  const idempotency = new Idempotency({ ...basis, storage: plan })
+  identities.onRemove((tx, id) => idempotency.forget(tx, id))
   const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const certificates = new CertificatesPart({
@@ -234,5 +238,5 @@ export function assemble(basis: Basis): {
     operationPart({ ...common, queue }),
     pagePart(),
   ]
-  return { parts, people, queue, mail, trust, certificates }
+  return { parts, people, queue, mail, trust, certificates, idempotency }
 }

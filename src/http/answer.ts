@@ -37,7 +37,7 @@ export function present(route: AnyRoute, result: unknown): Answer {
 export function shownTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answer: Answer): Answer {
   const readers = answer.status < 400 && answer.type === json ? readersOf(route) : undefined
   if (!readers || may(caller, readers.scopes)) return answer
-  const whole = JSON.parse(String(answer.body)) as Record<string, unknown>
+  const whole = JSON.parse(String(answer.body as string | Buffer)) as Record<string, unknown>
   const receipt = Object.fromEntries(Object.entries(whole).filter(([name]) => readers.fields.includes(name)))
   return { ...answer, body: JSON.stringify(receipt) }
 }

@@ -21,7 +21,6 @@ import { answerCall } from './endpoint.ts'
 import { CallFigures } from './figures.ts'
 import { guard } from './guard.ts'
 import { Hand, shown } from './hand.ts'
-import { Idempotency } from './idempotency.ts'
 import { inspect } from './inspection.ts'
 import { Journal } from './journal.ts'
 import { openapiRoute } from './openapi-route.ts'
@@ -60,7 +59,6 @@ export class Api {
   readonly upgrades: Upgrades
   readonly #parts: ApiParts
   readonly #admission: Admission
-  readonly #idempotency: Idempotency
   readonly #journal: Journal
   readonly #figures: CallFigures
   readonly #hands = new Set<Hand>()
@@ -74,7 +72,6 @@ export class Api {
     this.#settings = settings
     this.#trusted = new Networks(settings.trusted_proxies)
     this.#admission = new Admission({ ...parts, origins: () => this.#origins() }, settings, parts.clock)
-    this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
     this.#figures = new CallFigures({ ...parts, underWay: () => this.#hands.size })
     const handler = this.#handler()
@@ -113,7 +110,7 @@ export class Api {
 
   /** Forgets idempotent answers older than 24 h; answers how many. */
   sweep(): Promise<number> {
-    return this.#idempotency.sweep()
+    return this.#parts.idempotency.sweep()
   }
 
   #handler(): RequestListener {
@@ -157,7 +154,7 @@ export class Api {
     const { requestId, search, hand } = state
     const body = bodyOf(context, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
-    const answer = await answerCall(route, call, this.#idempotency, this.#parts.log)
+    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log)
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     send(context, answer)

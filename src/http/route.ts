@@ -131,8 +131,8 @@ export interface Route<
   example?: { body?: unknown; query?: Record<string, string>; headers?: Record<string, string> }
   handle: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Reply> | Download>
   /**
-   * Answers a repetition of a call from the memo that `remember` left, anew: the answer itself is then not kept, as it may hold what must
-   * not outlive its row. `handle` must leave a memo whenever it succeeds.
+   * Answers a repetition of a call from the memo that `remember` left, or else the id that was answered, anew: the answer itself is then not kept,
+   * as it may hold what must not outlive its row.
    */
   again?: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>, memo: string) => Promise<z.input<Reply>>
 }

@@ -106,6 +106,7 @@ function emailRoutes({ emails, search, sheets }: Nouns): AnyRoute[] {
       description: 'From the trash to where it was. A message that had not been sent when it was deleted is not sent.',
       reply: Email,
       handle: ({ caller, params }) => emails.restore(caller, params.id, params.email_id),
+      again: ({ caller, params }, id) => emails.get(caller, params.id, id),
     }),
     route({
       method: 'GET',

@@ -1,6 +1,7 @@
-import type { Scope } from '../core/scopes.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
 import { route } from '../http/route.ts'
 import type { AnyRoute } from '../http/route.ts'
+import type { Emails } from '../mail/emails.ts'
 import { Email } from '../mail/model.ts'
 import type { Letters } from './letters.ts'
 import { NewEmail, NewForward, NewReply } from './model.ts'
@@ -9,6 +10,11 @@ import type { Pending } from './pending.ts'
 const tag = 'E-mail'
 const read: Scope[] = ['messages:read', 'emails:read']
 const write: Scope[] = ['messages:write', 'emails:write']
+
+interface Repeated {
+  caller: Caller
+  params: { id: string }
+}
 
 /** What all calls that make a message have: attachments are large, and may have to be fetched. */
 const writing = {
@@ -22,7 +28,9 @@ const writing = {
   timeout: 120_000,
 } as const
 
-export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
+export function emailRoutes(letters: Letters, pending: Pending, emails: Emails): AnyRoute[] {
+  // what is repeated is told as the message now is
+  const again = ({ caller, params }: Repeated, id: string): Promise<Email> => emails.get(caller, params.id, id)
   return [
     route({
       ...writing,
@@ -33,6 +41,7 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
       body: NewEmail,
       example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
       handle: ({ caller, params, body, signal }) => letters.send(caller, params.id, body, signal),
+      again,
     }),
     route({
       ...writing,
@@ -43,6 +52,7 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
       body: NewReply,
       example: { body: { body_text: 'Thank you.' } },
       handle: ({ caller, params, body, signal }) => letters.reply(caller, params.id, params.email_id, body, signal),
+      again,
     }),
     route({
       ...writing,
@@ -53,6 +63,7 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
       body: NewForward,
       example: { body: { to: 'postmaster@pillarbox.test', body_text: 'See below.' } },
       handle: ({ caller, params, body, signal }) => letters.forward(caller, params.id, params.email_id, body, signal),
+      again,
     }),
     route({
       method: 'POST',
@@ -64,6 +75,7 @@ export function emailRoutes(letters: Letters, pending: Pending): AnyRoute[] {
       description: 'While it is scheduled or queued. Once a delivery was tried, for any recipient, it is a conflict.',
       reply: Email,
       handle: ({ caller, params }) => pending.cancel(caller, params.id, params.email_id),
+      again,
     }),
   ]
 }

@@ -54,6 +54,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       location: (sms) => `/v1/identities/${sms.identity_id}/sms/${sms.id}`,
       example: { body: { to: '+15550100123', body: 'The parcel is at the door.' } },
       handle: ({ caller, params, body }) => messages.send(caller, params.id, body),
+      again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
     route({
       method: 'GET',
@@ -110,6 +111,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       description: 'From the trash. One that had not been sent when it was deleted is not sent.',
       reply: Sms,
       handle: ({ caller, params }) => messages.restore(caller, params.id, params.sms_id),
+      again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
     route({
       method: 'GET',
