@@ -70,6 +70,8 @@ interface Row extends Omit<KeptAnswer, 'body'> {
   status: number
   sealed: number
   memo: string | null
+  /** 0 once it was forgotten. */
+  octets: number
   created_at: string
 }
 
@@ -191,7 +193,7 @@ export class Idempotency {
         { code: 'idempotency_interrupted', param: 'Idempotency-Key' },
       )
     }
-    if (row.body === null) throw answerGone()
+    if (row.body === null) throw row.octets === 0 ? answerGone() : answerNotKept()
     const body = row.sealed ? this.#seal.open(Buffer.from(row.body, 'base64'), context).toString() : row.body
     return { status: row.status, location: row.location, body }
   }
@@ -231,12 +233,21 @@ export class Idempotency {
   }
 }
 
-/** 409: the call is done, and what it answered is not there to be told again. */
+/** 404: the call is done, and what it was about was deleted since. */
 export function answerGone(): Fault {
-  return conflict(
-    'The first request with this Idempotency-Key took effect, and its answer is not kept any more: what it was about was deleted since, or it ' +
-      'was too large for the room of the account. Nothing was done now; use a new key to do it again.',
+  return new Fault(
+    'not_found',
+    'The first request with this Idempotency-Key took effect, and what it was about was deleted since. Nothing was done now; use a new key to do ' +
+      'it again.',
     { code: 'idempotency_answer_gone', param: 'Idempotency-Key' },
+  )
+}
+
+function answerNotKept(): Fault {
+  return conflict(
+    `The first request with this Idempotency-Key took effect. Its answer was not kept: it had more than ${largest} octets, or more than its account ` +
+      'has room for (limits.storage_bytes). Nothing was done now; look with GET, and use a new key to do it again.',
+    { code: 'idempotency_answer_not_kept', param: 'Idempotency-Key' },
   )
 }
 

@@ -89,8 +89,9 @@ describe('a call with an Idempotency-Key', async () => {
 const messages = /\/(?:emails|sms)(?:\/(?:send|:\w+\/(?:reply|forward|restore|cancel)))?$/
 
 /** A message without what goes on by itself: how far it is on its way. */
-function resting({ status: _, sent_at: __, deliveries: ___, ...resource }: Record<string, unknown>): Record<string, unknown> {
-  return resource
+function resting(message: Record<string, unknown>): Record<string, unknown> {
+  const moving = ['status', 'sent_at', 'deliveries', 'provider_id']
+  return Object.fromEntries(Object.entries(message).filter(([name]) => !moving.includes(name)))
 }
 
 test('fifty at once make one identity', async () => {

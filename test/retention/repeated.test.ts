@@ -7,7 +7,7 @@ import { card } from '../support/card.ts'
 import { movable } from '../support/held-clock.ts'
 
 const once = { headers: { 'Idempotency-Key': 'once' } }
-const gone = { type: 'conflict', code: 'idempotency_answer_gone', param: 'Idempotency-Key' }
+const gone = { type: 'not_found', code: 'idempotency_answer_gone', param: 'Idempotency-Key' }
 
 test('an e-mail that is purged is not told again to who repeats the call that sent it', async () => {
   const box = await appliance()
@@ -42,7 +42,7 @@ test('an e-mail that is purged is not told again to who repeats the call that se
     forwarded!.repeat,
   ]) {
     const told = await repeat()
-    expect([told.status, told.body.error]).toMatchObject([409, gone])
+    expect([told.status, told.body.error]).toMatchObject([404, gone])
     expect(JSON.stringify(told.body)).not.toContain('canary')
   }
 })
@@ -82,7 +82,7 @@ test('what an identity had made goes with it, from the answers that are kept as 
   await box.call('DELETE', at)
   for (const [path, body] of calls) {
     const told = await box.call('POST', path, body, once)
-    expect([path, told.status, told.body.error]).toMatchObject([path, 409, gone])
+    expect([path, told.status, told.body.error]).toMatchObject([path, 404, gone])
   }
 })
 
@@ -92,7 +92,7 @@ test('what is deleted alone is not told again either', async () => {
   const { body: made } = await box.call('POST', '/v1/suppressions', wish, once)
   await box.call('DELETE', `/v1/suppressions/${made.id}`)
   const told = await box.call('POST', '/v1/suppressions', wish, once)
-  expect([told.status, told.body.error]).toMatchObject([409, gone])
+  expect([told.status, told.body.error]).toMatchObject([404, gone])
 })
 
 test('answers that are kept take room of their account, until they are a day old or what they tell of goes', async () => {
@@ -116,7 +116,10 @@ test('an account without room keeps no answers: a repetition is told so, and not
   const box = await appliance({ PILLARBOX_LIMITS__STORAGE_BYTES: '1000' })
   const wish = { metadata: { long: 'x'.repeat(2000) } }
   expect((await box.call('POST', '/v1/identities', wish, once)).status).toBe(201)
-  expect((await box.call('POST', '/v1/identities', wish, once)).body.error).toMatchObject(gone)
+  expect((await box.call('POST', '/v1/identities', wish, once)).body.error).toMatchObject({
+    type: 'conflict',
+    code: 'idempotency_answer_not_kept',
+  })
   expect((await box.call('GET', '/v1/identities')).body.data).toHaveLength(1)
 })
 

@@ -1,5 +1,5 @@
--- What a kept answer is about, and the octets that it takes of its account's room. `identity_id` is empty once the identity was deleted. One that is not kept any more has no body: what it was about was
--- deleted, or there was no room for it. A call that left a memo is answered anew.
+-- What a kept answer is about, and the octets that it takes of its account's room. `identity_id` is empty once the identity was deleted. One that is not kept has no body: what it was about was deleted
+-- (`octets` is 0 then), or there was no room for it. A call that left a memo is answered anew.
 ALTER TABLE idempotency_keys ADD COLUMN identity_id TEXT;
 ALTER TABLE idempotency_keys ADD COLUMN resource_id TEXT;
 ALTER TABLE idempotency_keys ADD COLUMN octets INTEGER NOT NULL DEFAULT 0;
