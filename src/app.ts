@@ -22,7 +22,7 @@ import { openDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
 import type { Shown } from './http/listener.ts'
-import { sealedAnswers } from './http/idempotency.ts'
+import { Idempotency, sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
 import type { MailPart } from './mail/part.ts'
@@ -91,7 +91,7 @@ export class App {
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
-    const { people, queue, mail, trust, certificates, idempotency, parts } = assemble({
+    const { people, queue, mail, trust, certificates, plan, identities, parts } = assemble({
       config,
       log,
       clock,
@@ -119,6 +119,8 @@ export class App {
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
     this.#shown = { certificate: () => certificates.shown.api, named: certificates.shown.named }
+    const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
+    identities.onRemove((tx, id) => idempotency.forget(tx, id))
     this.#http = new HttpServer({
       settings: httpSettings(config, this.#shown),
       challenge: certificates.challenge,

@@ -29,7 +29,6 @@ import { eventFigures } from './events/figures.ts'
 import { EventLog } from './events/log.ts'
 import { FiguresPart } from './figures/part.ts'
 import { Aliases } from './identities/aliases.ts'
-import { Idempotency } from './http/idempotency.ts'
 import { Identities } from './identities/identities.ts'
 import { localPartOf } from './identities/names.ts'
 import { identitiesPart } from './identities/part.ts'
@@ -106,7 +105,8 @@ export function assemble(basis: Basis): {
   mail: MailPart
   trust: TrustPart
   certificates: CertificatesPart
-  idempotency: Idempotency
+  plan: Plan
+  identities: Identities
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: Module): Log => log.child({ part })
@@ -125,8 +125,6 @@ export function assemble(basis: Basis): {
   const { domains } = ours
   const identities = new Identities({ ...common, domains, domain: config.mail.domain, storageOf: keeping.stores.of })
   keeping.serve(identities)
-  const idempotency = new Idempotency({ ...basis, storage: plan })
-  identities.onRemove((tx, id) => idempotency.forget(tx, id))
   const aliases = new Aliases({ ...common, domains, identities })
   const urls = new SignedUrls({ ...basis, key: seal.key('signed urls') })
   const certificates = new CertificatesPart({
@@ -223,7 +221,7 @@ export function assemble(basis: Basis): {
     sending,
     sms,
     totpPart({ ...common, identities, admitted }),
-    cardsPart({ ...common, identities }),
+    cardsPart({ ...common, identities, keeping }),
     new AgentsPart({ ...common, agents, signer: tokens.keys }),
     tokens,
     trust,
@@ -238,5 +236,5 @@ export function assemble(basis: Basis): {
     operationPart({ ...common, queue }),
     pagePart(),
   ]
-  return { parts, people, queue, mail, trust, certificates, idempotency }
+  return { parts, people, queue, mail, trust, certificates, plan, identities }
 }

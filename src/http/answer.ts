@@ -37,9 +37,14 @@ export function present(route: AnyRoute, result: unknown): Answer {
 export function shownTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answer: Answer): Answer {
   const readers = answer.status < 400 && answer.type === json ? readersOf(route) : undefined
   if (!readers || may(caller, readers.scopes)) return answer
-  const whole = JSON.parse(String(answer.body as string | Buffer)) as Record<string, unknown>
+  const whole = JSON.parse(textOf(answer)) as Record<string, unknown>
   const receipt = Object.fromEntries(Object.entries(whole).filter(([name]) => readers.fields.includes(name)))
   return { ...answer, body: JSON.stringify(receipt) }
+}
+
+/** The JSON of an answer that is one. */
+export function textOf({ body }: Answer): string {
+  return typeof body === 'string' ? body : (body as Buffer).toString()
 }
 
 /** As `present`, for whoever keeps it: an empty 304 where they have it already (RFC 9110 13.1.2). */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
-import { jsonAnswer, present, presentDocument, presentDownload, shownTo } from './answer.ts'
+import { jsonAnswer, present, presentDocument, presentDownload, shownTo, textOf } from './answer.ts'
 import type { Answer } from './answer.ts'
 import type { Hand } from './hand.ts'
 import { answerGone, readIdempotencyKey, releases } from './idempotency.ts'
@@ -130,7 +130,7 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
     const result = await attempt.run(run)
     const answer = present(route, result)
     const { id = null, identity_id = null } = result as { id?: string; identity_id?: string | null }
-    const body = route.again ? '' : String(answer.body as string | Buffer)
+    const body = route.again ? '' : textOf(answer)
     const about = { identity_id: route.path === '/identities' ? id : identity_id, resource_id: id, memo: route.again ? id : null }
     await keep(() => attempt.keep({ status: answer.status, location: answer.headers.Location ?? null, body, ...about }))
     return answer

@@ -187,12 +187,18 @@ const receipt = ['id', 'identity_id', 'status', 'deleted', 'created_at', 'update
 type Answering = Pick<AnyRoute, 'method' | 'scope' | 'reads' | 'receipt' | 'status'>
 
 /** The scopes any one of which shows the answer of a write whole, and the fields that are shown without; undefined where everybody is shown all. */
-export function readersOf(route: Answering): { scopes: Scope[]; fields: readonly string[] } | undefined {
-  const shown = route.receipt ?? (route.status === 201 ? 'all' : [])
-  if (route.method === 'GET' || shown === 'all' || route.reads) return undefined
-  const writing = [route.scope].flat().filter((scope) => scope.endsWith(':write'))
+export function readersOf({
+  method,
+  scope,
+  reads,
+  receipt: said,
+  status,
+}: Answering): { scopes: Scope[]; fields: readonly string[] } | undefined {
+  const shown = said ?? (status === 201 ? 'all' : [])
+  if (method === 'GET' || shown === 'all' || reads) return undefined
+  const writing = [scope].flat().filter((one) => one.endsWith(':write'))
   if (writing.length === 0) return undefined
-  return { scopes: writing.map((scope) => scope.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }
+  return { scopes: writing.map((one) => one.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }
 }
 
 /** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it, as is what takes back or stops something. */

@@ -90,7 +90,7 @@ const messages = /\/(?:emails|sms)(?:\/(?:send|:\w+\/(?:reply|forward|restore|ca
 
 /** A message without what goes on by itself: how far it is on its way. */
 function resting(message: Record<string, unknown>): Record<string, unknown> {
-  const moving = ['status', 'sent_at', 'deliveries', 'provider_id']
+  const moving = ['status', 'sent_at', 'delivered_at', 'deliveries', 'provider_id', 'error']
   return Object.fromEntries(Object.entries(message).filter(([name]) => !moving.includes(name)))
 }
 
