@@ -4,11 +4,10 @@ import type { AnyRoute } from '../http/route.ts'
 import type { Emails } from '../mail/emails.ts'
 import { Email } from '../mail/model.ts'
 import type { Letters } from './letters.ts'
-import { NewEmail, NewForward, NewReply } from './model.ts'
+import { NewEmail, NewForward, NewReply, readers } from './model.ts'
 import type { Pending } from './pending.ts'
 
 const tag = 'E-mail'
-const read: Scope[] = ['messages:read', 'emails:read']
 const write: Scope[] = ['messages:write', 'emails:write']
 
 interface Repeated {
@@ -37,7 +36,9 @@ export function emailRoutes(letters: Letters, pending: Pending, emails: Emails):
       path: '/identities/:id/emails',
       aliases: ['/identities/:id/emails/send'],
       summary: 'Send an e-mail',
-      description: 'The answer comes once the message is on disk: from then on it is sent, whatever happens to the box.',
+      description:
+        'The answer comes once the message is on disk: from then on it is sent, whatever happens to the box. With in_reply_to the key must also read: ' +
+        'messages:read or emails:read.',
       body: NewEmail,
       example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
       handle: ({ caller, params, body, signal }) => letters.send(caller, params.id, body, signal),
@@ -46,7 +47,7 @@ export function emailRoutes(letters: Letters, pending: Pending, emails: Emails):
     route({
       ...writing,
       path: '/identities/:id/emails/:email_id/reply',
-      reads: read,
+      reads: readers,
       summary: 'Reply to an e-mail',
       description: 'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below.',
       body: NewReply,
@@ -57,7 +58,7 @@ export function emailRoutes(letters: Letters, pending: Pending, emails: Emails):
     route({
       ...writing,
       path: '/identities/:id/emails/:email_id/forward',
-      reads: read,
+      reads: readers,
       summary: 'Forward an e-mail',
       description: 'Its text quoted and its attachments carried along, or the whole as one attachment.',
       body: NewForward,

@@ -284,4 +284,20 @@ describe('a key that may write and not read', () => {
     expect([whole.status, replayed.headers.get('idempotency-replayed')]).toEqual([told.status, 'true'])
     expect(Object.keys(replayed.body).toSorted()).toEqual(shows!.toSorted())
   })
+
+  test('does not send on what it cannot read: an answer takes subject and references of the e-mail it answers', async () => {
+    const { own, box } = world
+    const identity = own.objects['identities/:id']!
+    const wish = { to: 'abuse@pillarbox.test', in_reply_to: own.objects[':email_id'] }
+    for (const scope of ['emails:write', 'messages:write'] as const) {
+      const key = await world.plantKey({ account: own.account, scopes: [scope, 'sms:read'] })
+      const told = await box.call('POST', `/v1/identities/${identity}/emails`, wish, { key })
+      expect([told.status, told.body.error]).toMatchObject([403, { code: 'insufficient_scope' }])
+      expect((await box.call('POST', `/v1/identities/${identity}/emails`, { to: wish.to }, { key })).status).toBe(201)
+    }
+    const both = await world.plantKey({ account: own.account, scopes: ['emails:write', 'emails:read'] })
+    expect((await box.call('POST', `/v1/identities/${identity}/emails`, wish, { key: both })).body).toMatchObject({
+      subject: 'Re: Letter to Own',
+    })
+  })
 })
