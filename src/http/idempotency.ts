@@ -4,7 +4,8 @@ import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal.ts'
-import { sql } from '../store/database.ts'
+import { sweep } from '../core/sweep.ts'
+import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 
 /** Keeps what must not lie open on disk; `context` binds the sealed bytes to their place. */
@@ -89,6 +90,9 @@ const day = 24 * 60 * 60 * 1000
 const largest = 256 * 1024
 const overhead = 256
 
+/** Answers that one transaction forgets. */
+const handful = 500
+
 /**
  * Answers to calls with an `Idempotency-Key`, kept 24 h. The claim is on disk before the handler runs, and is marked as begun in the
  * handler's first transaction: of a call that a crash cut off it is known whether it changed anything.
@@ -133,32 +137,49 @@ export class Idempotency {
   /** Forgets what is older than 24 h; answers how many. */
   async sweep(): Promise<number> {
     const limit = iso(this.#clock.now() - day)
-    return await this.#database.transaction(async (tx) => {
-      await this.#giveBack(tx, sql`created_at < ${limit}`)
-      const { changes } = await tx.run(sql`DELETE FROM idempotency_keys WHERE created_at < ${limit}`)
-      return changes
-    })
+    let count = 0
+    await sweep(() =>
+      this.#database.transaction(async (tx) => {
+        const found = await some(tx, sql`created_at < ${limit}`)
+        if (!found) return false
+        const { rows, these } = found
+        await this.#giveBack(tx, these)
+        await tx.run(sql`DELETE FROM idempotency_keys WHERE ${these}`)
+        count += rows
+        return rows === handful
+      }),
+    )
+    return count
   }
 
-  /** In the transaction in which an identity goes: what was answered of it is not kept any more. */
+  /** In the transaction in which an identity goes: what was answered of it is not kept any more, nor what calls under way will answer. */
   async forget(tx: Transaction, identityId: string): Promise<void> {
     const its = sql`identity_id = ${identityId}`
-    await this.#empty(tx, its)
-    // so that calls under way keep nothing either
-    await tx.run(sql`UPDATE idempotency_keys SET identity_id = '' WHERE ${its}`)
+    // of very many the rest goes right after
+    if (await this.#empty(tx, its)) tx.afterCommit(() => void this.#emptyAll(its).catch(() => undefined))
   }
 
   /** The same of anything else that was deleted, by its id. */
   async forgetResource(id: string): Promise<void> {
     const its = sql`resource_id = ${id} AND body IS NOT NULL`
-    if (await this.#database.get(sql`SELECT 1 FROM idempotency_keys WHERE ${its}`)) {
-      await this.#database.transaction((tx) => this.#empty(tx, its))
-    }
+    if (await this.#database.get(sql`SELECT 1 FROM idempotency_keys WHERE ${its}`)) await this.#emptyAll(its)
   }
 
-  async #empty(tx: Transaction, which: Sql): Promise<void> {
-    await this.#giveBack(tx, which)
-    await tx.run(sql`UPDATE idempotency_keys SET body = NULL, location = NULL, octets = 0 WHERE ${which}`)
+  async #emptyAll(which: Sql): Promise<void> {
+    await sweep(() => this.#database.transaction((tx) => this.#empty(tx, which)))
+  }
+
+  /** Empties a handful. Answers whether there may be more. */
+  async #empty(tx: Transaction, which: Sql): Promise<boolean> {
+    const found = await some(tx, which)
+    if (!found) return false
+    const { rows, these } = found
+    await this.#giveBack(tx, these)
+    await tx.run(
+      sql`UPDATE idempotency_keys SET body = NULL, location = NULL, octets = 0,
+        identity_id = CASE WHEN identity_id IS NULL THEN NULL ELSE '' END WHERE ${these}`,
+    )
+    return rows === handful
   }
 
   /** The room that these answers take, to their accounts. */
@@ -262,6 +283,13 @@ export function readIdempotencyKey(header: string): string {
 /** Whether what came of a call is not kept: after a 5xx or a rate limit the same key may try again. */
 export function releases(error: unknown): boolean {
   return !(error instanceof Fault) || error.type === 'internal_error' || error.type === 'rate_limited'
+}
+
+/** A handful of the answers that the condition selects: how many, and the condition that selects these; undefined where there are none. */
+async function some(tx: Transaction, which: Sql): Promise<{ rows: number; these: Sql } | undefined> {
+  const found = await tx.all<{ rowid: number }>(sql`SELECT rowid FROM idempotency_keys WHERE ${which} LIMIT ${handful}`)
+  if (found.length === 0) return undefined
+  return { rows: found.length, these: sql`rowid IN (${join(found.map(({ rowid }) => rowid))})` }
 }
 
 /** What binds a sealed answer to its row. */

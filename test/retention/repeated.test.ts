@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
@@ -86,6 +88,23 @@ test('what an identity had made goes with it, from the answers that are kept as 
   }
 })
 
+test('however many answers are kept of an identity, all of them go, and their room is given back', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { account_id, database } = planted(box)
+  database.exec(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1200)
+    INSERT INTO idempotency_keys (holder, method, path, idempotency_key, fingerprint, run_id, status, body, identity_id, octets, created_at)
+    SELECT '${account_id}//', 'POST', '/x', n, '', '', 201, 'canary', '${ada.id}', 10, '${new Date().toISOString()}' FROM numbers`)
+  database.exec(`INSERT INTO plan_use VALUES ('${account_id}', 'storage_bytes', '', 12000)`)
+  await box.call('DELETE', `/v1/identities/${ada.id}`)
+  const left = (): number =>
+    database.prepare("SELECT count(*) AS n FROM idempotency_keys WHERE body = 'canary'").get()!['n'] as number
+  for (let tries = 0; tries < 400 && left() > 0; tries += 1) await sleep(5)
+  expect(left()).toBe(0)
+  expect((await box.call('GET', '/v1/billing/subscription')).body.usage.storage_bytes).toBe(0)
+  database.close()
+})
+
 test('what is deleted alone is not told again either', async () => {
   const box = await appliance()
   const wish = { email: 'canary@elsewhere.test' }
@@ -122,6 +141,11 @@ test('an account without room keeps no answers: a repetition is told so, and not
   })
   expect((await box.call('GET', '/v1/identities')).body.data).toHaveLength(1)
 })
+
+function planted({ directory }: Appliance): { account_id: string; database: DatabaseSync } {
+  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  return { database, account_id: database.prepare('SELECT account_id FROM api_keys').get()!['account_id'] as string }
+}
 
 function holding({ directory }: Appliance, text: string): string[] {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
