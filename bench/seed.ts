@@ -55,6 +55,7 @@ export async function openStore(directory: string): Promise<Store> {
     cursors,
     domains: { mayUse: () => false, stillUsable: async () => true },
     domain: boxDomain,
+    account: '',
     plan,
     storageOf: new Stores(new Trash({ database, clock, time: 0 }), { quota: 0, operator: '' }).of,
   })

@@ -22,7 +22,7 @@ import { openDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
 import type { Shown } from './http/listener.ts'
-import { sealedAnswers } from './http/idempotency.ts'
+import { Idempotency, sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server.ts'
 import type { MailPart } from './mail/part.ts'
@@ -91,7 +91,7 @@ export class App {
     this.#probe = new Probe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
-    const { people, queue, mail, trust, certificates, parts } = assemble({
+    const { people, queue, mail, trust, certificates, plan, identities, parts } = assemble({
       config,
       log,
       clock,
@@ -119,6 +119,8 @@ export class App {
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
     this.#shown = { certificate: () => certificates.shown.api, named: certificates.shown.named }
+    const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
+    identities.onRemove((tx, id) => idempotency.forget(tx, id))
     this.#http = new HttpServer({
       settings: httpSettings(config, this.#shown),
       challenge: certificates.challenge,
@@ -129,7 +131,7 @@ export class App {
       authenticate: (key) => people.keys.authenticate(key),
       session: (token) => people.sessions.authenticate(token),
       database,
-      seal: keyring.seal,
+      idempotency,
       log: log.child({ part: 'http' }),
       metrics,
       ready: () => this.#ready(),
@@ -155,7 +157,8 @@ export class App {
 
   /** What the parts and the queue do at times, as declared. */
   get jobs(): Job[] {
-    return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs]
+    const sweep: Job = { name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) }
+    return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs, sweep]
   }
 
   /** Every column that is sealed under the master key, as declared. */
@@ -198,14 +201,10 @@ export class App {
   /** Starts every part; answers the first API key until `firstKeyShown` was told that somebody has it. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#directory.space.start()
-    for (const part of this.#parts) {
-      await part.start?.()
-      for (const job of part.jobs ?? []) this.#schedule.add(job)
-    }
+    for (const part of this.#parts) await part.start?.()
     await this.#queue.start()
-    for (const job of this.#queue.jobs) this.#schedule.add(job)
     await this.#http.start()
-    this.#schedule.add({ name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) })
+    for (const job of this.jobs) this.#schedule.add(job)
     // only now, with every port bound: a key that is never printed would be lost
     const firstKey = await this.#firstKey()
     this.#started = true

@@ -105,6 +105,8 @@ export function assemble(basis: Basis): {
   mail: MailPart
   trust: TrustPart
   certificates: CertificatesPart
+  plan: Plan
+  identities: Identities
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: Module): Log => log.child({ part })
@@ -219,7 +221,7 @@ export function assemble(basis: Basis): {
     sending,
     sms,
     totpPart({ ...common, identities, admitted }),
-    cardsPart({ ...common, identities }),
+    cardsPart({ ...common, identities, keeping }),
     new AgentsPart({ ...common, agents, signer: tokens.keys }),
     tokens,
     trust,
@@ -234,5 +236,5 @@ export function assemble(basis: Basis): {
     operationPart({ ...common, queue }),
     pagePart(),
   ]
-  return { parts, people, queue, mail, trust, certificates }
+  return { parts, people, queue, mail, trust, certificates, plan, identities }
 }

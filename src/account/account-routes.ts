@@ -46,6 +46,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       path: '/account/totp',
       scope: 'account:write',
       tag,
+      receipt: 'all',
       summary: 'Begin a second factor',
       description:
         'Answers, this once, what an authenticator app needs and ten recovery codes. It counts once it is confirmed; until then, beginning anew ' +
@@ -64,6 +65,7 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       path: '/account/totp/confirm',
       scope: 'account:write',
       tag,
+      receipt: ['totp_enabled'],
       summary: 'Confirm the second factor',
       description: 'With a code of the app: from now on signing in takes one. Only with a session. Ends all other sessions.',
       body: FactorCode,

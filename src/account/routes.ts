@@ -40,6 +40,7 @@ export function routes(keys: Keys): AnyRoute[] {
       path: '/api-keys/:id/rotate',
       scope: 'account:write',
       tag,
+      receipt: ['key', 'key_prefix', 'expires_at'],
       summary: 'Give a key a new secret',
       body: Rotation,
       reply: ApiKeyWithSecret,

@@ -94,6 +94,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Needs): AnyRoute[]
       path: '/account/sessions',
       scope: 'account:write',
       tag,
+      receipt: ['count'],
       summary: 'Sign out everywhere',
       description: 'Ends every session of the account, but the one that asks.',
       reply: SessionsEnded,

@@ -28,6 +28,7 @@ export function setupRoutes(setup: Setup): AnyRoute[] {
       operator: true,
       local: true,
       tag: 'Operation',
+      receipt: 'all',
       summary: 'Make a link to set the first password',
       description:
         'Good once, for 24 hours; it replaces any before it. Of an account that has a password: conflict, code password_set. Only on the ' +

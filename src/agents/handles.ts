@@ -1,15 +1,19 @@
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { isRoleName } from '../core/role-names.ts'
 import { sql } from '../store/database.ts'
 import type { Transaction } from '../store/database.ts'
 
-/** Handles nobody has: strangers would take them for the operator's, or for a part of the box. */
-export const reserved: ReadonlySet<string> = new Set(
-  `about abuse account accounts admin administrator agent agents all anonymous api auth billing blog bot box contact docs everyone help
-  helpdesk hostmaster identities identity info is it login logout mail mailer-daemon me moderator news no-reply nobody noreply null official
-  operator owner pillarbox postmaster privacy register root security service settings signin signout signup smtp staff status support system team
-  terms tokens trust undefined verify webmaster well-known www you`.split(/\s+/),
+/** Handles nobody has, beside the names that speak for a domain: strangers would take them for the operator's, or for a part of the box. */
+const reserved: ReadonlySet<string> = new Set(
+  `about account accounts agent agents all anonymous api auth billing blog bot box contact docs everyone help helpdesk identities identity is
+  it login logout mail me moderator nobody null official operator owner pillarbox privacy register service settings signin signout signup smtp
+  staff status system team terms tokens trust undefined verify well-known you`.split(/\s+/),
 )
+
+function isReserved(handle: string): boolean {
+  return reserved.has(handle) || isRoleName(handle)
+}
 
 const longest = 39
 
@@ -18,7 +22,7 @@ const mostFormer = 10
 
 /** Makes this handle the agent's for ever. Throws Fault conflict when it is, or was, another's. */
 export async function claim(tx: Transaction, agentId: string, handle: string): Promise<void> {
-  if (reserved.has(handle)) throw conflict(`The handle ${handle} is reserved for the box.`, { param: 'handle' })
+  if (isReserved(handle)) throw conflict(`The handle ${handle} is reserved for the box.`, { param: 'handle' })
   const { changes } = await take(tx, agentId, handle)
   if (changes === 1) return
   const owner = await tx.get<{ agent_id: string }>(sql`SELECT agent_id FROM agent_handles WHERE handle = ${handle}`)
@@ -44,7 +48,7 @@ export async function claimLike(tx: Transaction, agentId: string, name: string):
   for (let attempt = 1; ; attempt += 1) {
     const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('agent').slice(-10)}`
     const handle = `${wanted.slice(0, longest - suffix.length).replace(/-+$/, '')}${suffix}`
-    if (!reserved.has(handle) && (await take(tx, agentId, handle)).changes === 1) return handle
+    if (!isReserved(handle) && (await take(tx, agentId, handle)).changes === 1) return handle
   }
 }
 

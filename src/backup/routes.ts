@@ -15,6 +15,7 @@ export function routes(backups: Backups): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       tag,
+      receipt: 'all',
       summary: 'Make a backup',
       description:
         "Only for the box's operator. Begins a job that puts all of the box into a file in `backup.directory`, and then removes those that are too many; its result names the file.",

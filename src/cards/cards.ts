@@ -47,6 +47,17 @@ export class Cards {
     )
   }
 
+  /** What was said of the cards of an identity that is gone, and a handful of what was done with them. Answers whether there may be more. */
+  async clear(tx: Transaction, identityId: string): Promise<boolean> {
+    const its = sql`SELECT id FROM cards WHERE identity_id = ${identityId}`
+    const { changes } = await tx.run(
+      sql`DELETE FROM card_transactions WHERE seq IN (SELECT seq FROM card_transactions WHERE card_id IN (${its}) LIMIT 100)`,
+    )
+    if (changes > 0) return true
+    await tx.run(sql`UPDATE cards SET card_name = '', last4 = '', brand = '' WHERE identity_id = ${identityId}`)
+    return false
+  }
+
   async create(caller: Caller, identityId: string, wish: NewCard): Promise<Card> {
     const { database, clock, identities, plan } = this.#parts
     const name = nameOf(wish)

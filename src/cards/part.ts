@@ -4,6 +4,7 @@ import type { Cursors } from '../core/cursor.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Part } from '../part.ts'
+import type { RetentionPart } from '../retention/part.ts'
 import type { Database } from '../store/database.ts'
 import { Cards } from './cards.ts'
 import { Ledger } from './ledger.ts'
@@ -18,15 +19,18 @@ interface Needs {
   cursors: Cursors
   identities: Identities
   plan: Plan
+  keeping: Pick<RetentionPart, 'clears'>
 }
 
 /** Payment cards that the box keeps without being able to read them. */
 export function cardsPart(needs: Needs): Part {
   const ledger = new Ledger(needs)
   const common = { ...needs, ledger }
+  const cards = new Cards(common)
+  needs.keeping.clears((tx, identityId) => cards.clear(tx, identityId))
   return {
     name: 'cards',
-    routes: routes(new Cards(common), new Reveals(common), ledger),
+    routes: routes(cards, new Reveals(common), ledger),
     events: [cardCreated, cardRevealed, cardFrozen, cardUnfrozen, cardCancelled, cardLimitsUpdated],
   }
 }

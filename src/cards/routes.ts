@@ -184,6 +184,7 @@ function spendingRoutes(cards: Cards, ledger: Ledger): AnyRoute[] {
       path: '/cards/:id/limits',
       scope: 'cards:write',
       tag,
+      receipt: ['card_id'],
       summary: "Change a card's limits",
       description:
         'A new period keeps what is spent until it ends. A budget below what is spent refuses every reveal until then.',

@@ -35,6 +35,7 @@ export function routes(parts: {
       scope: 'account:write',
       operator: true,
       tag,
+      reads: ['account:read'],
       summary: 'Renew certificates',
       description:
         'Looks at the files again, and asks the CA now for what is missing or due, or for the one that names a host, due or not. Answers all certificates once the CA has spoken; what it refused says so in problem. Each is tried four times an hour at most: rate_limited, code acme_tries.',

@@ -57,6 +57,11 @@ export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, en
   if (until < end) throw new Fault('forbidden', `A key that expires cannot ${why}, which lasts longer.`, { code: 'beyond_own' })
 }
 
+/** 403: the caller holds none of the scopes any one of which is needed. */
+export function insufficientScope(anyOf: readonly string[]): Fault {
+  return new Fault('forbidden', `This key lacks the scope ${anyOf.join(' or ')}.`, { code: 'insufficient_scope' })
+}
+
 /** 401: the key or session that admitted this caller is no longer good. */
 export function noLongerAdmitted({ session_id }: Pick<Caller, 'session_id'>): Fault {
   return session_id === null

@@ -22,6 +22,7 @@ import type { Pair } from './checks/certificates.ts'
 import { domains } from './checks/domains.ts'
 import type { Standing } from './checks/domains.ts'
 import { bootstrapKey } from './checks/keys.ts'
+import { operatorNames } from './checks/operator-names.ts'
 import { port25 } from './checks/port25.ts'
 import type { Probe } from './checks/port25.ts'
 import type { Listener } from './checks/ports.ts'
@@ -143,6 +144,7 @@ export class DoctorPart implements Part {
       reports(needs.reports),
       webhooks({ database, now }),
       sms(needs.carrier),
+      operatorNames({ database, domain: config.mail.domain, account: needs.account }),
       secondFactors({ database, accounts: () => needs.state.data.accounts.map(({ id }) => id) }),
       bootstrapKey({ bootstrap: settings.bootstrap, opens: () => needs.keyOf(config.bootstrap_key ?? '') }),
     ]

@@ -24,6 +24,7 @@ export function routes(doctor: Doctor): AnyRoute[] {
       method: 'POST',
       path: '/doctor',
       scope: 'account:write',
+      reads: ['account:read'],
       operator: true,
       tag,
       summary: 'Have the doctor look now',

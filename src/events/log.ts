@@ -22,6 +22,9 @@ export interface NewEvent<Data> {
   remark?: string | null
 }
 
+/** Events that are cleared in one transaction. */
+const handful = 100
+
 type Listener = (event: Event) => void
 
 /** Answers the ids of events that somebody still wants to read. */
@@ -35,6 +38,8 @@ export class EventLog {
   readonly #redactions = new Set<() => void>()
   readonly #followers = new Set<Follower>()
   readonly #readers: Wanting[] = []
+  /** How far `clear` has come with each identity. */
+  readonly #cleared = new Map<string, number>()
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
@@ -65,6 +70,29 @@ export class EventLog {
     tx.afterCommit(() => {
       for (const listener of this.#redactions) listener()
     })
+  }
+
+  /**
+   * As `redact`, for a handful of all events of an identity that is gone. Answers whether there may be more. It goes on where the last call ended, so that
+   * none costs more than its handful.
+   */
+  async clear(tx: Transaction, identityId: string): Promise<boolean> {
+    const rows = await tx.all<{ seq: number; resource_id: string | null }>(
+      sql`SELECT seq, resource_id FROM events WHERE identity_id = ${identityId} AND seq > ${this.#cleared.get(identityId) ?? 0}
+        ORDER BY seq LIMIT ${handful}`,
+    )
+    for (const { seq, resource_id } of rows) {
+      const data = JSON.stringify({ ...(resource_id === null ? {} : { id: resource_id }), deleted: true })
+      await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE seq = ${seq}`)
+      await tx.run(sql`DELETE FROM hidden_events WHERE seq = ${seq}`)
+    }
+    const last = rows.at(-1)
+    tx.afterCommit(() => {
+      if (last) this.#cleared.set(identityId, last.seq)
+      else this.#cleared.delete(identityId)
+      for (const listener of this.#redactions) listener()
+    })
+    return last !== undefined
   }
 
   /** Redacts so that `reveal` can undo it: whoever reads the log reads what `redact` leaves. */

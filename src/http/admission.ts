@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
 import { neighbourhoods } from '../core/networks.ts'
-import { may, scopes } from '../core/scopes.ts'
+import { insufficientScope, may, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
 import { foreignLink, foreignPage, isSafe } from './own-page.ts'
@@ -26,7 +26,7 @@ export interface RateLimits {
 }
 
 /** What of a route decides who may call it. */
-export type Admitting = Pick<AnyRoute, 'scope' | 'rate' | 'operator' | 'effect' | 'local'>
+export type Admitting = Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'>
 
 /** What admission looks at. */
 export interface Arrival {
@@ -108,7 +108,6 @@ export class Admission {
     const caller: Caller = { ...identified, ip: arrival.address, user_agent: arrival.userAgent }
     const standing = this.#count(caller)
     if (standing && standing.retryAfter > 0) return { caller, fault: tooMany(standing), standing }
-    const needed = route ? [route.scope].flat() : []
     if (route?.operator && (caller.account_id !== this.#doors.operator || caller.identity_id !== null)) {
       const fault = new Fault('forbidden', "Only the box's operator may do this, with a key that is not bound to one identity.", {
         code: 'operator_only',
@@ -121,11 +120,8 @@ export class Admission {
       })
       return { caller, fault, standing }
     }
-    if (!route || may(caller, needed)) return { caller, standing }
-    const fault = new Fault('forbidden', `This key lacks the scope ${needed.join(' or ')}.`, {
-      code: 'insufficient_scope',
-    })
-    return { caller, fault, standing }
+    const lacking = route && [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
+    return lacking ? { caller, fault: insufficientScope(lacking), standing } : { caller, standing }
   }
 
   /** Whoever can open the socket can read the whole data directory: there is nothing to keep from them. */

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
+import { may } from '../core/scopes.ts'
+import type { Caller } from '../core/scopes.ts'
 import { ranged } from './download.ts'
+import { readersOf } from './route.ts'
 import type { AnyRoute, Download, SessionCookie } from './route.ts'
 
 /** What goes out: bytes and the headers that belong to them. */
@@ -28,6 +31,20 @@ export function present(route: AnyRoute, result: unknown): Answer {
   const location = route.location?.(shown as never)
   const answer = jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
   return route.cookie ? { ...answer, cookie: route.cookie(result as never) } : answer
+}
+
+/** What of the answer to a write its caller is shown: a receipt, where they may not read what they have written to. */
+export function shownTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answer: Answer): Answer {
+  const readers = answer.status < 400 && answer.type === json ? readersOf(route) : undefined
+  if (!readers || may(caller, readers.scopes)) return answer
+  const whole = JSON.parse(textOf(answer)) as Record<string, unknown>
+  const receipt = Object.fromEntries(Object.entries(whole).filter(([name]) => readers.fields.includes(name)))
+  return { ...answer, body: JSON.stringify(receipt) }
+}
+
+/** The JSON of an answer that is one. */
+export function textOf({ body }: Answer): string {
+  return typeof body === 'string' ? body : (body as Buffer).toString()
 }
 
 /** As `present`, for whoever keeps it: an empty 304 where they have it already (RFC 9110 13.1.2). */

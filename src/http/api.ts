@@ -22,7 +22,6 @@ import { answerCall } from './endpoint.ts'
 import { CallFigures } from './figures.ts'
 import { guard } from './guard.ts'
 import { Hand, shown } from './hand.ts'
-import { Idempotency } from './idempotency.ts'
 import { inspect } from './inspection.ts'
 import { Journal } from './journal.ts'
 import { openapiRoute } from './openapi-route.ts'
@@ -61,7 +60,6 @@ export class Api {
   readonly upgrades: Upgrades
   readonly #parts: ApiParts
   readonly #admission: Admission
-  readonly #idempotency: Idempotency
   readonly #journal: Journal
   readonly #figures: CallFigures
   readonly #hands = new Set<Hand>()
@@ -76,7 +74,6 @@ export class Api {
     this.#settings = settings
     this.#trusted = new Networks(settings.trusted_proxies)
     this.#admission = new Admission({ ...parts, origins: () => this.#origins() }, settings, parts.clock)
-    this.#idempotency = new Idempotency(parts.database, parts.seal, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
     this.#figures = new CallFigures({ ...parts, underWay: () => this.#hands.size })
     const handler = this.#handler()
@@ -115,7 +112,7 @@ export class Api {
 
   /** Forgets idempotent answers older than 24 h; answers how many. */
   sweep(): Promise<number> {
-    return this.#idempotency.sweep()
+    return this.#parts.idempotency.sweep()
   }
 
   #handler(): RequestListener {
@@ -160,7 +157,7 @@ export class Api {
     const holder = caller.account_id || neighbourhood(caller.ip)
     const body = bodyOf(context, { room: this.#bodies, holder }, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
-    const answer = await answerCall(route, call, this.#idempotency, this.#parts.log)
+    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log)
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     send(context, answer)

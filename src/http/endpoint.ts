@@ -3,10 +3,10 @@ import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
-import { jsonAnswer, present, presentDocument, presentDownload } from './answer.ts'
+import { jsonAnswer, present, presentDocument, presentDownload, shownTo, textOf } from './answer.ts'
 import type { Answer } from './answer.ts'
 import type { Hand } from './hand.ts'
-import { readIdempotencyKey, releases } from './idempotency.ts'
+import { answerGone, readIdempotencyKey, releases } from './idempotency.ts'
 import type { Attempt, Idempotency } from './idempotency.ts'
 import { errorBody, problemOf } from './problem.ts'
 import type { Problem } from './problem.ts'
@@ -33,8 +33,12 @@ const halfMinute = 30_000
 const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
 const noBody = { bytes: nothing.bytes, value: {} }
 
-/** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema. Throws what goes wrong. */
+/** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema, and what of it the caller may see. Throws what goes wrong. */
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
+  return shownTo(route, call.caller, await wholeAnswer(route, call, idempotency, log))
+}
+
+async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
   const { bytes, value } = route.upload === undefined ? await call.read(bodyLimit(route)) : noBody
@@ -45,6 +49,7 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
+    if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
     if (route.download === undefined) return present(route, result)
     return presentDownload(result, call.headers.range, headerText(call.headers['if-range']))
@@ -56,12 +61,14 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
     path: spelt(route, call.params),
     search: call.search,
     body: bytes,
+    identity_id: route.path.startsWith('/identities/:id') ? (call.params['id'] ?? null) : null,
     secret: route.secret ?? false,
   })
   if ('status' in outcome) return replayed(outcome, call.requestId)
   if ('memo' in outcome) {
     if (!route.again) throw new Error(`${route.path} left a memo, and does not know what to answer from it`)
-    const answer = present(route, await inTime(route.again(input(nothingKept), outcome.memo), route, call.hand, log))
+    const again = route.again(input(nothingKept), outcome.memo).catch(asGone)
+    const answer = present(route, await inTime(again, route, call.hand, log))
     return { ...answer, headers: { ...answer.headers, ...replayedHeader } }
   }
   const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
@@ -96,6 +103,18 @@ function inputOf(
   })
 }
 
+const aboutNothing = { identity_id: null, resource_id: null, memo: null }
+
+/** What the first call made or changed is not there any more: that is said of the answer, and not of the path. */
+function asGone(error: unknown): never {
+  throw error instanceof Fault && error.type === 'not_found' ? answerGone() : error
+}
+
+/** The id that a DELETE names last. */
+function deletedBy({ path }: AnyRoute, params: Record<string, string>): string {
+  return params[/:(\w+)$/.exec(path)?.[1] ?? ''] ?? ''
+}
+
 /** Lives as long as the handler does, not as long as the caller waits: only then is it known what the key stands for. */
 async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unknown>, log: Log): Promise<Answer> {
   const keep = async (write: () => Promise<void>): Promise<void> => {
@@ -107,16 +126,19 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
     }
   }
   try {
-    const answer = present(route, await attempt.run(run))
-    const body = route.again ? '' : (answer.body as string)
-    await keep(() => attempt.keep({ status: answer.status, location: answer.headers.Location ?? null, body }))
+    const result = await attempt.run(run)
+    const answer = present(route, result)
+    const { id = null, identity_id = null } = result as { id?: string; identity_id?: string | null }
+    const body = route.again ? '' : textOf(answer)
+    const about = { identity_id: route.path === '/identities' ? id : identity_id, resource_id: id, memo: route.again ? id : null }
+    await keep(() => attempt.keep({ status: answer.status, location: answer.headers.Location ?? null, body, ...about }))
     return answer
   } catch (error) {
     const problem = problemOf(error)
     await keep(() =>
       releases(error)
         ? attempt.release()
-        : attempt.keep({ status: problem.status, location: null, body: JSON.stringify(problem) }),
+        : attempt.keep({ status: problem.status, location: null, body: JSON.stringify(problem), ...aboutNothing }),
     )
     throw error
   }

@@ -4,13 +4,20 @@ import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Sql, Transaction } from '../store/database.ts'
+import { sweep } from '../core/sweep.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 
 /** Keeps what must not lie open on disk; `context` binds the sealed bytes to their place. */
 export interface Seal {
   seal(bytes: Buffer, context: string): Buffer
   open(bytes: Buffer, context: string): Buffer
+}
+
+/** The room that accounts have for what is kept of theirs, in octets. */
+export interface Storage {
+  room(reader: Reader, accountId: string): Promise<number>
+  add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
 }
 
 /** A call that carries an `Idempotency-Key`. */
@@ -21,6 +28,8 @@ export interface Claim {
   path: string
   search: string
   body: Uint8Array
+  /** The identity that the path names. */
+  identity_id: string | null
   /** The answer carries a secret: kept sealed, and replayed to the same API key or session only. */
   secret: boolean
 }
@@ -42,17 +51,28 @@ export interface Attempt {
   run<T>(work: () => Promise<T>): Promise<T>
   /** In a transaction of the handler's: what a repetition is answered from. */
   remember(tx: Transaction, memo: string): Promise<void>
-  keep(answer: KeptAnswer): Promise<void>
+  keep(answer: KeptAnswer & About): Promise<void>
   release(): Promise<void>
 }
 
-interface Row extends KeptAnswer {
+/** What an answer is about: it goes with either. */
+export interface About {
+  identity_id: string | null
+  resource_id: string | null
+  /** What a repetition is answered from instead, where the handler left nothing. */
+  memo: string | null
+}
+
+interface Row extends Omit<KeptAnswer, 'body'> {
+  body: string | null
   fingerprint: string
   run_id: string
   /** That of the answer; before there is one, 0 while nothing was changed, and 1 from the handler's first commit on. */
   status: number
   sealed: number
   memo: string | null
+  /** 0 once it was forgotten. */
+  octets: number
   created_at: string
 }
 
@@ -66,6 +86,13 @@ export const sealedAnswers: SealedColumn = {
 
 const day = 24 * 60 * 60 * 1000
 
+/** The largest answer that is kept, and what a row takes beside it, in octets. */
+const largest = 256 * 1024
+const overhead = 256
+
+/** Answers that one transaction forgets. */
+const handful = 500
+
 /**
  * Answers to calls with an `Idempotency-Key`, kept 24 h. The claim is on disk before the handler runs, and is marked as begun in the
  * handler's first transaction: of a call that a crash cut off it is known whether it changed anything.
@@ -74,12 +101,14 @@ export class Idempotency {
   readonly #database: Database
   readonly #seal: Seal
   readonly #clock: Clock
+  readonly #storage: Storage
   readonly #run = randomUUID()
 
-  constructor(database: Database, seal: Seal, clock: Clock) {
-    this.#database = database
-    this.#seal = seal
-    this.#clock = clock
+  constructor(parts: { database: Database; seal: Seal; clock: Clock; storage: Storage }) {
+    this.#database = parts.database
+    this.#seal = parts.seal
+    this.#clock = parts.clock
+    this.#storage = parts.storage
   }
 
   /** What was answered before, or the right to be the first. Throws Fault 409 while neither is so. */
@@ -90,28 +119,76 @@ export class Idempotency {
     const now = this.#clock.now()
     const { claimed, row } = await this.#database.transaction(async (tx) => {
       // what an earlier run of the box claimed and never began did not happen
-      await tx.run(
-        sql`DELETE FROM idempotency_keys WHERE ${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND run_id <> ${this.#run}))`,
-      )
+      const old = sql`${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND run_id <> ${this.#run}))`
+      const removed = await tx.get<{ octets: number }>(sql`DELETE FROM idempotency_keys WHERE ${old} RETURNING octets`)
+      if (removed && removed.octets > 0) await this.#storage.add(tx, claim.caller.account_id, 'storage_bytes', -removed.octets)
       const taken = await tx.get<{ rowid: number }>(
-        sql`INSERT INTO idempotency_keys (holder, method, path, idempotency_key, fingerprint, run_id, status, created_at)
-          VALUES (${holder}, ${claim.method}, ${claim.path}, ${claim.key}, ${fingerprint}, ${this.#run}, 0, ${iso(now)})
+        sql`INSERT INTO idempotency_keys (holder, method, path, idempotency_key, fingerprint, run_id, status, identity_id, created_at)
+          VALUES (${holder}, ${claim.method}, ${claim.path}, ${claim.key}, ${fingerprint}, ${this.#run}, 0, ${claim.identity_id}, ${iso(now)})
           ON CONFLICT DO NOTHING RETURNING rowid`,
       )
       if (taken) return { claimed: taken.rowid, row: undefined }
       return { claimed: undefined, row: await tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`) }
     })
     const context = contextOf({ holder, path: claim.path, idempotency_key: claim.key })
-    return row ? this.#replay(row, fingerprint, context) : this.#attempt(place, claimed!, claim.secret, context)
+    return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, place, claimed!, context)
   }
 
   /** Forgets what is older than 24 h; answers how many. */
   async sweep(): Promise<number> {
     const limit = iso(this.#clock.now() - day)
-    return await this.#database.transaction(async (tx) => {
-      const { changes } = await tx.run(sql`DELETE FROM idempotency_keys WHERE created_at < ${limit}`)
-      return changes
-    })
+    let count = 0
+    await sweep(() =>
+      this.#database.transaction(async (tx) => {
+        const found = await some(tx, sql`created_at < ${limit}`)
+        if (!found) return false
+        const { rows, these } = found
+        await this.#giveBack(tx, these)
+        await tx.run(sql`DELETE FROM idempotency_keys WHERE ${these}`)
+        count += rows
+        return rows === handful
+      }),
+    )
+    return count
+  }
+
+  /** In the transaction in which an identity goes: what was answered of it is not kept any more, nor what calls under way will answer. */
+  async forget(tx: Transaction, identityId: string): Promise<void> {
+    const its = sql`identity_id = ${identityId}`
+    // of very many the rest goes right after
+    if (await this.#empty(tx, its)) tx.afterCommit(() => void this.#emptyAll(its).catch(() => undefined))
+  }
+
+  /** The same of anything else that was deleted, by its id. */
+  async forgetResource(id: string): Promise<void> {
+    const its = sql`resource_id = ${id} AND body IS NOT NULL`
+    if (await this.#database.get(sql`SELECT 1 FROM idempotency_keys WHERE ${its}`)) await this.#emptyAll(its)
+  }
+
+  async #emptyAll(which: Sql): Promise<void> {
+    await sweep(() => this.#database.transaction((tx) => this.#empty(tx, which)))
+  }
+
+  /** Empties a handful. Answers whether there may be more. */
+  async #empty(tx: Transaction, which: Sql): Promise<boolean> {
+    const found = await some(tx, which)
+    if (!found) return false
+    const { rows, these } = found
+    await this.#giveBack(tx, these)
+    await tx.run(
+      sql`UPDATE idempotency_keys SET body = NULL, location = NULL, octets = 0,
+        identity_id = CASE WHEN identity_id IS NULL THEN NULL ELSE '' END WHERE ${these}`,
+    )
+    return rows === handful
+  }
+
+  /** The room that these answers take, to their accounts. */
+  async #giveBack(tx: Transaction, which: Sql): Promise<void> {
+    const sums = await tx.all<{ account_id: string; octets: number }>(
+      sql`SELECT substr(holder, 1, instr(holder, '/') - 1) AS account_id, sum(octets) AS octets FROM idempotency_keys
+        WHERE ${which} AND octets > 0 GROUP BY 1`,
+    )
+    for (const { account_id, octets } of sums) await this.#storage.add(tx, account_id, 'storage_bytes', -octets)
   }
 
   #replay(row: Row, fingerprint: string, context: string): KeptAnswer | Memo {
@@ -137,14 +214,12 @@ export class Idempotency {
         { code: 'idempotency_interrupted', param: 'Idempotency-Key' },
       )
     }
+    if (row.body === null) throw row.octets === 0 ? answerGone() : answerNotKept()
     const body = row.sealed ? this.#seal.open(Buffer.from(row.body, 'base64'), context).toString() : row.body
     return { status: row.status, location: row.location, body }
   }
 
-  #attempt(place: Sql, rowid: number, secret: boolean, context: string): Attempt {
-    const write = async (query: Sql): Promise<void> => {
-      await this.#database.transaction((tx) => tx.run(query))
-    }
+  #attempt({ caller, key, secret }: Claim, place: Sql, rowid: number, context: string): Attempt {
     return {
       run: (work) =>
         this.#database.marking(
@@ -152,12 +227,22 @@ export class Idempotency {
           work,
         ),
       remember: async (tx, memo) => void (await tx.run(sql`UPDATE idempotency_keys SET memo = ${memo} WHERE rowid = ${rowid}`)),
-      keep: (answer) => {
-        const body = secret ? this.#seal.seal(Buffer.from(answer.body), context).toString('base64') : answer.body
-        return write(
-          sql`UPDATE idempotency_keys SET status = ${answer.status}, location = ${answer.location}, body = ${body},
-            sealed = ${secret ? 1 : 0} WHERE ${place}`,
-        )
+      keep: async ({ status, location, body, identity_id, resource_id, memo }) => {
+        const kept = secret ? this.#seal.seal(Buffer.from(body), context).toString('base64') : body
+        const size = Buffer.byteLength(kept)
+        await this.#database.transaction(async (tx) => {
+          const room = await this.#storage.room(tx, caller.account_id)
+          const fits = size <= largest && size <= room
+          const octets = (fits ? size : 0) + key.length + overhead
+          // what it is about may have been deleted while it was answered
+          await tx.run(
+            sql`UPDATE idempotency_keys SET status = ${status}, location = ${location},
+              body = CASE identity_id WHEN '' THEN NULL ELSE ${fits ? kept : null} END, sealed = ${secret ? 1 : 0},
+              identity_id = coalesce(identity_id, ${identity_id}), resource_id = ${resource_id}, memo = coalesce(memo, ${memo}),
+              octets = ${octets} WHERE ${place}`,
+          )
+          await this.#storage.add(tx, caller.account_id, 'storage_bytes', octets)
+        })
       },
       release: () =>
         this.#database.transaction(async (tx) => {
@@ -167,6 +252,24 @@ export class Idempotency {
         }),
     }
   }
+}
+
+/** 404: the call is done, and what it was about was deleted since. */
+export function answerGone(): Fault {
+  return new Fault(
+    'not_found',
+    'The first request with this Idempotency-Key took effect, and what it was about was deleted since. Nothing was done now; use a new key to do ' +
+      'it again.',
+    { code: 'idempotency_answer_gone', param: 'Idempotency-Key' },
+  )
+}
+
+function answerNotKept(): Fault {
+  return conflict(
+    `The first request with this Idempotency-Key took effect. Its answer was not kept: it had more than ${largest} octets, or more than its account ` +
+      'has room for (limits.storage_bytes). Nothing was done now; look with GET, and use a new key to do it again.',
+    { code: 'idempotency_answer_not_kept', param: 'Idempotency-Key' },
+  )
 }
 
 /** The value of an `Idempotency-Key` header. Throws Fault 400. */
@@ -180,6 +283,13 @@ export function readIdempotencyKey(header: string): string {
 /** Whether what came of a call is not kept: after a 5xx or a rate limit the same key may try again. */
 export function releases(error: unknown): boolean {
   return !(error instanceof Fault) || error.type === 'internal_error' || error.type === 'rate_limited'
+}
+
+/** A handful of the answers that the condition selects: how many, and the condition that selects these; undefined where there are none. */
+async function some(tx: Transaction, which: Sql): Promise<{ rows: number; these: Sql } | undefined> {
+  const found = await tx.all<{ rowid: number }>(sql`SELECT rowid FROM idempotency_keys WHERE ${which} LIMIT ${handful}`)
+  if (found.length === 0) return undefined
+  return { rows: found.length, these: sql`rowid IN (${join(found.map(({ rowid }) => rowid))})` }
 }
 
 /** What binds a sealed answer to its row. */

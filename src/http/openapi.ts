@@ -7,7 +7,7 @@ import type {
   ZodOpenApiResponseObject,
 } from 'zod-openapi'
 import { cookieName } from './cookie.ts'
-import { isIdempotent, spellings } from './route.ts'
+import { isIdempotent, readersOf, spellings } from './route.ts'
 import type { AnyRoute, Spelling } from './route.ts'
 
 /** An OpenAPI 3.1 document. */
@@ -135,10 +135,21 @@ function pathParams(path: string): z.ZodObject | undefined {
 
 function scopeText(route: AnyRoute): string {
   if (route.scope === 'public') return 'Needs no key.'
-  return `Scope: ${[route.scope]
-    .flat()
-    .map((scope) => `\`${scope}\``)
-    .join(' or ')}.`
+  const readers = readersOf(route)
+  const shape = route.reply instanceof z.ZodObject ? route.reply.shape : {}
+  const fields = readers?.fields.filter((field) => field in shape)
+  return [
+    `Scope: ${anyOf([route.scope].flat())}${route.reads ? `, and ${anyOf(route.reads)}` : ''}.`,
+    ...(readers ? [`A key without ${anyOf(readers.scopes)} is answered no more than ${fields!.map(quoted).join(', ')}.`] : []),
+  ].join(' ')
+}
+
+function anyOf(scopes: readonly string[]): string {
+  return scopes.map(quoted).join(' or ')
+}
+
+function quoted(name: string): string {
+  return `\`${name}\``
 }
 
 /** `Send an e-mail` → `sendEmail` */

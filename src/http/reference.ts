@@ -43,7 +43,12 @@ A page has fewer rows than \`limit\` where they are large (about 4 MiB together)
 
 **Repeating safely:** a POST, and a GET that says so, may carry \`Idempotency-Key\` (1 to 255 printable characters). The same key with the same call and body gets the first
 answer again for 24 hours (\`Idempotency-Replayed: true\`); with another body, or while the first is still being answered, it is a \`conflict\`. After a 5xx or
-a 429 the same key may be tried again. If a restart cut the first call off, \`idempotency_interrupted\` says so: check whether it took effect.
+a 429 the same key may be tried again. A call that sends or moves a message is answered with the message as it is now. \`idempotency_answer_gone\` (404):
+what the call was about was deleted since; \`idempotency_answer_not_kept\` (409): its answer had more than 256 KiB, or no room in its account. If a
+restart cut the first call off, \`idempotency_interrupted\` says so: check whether it took effect.
+
+**Writing without reading:** a key that may write something and not read it is answered a receipt (ids, status, times, and what the call says
+besides); what it makes itself it is shown whole.
 
 **Rate limits** are told on every answer by \`RateLimit-Policy\` and \`RateLimit\`; a 429 carries \`Retry-After\` in seconds.`
 

@@ -77,6 +77,13 @@ export interface Route<
   root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
+  /** What the call reads besides, to show it or send it on: any one of these scopes is needed too. */
+  reads?: Scope[]
+  /**
+   * What of the answer is shown to a caller who may write but not read: these fields beside `id`, `identity_id`, `status`, `deleted`, `created_at` and
+   * `updated_at`, or all of it, as of what the call itself made (status 201) unless said. Reading scopes are those of `scope` with `read` for `write`.
+   */
+  receipt?: readonly string[] | 'all'
   /** Only for callers of the operator's own account, with keys that are bound to no identity. */
   operator?: boolean
   /** Only by the box's own socket, from the machine it is on. */
@@ -124,8 +131,8 @@ export interface Route<
   example?: { body?: unknown; query?: Record<string, string>; headers?: Record<string, string> }
   handle: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Reply> | Download>
   /**
-   * Answers a repetition of a call from the memo that `remember` left, anew: the answer itself is then not kept, as it may hold what must
-   * not outlive its row. `handle` must leave a memo whenever it succeeds.
+   * Answers a repetition of a call from the memo that `remember` left, or else the id that was answered, anew: the answer itself is then not kept,
+   * as it may hold what must not outlive its row.
    */
   again?: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>, memo: string) => Promise<z.input<Reply>>
 }
@@ -178,6 +185,25 @@ export function isIdempotent({ idempotent, method, scope, download, upload }: An
 /** Octets that the body of a call may have: a stranger’s is read before anybody knows whose it is. */
 export function bodyLimit({ limit, scope }: Pick<AnyRoute, 'limit' | 'scope'>): number {
   return limit ?? (scope === 'public' ? 64 * 1024 : 1024 * 1024)
+}
+
+const receipt = ['id', 'identity_id', 'status', 'deleted', 'created_at', 'updated_at']
+
+type Answering = Pick<AnyRoute, 'method' | 'scope' | 'reads' | 'receipt' | 'status'>
+
+/** The scopes any one of which shows the answer of a write whole, and the fields that are shown without; undefined where everybody is shown all. */
+export function readersOf({
+  method,
+  scope,
+  reads,
+  receipt: said,
+  status,
+}: Answering): { scopes: Scope[]; fields: readonly string[] } | undefined {
+  const shown = said ?? (status === 201 ? 'all' : [])
+  if (method === 'GET' || shown === 'all' || reads) return undefined
+  const writing = [scope].flat().filter((one) => one.endsWith(':write'))
+  if (writing.length === 0) return undefined
+  return { scopes: writing.map((one) => one.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }
 }
 
 /** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it, as is what takes back or stops something. */

@@ -3,7 +3,7 @@ import type { Log } from '../core/log.ts'
 import type { Database } from '../store/database.ts'
 import type { Authenticate, RateLimits } from './admission.ts'
 import type { SameSite } from './cookie.ts'
-import type { Seal } from './idempotency.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { Watched } from './inspection.ts'
 import type { AnyRoute } from './route.ts'
 import type { Site } from './site.ts'
@@ -32,7 +32,7 @@ export interface ApiParts extends Watched {
   /** By what a browser keeps of its session. */
   session: Authenticate
   database: Database
-  seal: Seal
+  idempotency: Idempotency
   log: Log
   /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
   roomy: () => boolean

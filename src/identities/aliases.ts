@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { boxNames } from '../core/role-names.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -11,10 +12,9 @@ import type { Domain } from '../domains/model.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { claim, notFree } from './claims.ts'
+import { claim, notForYou, notFree } from './claims.ts'
 import type { Identities } from './identities.ts'
 import type { Alias, AliasChange, DomainChange, NewAlias } from './model.ts'
-import { reserved } from './names.ts'
 
 interface AliasRow {
   seq: number
@@ -69,7 +69,9 @@ export class Aliases {
       const id = newId('alias')
       const address = `${local_part}@${domain.name}`
       const wish = { address, account_id: caller.account_id, identity_id, alias_id: id }
-      if (reserved.has(local_part) || !(await claim(tx, wish))) throw await notFree(tx, address, 'local_part')
+      // the box's own domain is the operator's, and any other its account's: who may be here may have the rest
+      if (boxNames.has(local_part)) throw notForYou(address, 'local_part')
+      if (!(await claim(tx, wish))) throw await notFree(tx, address, 'local_part')
       await tx.run(
         sql`INSERT INTO aliases (id, domain_id, address, created_at) VALUES (${id}, ${domainId}, ${address}, ${iso(clock.now())})`,
       )

@@ -1,8 +1,8 @@
 import { conflict } from '../core/fault.ts'
 import type { Fault } from '../core/fault.ts'
+import { boxNames } from '../core/role-names.ts'
 import { join, sql } from '../store/database.ts'
 import type { Reader, Transaction } from '../store/database.ts'
-import { reserved } from './names.ts'
 import type { IdentityRow } from './row.ts'
 
 /** What an address is claimed for: an identity of the account, as its own address or by an alias. */
@@ -32,10 +32,13 @@ export async function requireFreeAddress(reader: Reader, address: string, accoun
   if (taken !== undefined) throw await notFree(reader, address, 'email_username')
 }
 
+/** Fault conflict for an address that is given to nobody who asks. */
+export function notForYou(address: string, param: string): Fault {
+  return conflict(`${address} is reserved for the operator.`, { param })
+}
+
 /** Fault conflict that says why an address cannot be given out. */
 export async function notFree(reader: Reader, address: string, param: string): Promise<Fault> {
-  if (reserved.has(address.slice(0, address.lastIndexOf('@'))))
-    return conflict(`${address} is reserved for the operator.`, { param })
   const alias = await reader.get(sql`SELECT 1 FROM aliases WHERE address = ${address}`)
   return conflict(`${address} is taken; ${alias ? 'it is an alias' : 'an address is never given twice'}.`, { param })
 }
@@ -43,7 +46,7 @@ export async function notFree(reader: Reader, address: string, param: string): P
 /** The identity that mail to an address reaches, living or not; see `Identities.ownerOf`. */
 export function reached(reader: Reader, address: string): Promise<IdentityRow | undefined> {
   const at = address.lastIndexOf('@')
-  const caught = reserved.has(address.slice(0, at)) ? '' : address.slice(at + 1)
+  const caught = boxNames.has(address.slice(0, at)) ? '' : address.slice(at + 1)
   return reader.get<IdentityRow>(
     sql`SELECT * FROM identities WHERE id = coalesce((SELECT identity_id FROM addresses WHERE address = ${address}),
       (SELECT catch_all FROM domains WHERE name = ${caught} AND receives = 1))`,

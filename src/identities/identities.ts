@@ -6,18 +6,19 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Fault } from '../core/fault.ts'
+import { boxNames, isRoleName } from '../core/role-names.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { claim, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
+import { claim, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
 import { merged } from './merging.ts'
 import type { Identity, IdentityChange, IdentityFilter, NewIdentity, Storage } from './model.ts'
 import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
 import type { Acquired, PhoneNumbers } from './phones.ts'
-import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName, reserved } from './names.ts'
+import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName } from './names.ts'
 import { reduced, shown } from './row.ts'
 import type { IdentityRow, Reduced } from './row.ts'
 import { selection } from './selection.ts'
@@ -38,6 +39,7 @@ export class Identities {
   readonly #cursors: Cursors
   readonly #domains: Pick<Domains, 'mayUse' | 'stillUsable'>
   readonly #domain: string
+  readonly #operatorAccount: string
   readonly #plan: Plan
   readonly #storageOf: StorageOf
   readonly #leaving: Turning[] = []
@@ -51,7 +53,10 @@ export class Identities {
     clock: Clock
     cursors: Cursors
     domains: Pick<Domains, 'mayUse' | 'stillUsable'>
+    /** The box's own. */
     domain: string
+    /** The account of the operator. */
+    account: string
     plan: Plan
     storageOf: StorageOf
   }) {
@@ -61,6 +66,7 @@ export class Identities {
     this.#cursors = parts.cursors
     this.#domains = parts.domains
     this.#domain = parts.domain
+    this.#operatorAccount = parts.account
     this.#plan = parts.plan
     this.#storageOf = parts.storageOf
     parts.plan.counts(
@@ -86,7 +92,10 @@ export class Identities {
     await this.#plan.require(this.#database, caller.account_id, 'identities')
     if (name !== undefined) await this.#requireFree(this.#database, caller.account_id, name)
     const address = wish.email_username === undefined ? undefined : `${wish.email_username}@${domain}`
-    if (address !== undefined) await requireFreeAddress(this.#database, address, caller.account_id)
+    if (address !== undefined) {
+      if (this.#isReserved(address, caller.account_id)) throw notForYou(address, 'email_username')
+      await requireFreeAddress(this.#database, address, caller.account_id)
+    }
     const phone = await this.#phoneNumbers.acquire(caller.account_id, wish.phone_country)
     try {
       return await make(phone)
@@ -187,6 +196,14 @@ export class Identities {
     return reached(reader, address)
   }
 
+  /** Of one that is gone: what was said of it. Its address stays its own. Answers that there is no more. */
+  async clear(tx: Transaction, id: string): Promise<boolean> {
+    await tx.run(
+      sql`UPDATE identities SET name = '', name_key = '', date_of_birth = '', metadata = '{}' WHERE id = ${id} AND status = 'deleted'`,
+    )
+    return false
+  }
+
   /** The identity of this address or alias, living or not; no catch-all is asked. The address is lower case and without a tag. */
   named(address: string): Promise<IdentityRow | undefined> {
     return this.#database.get<IdentityRow>(
@@ -251,11 +268,20 @@ export class Identities {
     for (let attempt = 1; ; attempt += 1) {
       const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('ident').slice(-10)}`
       const local = `${wanted.slice(0, longestLocalPart - suffix.length).replace(/[._-]+$/, '')}${suffix}`
-      const free = role || !reserved.has(local)
       const address = `${local}@${domain}`
+      const free = role || !this.#isReserved(address, accountId)
+      if (!free && username !== undefined) throw notForYou(address, 'email_username')
       if (free && (await claim(tx, { address, account_id: accountId, identity_id: id, alias_id: null }))) return address
       if (username !== undefined) throw await notFree(tx, address, 'email_username')
     }
+  }
+
+  /** Whether an address speaks for the box to others: at its own domain such names are the operator's account's, and some are nobody's anywhere. */
+  #isReserved(address: string, accountId: string): boolean {
+    const at = address.lastIndexOf('@')
+    const local = address.slice(0, at)
+    const own = address.slice(at + 1) === this.#domain
+    return boxNames.has(local) || (own && accountId !== this.#operatorAccount && isRoleName(local))
   }
 
   async #freshName(tx: Transaction, accountId: string): Promise<string> {

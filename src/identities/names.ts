@@ -2,18 +2,6 @@ import { randomInt } from 'node:crypto'
 import anyAscii from 'any-ascii'
 import { invalid } from '../core/fault.ts'
 
-/** Local parts that are never an identity's own: they belong to the operator (RFC 2142) or to the box. */
-export const reserved: ReadonlySet<string> = new Set([
-  'postmaster',
-  'abuse',
-  'hostmaster',
-  'mailer-daemon',
-  'bounce',
-  'dmarc',
-  'tlsrpt',
-  'security',
-])
-
 const qualities =
   `amber brisk calm candid clear clever cosy crisp deft eager fair fleet gentle glad golden hardy humble keen kind lively lucid
   mellow merry mild nimble noble patient plain polite prime proud quick quiet ready rosy sage sharp silver smart snug solid spry steady

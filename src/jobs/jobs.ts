@@ -5,7 +5,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
-import { makerOf } from '../core/scopes.ts'
+import { insufficientScope, makerOf, may } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Sql, Transaction } from '../store/database.ts'
@@ -57,6 +57,7 @@ export class Jobs {
   readonly #log: Log
   readonly #running = new Map<string, Running>()
   readonly #listeners: ((id: string) => void)[] = []
+  readonly #endedBy = new Map<string, readonly Scope[]>()
 
   constructor(parts: { database: Database; clock: Clock; cursors: Cursors; log: Log; keys?: Pick<Keys, 'ends'> }) {
     this.#database = parts.database
@@ -64,6 +65,11 @@ export class Jobs {
     this.#cursors = parts.cursors
     this.#log = parts.log
     parts.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
+  }
+
+  /** Before the first call: any one of these scopes is needed to cancel or delete a job of this kind; account:write where nothing is said. */
+  endedBy(kind: string, anyOf: readonly Scope[]): void {
+    this.#endedBy.set(kind, anyOf)
   }
 
   /** How many run now, by kind. */
@@ -141,16 +147,16 @@ export class Jobs {
     return shown(await this.#row(caller, id), this.#running.get(id)?.progress)
   }
 
-  /** Stops a job that runs, and answers it as it then is; one that is over stays as it is. */
+  /** Stops a job that runs, and answers it as it then is; one that is over stays as it is. Throws Fault forbidden to who may only read it. */
   async cancel(caller: Caller, id: string): Promise<Job> {
-    await this.#row(caller, id)
+    this.#requireEnding(caller, await this.#row(caller, id))
     await this.#abort(id, 'cancelled')
     return this.get(caller, id)
   }
 
-  /** Stops it, and forgets that it ever was. */
+  /** Stops it, and forgets that it ever was. Throws Fault forbidden to who may only read it. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    await this.#row(caller, id)
+    this.#requireEnding(caller, await this.#row(caller, id))
     await this.#abort(id, 'cancelled')
     const { changes } = await this.#database.transaction((tx) => tx.run(sql`DELETE FROM jobs WHERE id = ${id}`))
     if (changes === 0) throw notFound('job')
@@ -293,6 +299,11 @@ export class Jobs {
     const running = this.#running.get(id)
     running?.stop.abort(why)
     await running?.ended
+  }
+
+  #requireEnding(caller: Caller, { kind }: JobRow): void {
+    const anyOf = this.#endedBy.get(kind) ?? ['account:write']
+    if (!may(caller, anyOf)) throw insufficientScope(anyOf)
   }
 
   #forget(ids: readonly string[]): void {

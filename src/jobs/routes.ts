@@ -7,6 +7,9 @@ import { Job, JobFilter } from './model.ts'
 
 const tag = 'Jobs'
 
+/** Each kind says which of these ends its jobs. */
+const write: Scope[] = ['messages:write', 'emails:write', 'account:write']
+
 /** Whoever can begin one can follow it; each job says beside that what its reader must hold. */
 const scope: Scope[] = [
   'identities:read',
@@ -46,20 +49,25 @@ export function routes(jobs: Jobs): AnyRoute[] {
       method: 'POST',
       path: '/jobs/:id/cancel',
       stores: false,
-      scope,
+      scope: write,
       tag,
+      receipt: 'all',
       summary: 'Cancel a job',
-      description: 'Stops a job that runs; what it has done so far stays. A job that is over is answered as it is.',
+      description:
+        'Stops a job that runs; what it has done so far stays. A job that is over is answered as it is. Exports and imports need a scope to write ' +
+        'messages, backups account:write.',
       reply: Job,
       handle: ({ caller, params }) => jobs.cancel(caller, params.id),
     }),
     route({
       method: 'DELETE',
       path: '/jobs/:id',
-      scope,
+      scope: write,
       tag,
       summary: 'Delete a job',
-      description: 'Stops it if it runs, and removes it with the file it made.',
+      description:
+        'Stops it if it runs, and removes it with the file it made (a backup stays). Exports and imports need a scope to write messages, backups ' +
+        'account:write.',
       reply: Deleted,
       handle: ({ caller, params }) => jobs.remove(caller, params.id),
     }),

@@ -2,6 +2,7 @@ import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
+import { receivingRoles } from '../core/role-names.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
@@ -173,9 +174,17 @@ export class Inbox implements Mailroom {
 
   /** Who a mailbox of ours is, living or not. */
   async #found({ local, domain }: Mailbox): Promise<{ operator: boolean; owner: IdentityRow | undefined }> {
-    const operator = operatorMailboxes.has(local)
-    const address = operator ? `postmaster@${this.#settings.domain}` : `${local}@${domain}`
-    return { operator, owner: await this.#identities.ownerOf(address) }
+    const ours = `postmaster@${this.#settings.domain}`
+    if (operatorMailboxes.has(local)) return { operator: true, owner: await this.#identities.ownerOf(ours) }
+    const owner = await this.#identities.ownerOf(`${local}@${domain}`)
+    return this.#isOperators({ local, domain }, owner)
+      ? { operator: true, owner: await this.#identities.ownerOf(ours) }
+      : { operator: false, owner }
+  }
+
+  /** Whether the operator receives what comes for a name that speaks for the box (RFC 2142): unless an identity has it. */
+  #isOperators({ local, domain }: Pick<Mailbox, 'local' | 'domain'>, owner: IdentityRow | undefined): boolean {
+    return domain === this.#settings.domain && receivingRoles.has(local) && (!owner || owner.status === 'deleted')
   }
 
   async #store(tx: Transaction, message: Message): Promise<string[]> {
@@ -272,10 +281,9 @@ export class Inbox implements Mailroom {
 
   async #owner(tx: Transaction, recipient: string): Promise<Omit<Recipient, 'recipient'> | undefined> {
     const { local, domain } = mailbox(recipient, this.#settings.domain)
-    const operator = operatorMailboxes.has(local)
-    const owner = operator
-      ? await this.#identities.operator(tx, this.#operatorAccount)
-      : await this.#identities.ownerOf(`${local}@${domain}`, tx)
+    const named = operatorMailboxes.has(local) ? undefined : await this.#identities.ownerOf(`${local}@${domain}`, tx)
+    const operator = operatorMailboxes.has(local) || this.#isOperators({ local, domain }, named)
+    const owner = operator ? await this.#identities.operator(tx, this.#operatorAccount) : named
     if (!owner || owner.status === 'deleted') return undefined
     return { owner, ...(await this.#room.of(owner, operator, tx)) }
   }

@@ -67,6 +67,7 @@ function emailRoutes({ emails, search, sheets }: Nouns): AnyRoute[] {
       path: '/identities/:id/emails/:email_id',
       scope: write,
       tag,
+      receipt: ['read', 'send_at'],
       summary: 'Mark an e-mail',
       description: 'As read or unread, and with labels; a scheduled one can be put to another time.',
       body: EmailChange,
@@ -96,6 +97,7 @@ function emailRoutes({ emails, search, sheets }: Nouns): AnyRoute[] {
       description: 'From the trash to where it was. A message that had not been sent when it was deleted is not sent.',
       reply: Email,
       handle: ({ caller, params }) => emails.restore(caller, params.id, params.email_id),
+      again: ({ caller, params }, id) => emails.get(caller, params.id, id),
     }),
     route({
       method: 'GET',

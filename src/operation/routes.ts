@@ -32,6 +32,7 @@ export function routes({ backlog, state, reread }: Operated): AnyRoute[] {
       scope: 'account:write',
       operator: true,
       tag,
+      receipt: 'all',
       summary: 'Read the settings again',
       description:
         'As `systemctl reload pillarbox` does. Settings that are refused change nothing: the answer is `invalid_request` with the code ' +

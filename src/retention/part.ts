@@ -11,6 +11,7 @@ import type { Part } from '../part.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import { Remains } from './remains.ts'
+import type { Clearing } from './remains.ts'
 import { routes } from './routes.ts'
 import { Stores } from './storage.ts'
 import type { StorageSettings } from './storage.ts'
@@ -50,6 +51,13 @@ export class RetentionPart implements Part {
   serve(identities: Identities): void {
     identities.onRemove((tx, id) => this.#remains.leave(tx, id))
     this.routes.push(...routes({ identities, trash: this.trash }))
+    this.#remains.add((tx, id) => this.#needs.events.clear(tx, id))
+    this.#remains.add((tx, id) => identities.clear(tx, id))
+  }
+
+  /** Before `start`: what else an identity leaves, which goes with its messages. */
+  clears(clearing: Clearing): void {
+    this.#remains.add(clearing)
   }
 
   /** Milliseconds that it is kept how deliveries went. */

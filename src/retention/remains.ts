@@ -5,16 +5,25 @@ import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Trash } from './trash.ts'
 
+/** Removes for good a little of what an identity that is gone had. Answers whether there may be more. */
+export type Clearing = (tx: Transaction, identityId: string) => Promise<boolean>
+
 /** What identities leave behind: messages that nobody can reach any more go as late as those in the trash. */
 export class Remains {
   readonly #database: Database
   readonly #clock: Clock
   readonly #trash: Trash
+  readonly #clearing: Clearing[] = []
 
   constructor(parts: { database: Database; clock: Clock; trash: Trash }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#trash = parts.trash
+  }
+
+  /** Before `start`: who else has something of it, in the order in which it goes. */
+  add(clearing: Clearing): void {
+    this.#clearing.push(clearing)
   }
 
   /** In the transaction in which an identity goes. */
@@ -37,6 +46,7 @@ export class Remains {
       )
       if (!due) return false
       for (const keeper of this.#trash.keepers) if (await keeper.clear(tx, due.identity_id)) return true
+      for (const clear of this.#clearing) if (await clear(tx, due.identity_id)) return true
       await tx.run(sql`DELETE FROM identity_remains WHERE identity_id = ${due.identity_id}`)
       return true
     })

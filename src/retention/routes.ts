@@ -18,6 +18,7 @@ export function routes({ identities, trash }: { identities: Identities; trash: T
       // it makes room
       stores: false,
       tag: 'Identities',
+      receipt: ['purged'],
       summary: 'Empty the trash of an identity',
       description: 'E-mails and text messages in it go for good, and the room they took is free.',
       reply: Emptied,

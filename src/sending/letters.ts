@@ -1,4 +1,5 @@
 import { conflict, Fault, invalid } from '../core/fault.ts'
+import { insufficientScope, may } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
@@ -8,7 +9,7 @@ import type { Enclosure } from './compose.ts'
 import type { Drafts } from './drafts.ts'
 import { requireFewHops } from './hops.ts'
 import type { NewEmail, NewForward, NewReply } from './model.ts'
-import { largestMessage } from './model.ts'
+import { largestMessage, readers } from './model.ts'
 import type { Outbox } from './outbox.ts'
 import { forwardSubject, replySubject, withForwarded, withReplyQuote } from './quoting.ts'
 import { addresseesOf } from './recipients.ts'
@@ -145,6 +146,8 @@ export class Letters {
   }
 
   async #namedIn(caller: Caller, identityId: string, emailId: string): Promise<Original> {
+    // its subject and references go into the message
+    if (!may(caller, readers)) throw insufficientScope(readers)
     try {
       return await this.#original(caller, identityId, emailId)
     } catch (error) {

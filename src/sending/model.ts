@@ -117,7 +117,8 @@ export type NewSuppression = z.output<typeof NewSuppression>
 /** What an event about one recipient carries: the message, and that recipient's delivery. */
 const EmailWithDelivery = z.object({ ...Email.shape, delivery: Delivery })
 
-const readers: Scope[] = ['messages:read', 'emails:read']
+/** Any one of these reads e-mails. */
+export const readers: Scope[] = ['messages:read', 'emails:read']
 
 export const emailQueued = eventType('email.queued', readers, 'A message was taken for sending.', Email)
 export const emailSent = eventType('email.sent', readers, 'A relay took a message for a recipient.', EmailWithDelivery)

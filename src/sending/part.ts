@@ -145,7 +145,7 @@ export class SendingPart implements Part {
       settings: outboundSettings(needs.config),
     })
     this.couriers = [this.#carriage.courier, new Release({ ...needs, outgoing, signer }), this.#operatorMail]
-    this.routes = [...emailRoutes(letters, this.#pending), ...suppressionRoutes(this.suppressions)]
+    this.routes = [...emailRoutes(letters, this.#pending, emails), ...suppressionRoutes(this.suppressions)]
   }
 
   get jobs(): Job[] {

@@ -18,6 +18,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       path: '/identities/:id/phone',
       scope: 'identities:write',
       tag,
+      receipt: ['phone_number'],
       summary: 'Give an identity a phone number',
       description:
         'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
@@ -53,6 +54,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       location: (sms) => `/v1/identities/${sms.identity_id}/sms/${sms.id}`,
       example: { body: { to: '+15550100123', body: 'The parcel is at the door.' } },
       handle: ({ caller, params, body }) => messages.send(caller, params.id, body),
+      again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
     route({
       method: 'GET',
@@ -80,6 +82,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       path: '/identities/:id/sms/:sms_id',
       scope: [...write],
       tag,
+      receipt: ['read'],
       summary: 'Mark an SMS as read or unread',
       body: SmsChange,
       reply: Sms,
@@ -108,6 +111,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       description: 'From the trash. One that had not been sent when it was deleted is not sent.',
       reply: Sms,
       handle: ({ caller, params }) => messages.restore(caller, params.id, params.sms_id),
+      again: ({ caller, params }, id) => messages.get(caller, params.id, id),
     }),
     route({
       method: 'GET',

@@ -14,6 +14,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       path: '/identities/:id/token',
       scope: 'identities:write',
       tag,
+      receipt: 'all',
       summary: 'Issue an identity token',
       description:
         'A short-lived JWT (EdDSA) that proves to one audience who this identity is: anybody can check it with the public keys of this box. ' +
@@ -30,6 +31,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       stores: false,
       scope: 'identities:write',
       tag,
+      receipt: ['revoked_at'],
       summary: 'Revoke identity tokens',
       description:
         'All that this identity has been given so far stop verifying here at once. Whoever checks them without asking this box believes them ' +
@@ -57,6 +59,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       scope: 'account:write',
       operator: true,
       tag,
+      receipt: 'all',
       summary: 'Rotate the signing keys',
       description:
         'The next key, which is published already, signs from now on; what was signed before verifies until it expires. With `now`, for keys that ' +

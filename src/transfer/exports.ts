@@ -50,6 +50,7 @@ export class Exports {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.jobs.endedBy(exportKind, ['messages:write', 'emails:write'])
     parts.jobs.onForgotten((id) => void rm(this.#path(id), { force: true }))
   }
 

@@ -53,6 +53,7 @@ export class Imports {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.jobs.endedBy(importKind, ['messages:write', 'emails:write'])
   }
 
   /** Takes the file, and begins to read it. Throws Fault `body_too_large` above the limit, `job_running` while the account has another in hand. */

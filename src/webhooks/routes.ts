@@ -126,6 +126,7 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
       path: '/webhooks/:id/secret/rotate',
       scope: 'account:write',
       tag,
+      receipt: ['secret'],
       summary: 'Give a webhook a new secret',
       description: 'For 24 hours deliveries are signed with the former one as well.',
       body: SecretRotation,

@@ -15,6 +15,9 @@ const schema = `CREATE TABLE IF NOT EXISTS idempotency_keys (
   body TEXT,
   sealed INTEGER NOT NULL DEFAULT 0,
   memo TEXT,
+  identity_id TEXT,
+  resource_id TEXT,
+  octets INTEGER NOT NULL DEFAULT 0,
   created_at TEXT NOT NULL,
   PRIMARY KEY (holder, method, path, idempotency_key)
 );

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import * as z from 'zod'
 import { newId } from '../../src/core/ids.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { Metrics } from '../../src/core/metrics.ts'
 import { scopes } from '../../src/core/scopes.ts'
@@ -13,6 +14,7 @@ import { HttpServer } from '../../src/http/server.ts'
 import type { HttpParts, HttpSettings } from '../../src/http/server.ts'
 import { route } from '../../src/http/route.ts'
 import type { AnyRoute } from '../../src/http/route.ts'
+import { Idempotency } from '../../src/http/idempotency.ts'
 import type { Seal } from '../../src/http/idempotency.ts'
 import { openDatabase } from './memory-database.ts'
 
@@ -46,6 +48,9 @@ export interface Played {
   release: (() => void) | undefined
   held: Promise<void>
 }
+
+/** No account is ever full. */
+const roomy = { room: async () => Infinity, add: async () => undefined }
 
 const toy = (name: string) => ({
   id: newId('ident'),
@@ -249,6 +254,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       done()
     },
   })
+  const database = parts.database ?? openDatabase()
   const server = new HttpServer({
     settings: {
       listen: '127.0.0.1:0',
@@ -282,8 +288,8 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       }
     },
     session: () => undefined,
-    database: openDatabase(),
-    seal: toySeal(),
+    database,
+    idempotency: new Idempotency({ database, seal: toySeal(), clock: parts.clock ?? systemClock, storage: roomy }),
     log: createLog('debug', sink),
     metrics: new Metrics(),
     ready: async () => [],

@@ -154,6 +154,28 @@ test('a job is cancelled by its id, and is as it was when it is over already', a
   expect(forgotten).toEqual([id])
 })
 
+test('who may only read a job does not end it, nor who may write something else', async () => {
+  const { jobs } = await made()
+  jobs.endedBy('export', ['messages:write', 'emails:write'])
+  const reads: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read', 'account:read']
+  const holding = (...more: Scope[]): Caller => caller({ scopes: new Set([...reads, ...more]) })
+  const exporting = await jobs.start(caller(), 'export', patient().work, { scopes: ['messages:read'] })
+  const backup = await jobs.start(caller(), 'backup', patient().work, { scopes: ['account:read'] })
+  const refused = { type: 'forbidden', code: 'insufficient_scope' }
+  for (const [id, who] of [
+    [exporting.id, holding()],
+    [exporting.id, holding('account:write', 'cards:write')],
+    [backup.id, holding()],
+    [backup.id, holding('messages:write', 'identities:write')],
+  ] as const) {
+    await expect(jobs.cancel(who, id)).rejects.toMatchObject(refused)
+    await expect(jobs.remove(who, id)).rejects.toMatchObject(refused)
+    expect(await jobs.get(who, id)).toMatchObject({ status: 'running' })
+  }
+  expect(await jobs.cancel(holding('emails:write'), exporting.id)).toMatchObject({ status: 'cancelled' })
+  expect(await jobs.cancel(holding('account:write'), backup.id)).toMatchObject({ status: 'cancelled' })
+})
+
 test('what a stop or a crash cut off is failed, and says so', async () => {
   const { jobs, again } = await made()
   const stopped = await jobs.start(caller(), 'backup', patient().work)

@@ -5,8 +5,8 @@ import { newId } from '../../src/core/ids.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import type { Appliance } from './appliance.ts'
 
-/** A key with every scope of an account that is not the box's first; written straight into the store. */
-export function accountKey(box: Appliance): string {
+/** A key with every scope of an account, one that nobody else has unless said; written straight into the store. */
+export function accountKey(box: Appliance, account = newId('acct')): string {
   const key = newKey()
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
   database
@@ -14,7 +14,7 @@ export function accountKey(box: Appliance): string {
       `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, rate_limit, created_at)
         VALUES (?, ?, 'other', ?, ?, ?, 0, ?)`,
     )
-    .run(newId('key'), newId('acct'), JSON.stringify(scopes), key.slice(0, 12), keyHash(key), new Date().toISOString())
+    .run(newId('key'), account, JSON.stringify(scopes), key.slice(0, 12), keyHash(key), new Date().toISOString())
   database.close()
   return key
 }

@@ -158,6 +158,7 @@ async function log(disk: { slow: Promise<void> }) {
     storageOf: new Stores(trash, { quota: 0, operator: '' }).of,
     domains: { mayUse: () => false, stillUsable: async () => true },
     domain: 'box.test',
+    account: '',
   })
   const emails = new Emails({ ...parts, identities, trash, hostname: 'box.test' })
   const none = { heads: async () => [], chronological: async () => [], lives: async () => false }

@@ -212,7 +212,7 @@ class Desk {
     const plan = limitless(this.database, clock)
     const common = { database: this.database, events: this.events, clock, cursors: new Cursors(Buffer.alloc(32)), plan }
     const storageOf = new Stores(new Trash({ ...common, time: 0 }), { quota: 0, operator: '' }).of
-    const identities = new Identities({ ...common, domains, domain: 'box.test', storageOf })
+    const identities = new Identities({ ...common, domains, domain: 'box.test', account: '', storageOf })
     const agents = new Agents({ ...common, identities, publicUrl: () => 'https://box.test', transliterate: (name) => name })
     const reputations = new Reputations({ ...common, identities, agents })
     this.counting = new Counting({ ...common, reputations, log: quiet })

@@ -1,0 +1,303 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { iso } from '../../src/core/clock.ts'
+import { scopes } from '../../src/core/scopes.ts'
+import type { Scope } from '../../src/core/scopes.ts'
+import { isIdempotent } from '../../src/http/route.ts'
+import type { Spelling } from '../../src/http/route.ts'
+import { Asking, needsSession } from './asking.ts'
+import { inhabit } from './inhabited.ts'
+
+/**
+ * Who may call what, written by hand from the API document (section 4) and what was decided beside it, never from the declarations of the
+ * routes: method, path, the scopes of which any one admits (`public`: none is needed; `a + b`: both), and for writes what a key is shown
+ * that may write but not read: `all` of the answer, or these fields. `operator`: of the operator's account only.
+ */
+const table = `
+POST   /v1/identities                                     identities:write                  all
+GET    /v1/identities                                     identities:read
+GET    /v1/identities/:id                                 identities:read
+PATCH  /v1/identities/:id                                 identities:write                  id status created_at updated_at
+DELETE /v1/identities/:id                                 identities:write                  all
+POST   /v1/identities/:id/phone                           identities:write                  id status created_at updated_at phone_number
+DELETE /v1/identities/:id/phone                           identities:write                  all
+GET    /v1/identities/:id/events                          identities:read|messages:read|emails:read|sms:read|cards:read
+POST   /v1/identities/:id/events                          identities:write                  all
+GET    /v1/identities/:id/messages                        messages:read
+GET    /v1/identities/:id/wait                            messages:read|emails:read|sms:read
+POST   /v1/identities/:id/token                           identities:write                  all
+POST   /v1/identities/:id/token/revoke                    identities:write                  all
+GET    /v1/identities/:id/threads                         messages:read
+GET    /v1/identities/:id/threads/:thread_id              messages:read
+GET    /v1/identities/:id/reputation                      identities:read
+POST   /v1/identities/:id/reputation/credential           identities:read
+POST   /v1/identities/:id/export                          messages:read|emails:read
+POST   /v1/identities/:id/import                          messages:write|emails:write       unasked
+POST   /v1/identities/:id/trash/empty                     messages:write                    all
+
+GET    /v1/identities/:id/emails                          messages:read|emails:read
+POST   /v1/identities/:id/emails                          messages:write|emails:write       all
+POST   /v1/identities/:id/emails/send                     messages:write|emails:write       all
+GET    /v1/identities/:id/emails/search                   messages:read|emails:read
+GET    /v1/identities/:id/emails/:email_id                messages:read|emails:read
+PATCH  /v1/identities/:id/emails/:email_id                messages:write|emails:write       id identity_id status created_at read send_at
+DELETE /v1/identities/:id/emails/:email_id                messages:write|emails:write       all
+POST   /v1/identities/:id/emails/:email_id/restore        messages:write|emails:write       id identity_id status created_at
+POST   /v1/identities/:id/emails/:email_id/cancel         messages:write|emails:write       id identity_id status created_at
+POST   /v1/identities/:id/emails/:email_id/reply          messages:write|emails:write + messages:read|emails:read
+POST   /v1/identities/:id/emails/:email_id/forward        messages:write|emails:write + messages:read|emails:read
+GET    /v1/identities/:id/emails/:email_id/raw            messages:read|emails:read
+GET    /v1/identities/:id/emails/:email_id/html           messages:read|emails:read
+GET    /v1/identities/:id/emails/:email_id/attachments    messages:read|emails:read
+GET    /v1/identities/:id/emails/:email_id/attachments/:index  messages:read|emails:read
+GET    /v1/attachments/:email_id/:index                   public
+
+GET    /v1/identities/:id/sms                             messages:read|sms:read
+POST   /v1/identities/:id/sms                             messages:write|sms:write          all
+POST   /v1/identities/:id/sms/send                        messages:write|sms:write          all
+GET    /v1/identities/:id/sms/:sms_id                     messages:read|sms:read
+PATCH  /v1/identities/:id/sms/:sms_id                     messages:write|sms:write          id identity_id status created_at read
+DELETE /v1/identities/:id/sms/:sms_id                     messages:write|sms:write          all
+POST   /v1/identities/:id/sms/:sms_id/restore             messages:write|sms:write          id identity_id status created_at
+GET    /v1/identities/:id/sms/:sms_id/media/:index        messages:read|sms:read
+GET    /v1/media/:sms_id/:index                           public
+GET    /v1/exports/:job_id/:index                         public
+POST   /v1/sms/loopback/inject                            account:write                     all
+
+POST   /v1/identities/:id/cards                           cards:write                       all
+GET    /v1/identities/:id/cards                           cards:read
+GET    /v1/cards/:id                                      cards:read
+POST   /v1/cards/:id/reveal                               cards:read
+GET    /v1/cards/:id/reveal                               cards:read
+POST   /v1/cards/:id/freeze                               cards:write                       id identity_id status created_at updated_at
+POST   /v1/cards/:id/unfreeze                             cards:write                       id identity_id status created_at updated_at
+POST   /v1/cards/:id/cancel                               cards:write                       id identity_id status created_at updated_at
+GET    /v1/cards/:id/limits                               cards:read
+PATCH  /v1/cards/:id/limits                               cards:write                       card_id status
+GET    /v1/cards/:id/transactions                         cards:read
+POST   /v1/cards/:id/transactions                         cards:write                       all
+
+POST   /v1/identities/:id/totp                            identities:write                  all
+GET    /v1/identities/:id/totp                            identities:read
+GET    /v1/identities/:id/totp/:totp_id                   identities:read
+GET    /v1/identities/:id/totp/:totp_id/code              identities:read
+DELETE /v1/identities/:id/totp/:totp_id                   identities:write                  all
+
+POST   /v1/realtime/token                                 messages:read|emails:read|sms:read
+
+GET    /v1/billing/subscription                           account:read
+POST   /v1/api-keys                                       account:write                     all
+GET    /v1/api-keys                                       account:read
+DELETE /v1/api-keys/:id                                   account:write                     all
+POST   /v1/api-keys/:id/rotate                            account:write                     id identity_id created_at key key_prefix expires_at
+
+POST   /v1/webhooks                                       account:write                     all
+GET    /v1/webhooks                                       account:read
+GET    /v1/webhooks/:id                                   account:read
+PATCH  /v1/webhooks/:id                                   account:write                     id identity_id created_at updated_at
+DELETE /v1/webhooks/:id                                   account:write                     all
+GET    /v1/webhooks/:id/deliveries                        account:read
+GET    /v1/webhooks/:id/deliveries/:delivery_id           account:read
+POST   /v1/webhooks/:id/deliveries/:delivery_id/redeliver account:write                     id status created_at
+POST   /v1/webhooks/:id/test                              account:write                     id status created_at
+POST   /v1/webhooks/:id/secret/rotate                     account:write                     id identity_id created_at updated_at secret
+
+POST   /v1/domains                                        account:write                     all
+GET    /v1/domains                                        account:read
+GET    /v1/domains/:id                                    account:read
+PATCH  /v1/domains/:id                                    account:write                     id status created_at
+DELETE /v1/domains/:id                                    account:write                     all
+POST   /v1/domains/:id/verify                             account:write                     id status created_at
+POST   /v1/domains/:id/dkim/rotate                        account:write                     id status created_at
+GET    /v1/domains/:id/zone                               account:read
+GET    /v1/domains/:id/reports                            account:read
+POST   /v1/domains/:id/aliases                            account:write                     all
+GET    /v1/domains/:id/aliases                            account:read
+GET    /v1/domains/:id/aliases/:alias_id                  account:read
+PATCH  /v1/domains/:id/aliases/:alias_id                  account:write                     id identity_id created_at
+DELETE /v1/domains/:id/aliases/:alias_id                  account:write                     all
+
+GET    /v1/suppressions                                   account:read
+POST   /v1/suppressions                                   account:write                     all
+DELETE /v1/suppressions/:id                               account:write                     all
+
+POST   /v1/agents                                         identities:write                  all
+GET    /v1/agents                                         identities:read
+GET    /v1/agents/:id                                     identities:read
+PATCH  /v1/agents/:id                                     identities:write                  id identity_id status created_at updated_at
+DELETE /v1/agents/:id                                     identities:write                  all
+GET    /v1/agents/:id/reputation                          identities:read
+GET    /v1/agents/:id/did.json                            public
+GET    /v1/agents/:id/registration.json                   public
+GET    /v1/agents/:id/agent-card.json                     public
+POST   /v1/agents/:id/erc8004                             identities:write                  all
+GET    /v1/agents/:id/erc8004                             identities:read
+DELETE /v1/agents/:id/erc8004/:link_id                    identities:write                  all
+
+POST   /v1/verify/token                                   identities:read
+POST   /v1/trust/evaluate                                 identities:read
+
+GET    /v1/jobs                       identities:read|messages:read|emails:read|account:read|identities:write|messages:write|emails:write|account:write
+GET    /v1/jobs/:id                   identities:read|messages:read|emails:read|account:read|identities:write|messages:write|emails:write|account:write
+POST   /v1/jobs/:id/cancel                                messages:write|emails:write|account:write   unasked
+DELETE /v1/jobs/:id                                       messages:write|emails:write|account:write   unasked
+
+POST   /v1/session                                        public
+GET    /v1/session                                        account:read
+DELETE /v1/session                                        account:write                     unasked
+GET    /v1/account                                        account:read
+GET    /v1/account/sessions                               account:read
+DELETE /v1/account/sessions                               account:write                     all
+POST   /v1/account/password                               account:write                     unasked
+POST   /v1/account/totp                                   account:write                     unasked
+POST   /v1/account/totp/confirm                           account:write                     unasked
+DELETE /v1/account/totp                                   account:write                     unasked
+POST   /v1/setup                                          public
+
+GET    /v1/accounts                                       account:read                      operator
+POST   /v1/accounts                                       account:write                     operator all
+GET    /v1/backups                                        account:read                      operator
+POST   /v1/backups                                        account:write                     operator all
+GET    /v1/certificates                                   account:read                      operator
+POST   /v1/certificates/renew                             account:write + account:read      operator
+GET    /v1/doctor                                         account:read                      operator
+POST   /v1/doctor                                         account:write + account:read      operator
+GET    /v1/queue                                          account:read                      operator
+GET    /v1/queue/summary                                  account:read                      operator
+GET    /v1/queue/:id                                      account:read                      operator
+DELETE /v1/queue/:id                                      account:write                     operator all
+POST   /v1/queue/:id/retry                                account:write                     operator id created_at
+POST   /v1/reload                                         account:write                     operator all
+POST   /v1/signing-keys/rotate                            account:write                     operator all
+GET    /v1/stats                                          account:read                      operator
+GET    /v1/status                                         account:read                      operator
+
+GET    /.well-known/did.json                              public
+GET    /.well-known/agent-registration.json               public
+GET    /.well-known/agent-card.json                       public
+GET    /.well-known/jwks.json                             public
+GET    /.well-known/mta-sts.txt                           public
+`
+
+interface Row {
+  /** Of each, any one is needed; empty for what is public. */
+  needs: Scope[][]
+  operator: boolean
+  /** What a key without the reading scope is shown: undefined where there is none such, or it is not asked here. */
+  shows: 'all' | string[] | undefined
+}
+
+const rows = new Map(
+  table
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line): [string, Row] => {
+      const [method, path, ...rest] = line.replaceAll(' + ', '+').trim().split(/\s+/)
+      const [needs, ...shown] = rest as [string, ...string[]]
+      const operator = shown[0] === 'operator'
+      const fields = operator ? shown.slice(1) : shown
+      const shows = fields.length === 0 || fields[0] === 'unasked' ? undefined : fields[0] === 'all' ? 'all' : fields
+      return [
+        `${method} ${path}`,
+        { needs: needs === 'public' ? [] : needs.split('+').map((any) => any.split('|') as Scope[]), operator, shows },
+      ]
+    }),
+)
+
+const world = await inhabit()
+const asking = new Asking(world)
+afterAll(() => world.close())
+
+const named = asking.spellings.map((spelling): [string, Spelling] => [`${spelling.method} ${spelling.path}`, spelling])
+const guarded = named.filter(([name]) => rows.get(name)?.needs.length !== 0)
+
+test('the table has every call there is, and no other', () => {
+  expect(named.map(([name]) => name).toSorted()).toEqual([...rows.keys()].toSorted())
+})
+
+describe('with one scope alone', async () => {
+  const { own, sibling, foreign, plantKey } = world
+  const identity = own.objects['identities/:id']!
+  const holders = await Promise.all(
+    scopes.map(async (scope) => ({
+      scope,
+      free: await plantKey({ account: own.account, scopes: [scope] }),
+      bound: await plantKey({ account: own.account, scopes: [scope], identity }),
+      elsewhere: await plantKey({ account: own.account, scopes: [scope], identity: sibling.objects['identities/:id']! }),
+      foreign: await plantKey({ account: foreign.account, scopes: [scope] }),
+      expired: await plantKey({ account: own.account, scopes: [scope], expires_at: iso(Date.now() - 1000) }),
+    })),
+  )
+  const every = await plantKey({ account: own.account })
+
+  test.each(guarded)('%s admits whom the table says, and nobody else', async (name, spelling) => {
+    const { needs, operator } = rows.get(name)!
+    const path = asking.path(spelling, own)
+    // whoever is admitted is told of the parameter, before anything is looked at or done
+    const codeFor = async (key: string): Promise<string> =>
+      (await asking.ask(spelling, path, { key, query: { nonsense: 'x' } })).json.error.code as string
+    const told: Record<string, string[]> = {}
+    const expected: Record<string, string[]> = {}
+    for (const { scope, ...keys } of holders) {
+      const admitted = needs.every((any) => any.includes(scope))
+      const answer = admitted ? 'unknown_parameter' : 'insufficient_scope'
+      const others = operator ? 'operator_only' : answer
+      told[scope] = []
+      for (const key of [keys.free, keys.bound, keys.elsewhere, keys.foreign, keys.expired]) told[scope].push(await codeFor(key))
+      expected[scope] = [answer, others, others, others, 'invalid_key']
+    }
+    expect(told).toEqual(expected)
+    if (!needsSession(spelling)) expect(await codeFor(every)).toBe('unknown_parameter')
+  })
+})
+
+describe('a key that may write and not read', () => {
+  const writes = guarded.filter(([name]) => rows.get(name)?.shows !== undefined)
+
+  test.each(writes)('%s shows it what the table says', async (name, spelling) => {
+    const { needs, shows } = rows.get(name)!
+    const estate = await world.settle(`Written ${name}`)
+    // what a webhook hears its changer must be able to read; a key is changed by who holds its scopes
+    const beside: Scope[] = spelling.path.startsWith('/v1/webhooks')
+      ? ['messages:read']
+      : spelling.path.startsWith('/v1/api-keys')
+        ? ['identities:read']
+        : []
+    const key = await world.plantKey({ account: world.own.account, scopes: [needs[0]!.at(-1)!, ...beside] })
+    const { path, question } = await asking.good(spelling, estate)
+    const bodies: Record<string, unknown> = {
+      'POST /v1/api-keys': { scopes: beside },
+      'POST /v1/webhooks': { url: 'https://receiver.test/hook', events: ['email.received'] },
+    }
+    const body = bodies[name] ?? question.body
+    const told = await world.box.call(spelling.method, path, body, { key, headers: { 'Idempotency-Key': 'first' } })
+    expect([told.status, told.body.error?.code]).toEqual([spelling.route.status ?? 200, undefined])
+    if (shows === 'all') return
+    expect(Object.keys(told.body).toSorted()).toEqual(shows!.toSorted())
+    if (!isIdempotent(spelling.route) || spelling.route.secret) return
+    // what a wider key was answered it is not shown by repeating the call, nor the other way round
+    const again = await asking.good(spelling, await world.settle(`Repeated ${name}`))
+    const twice = { headers: { 'Idempotency-Key': 'again' } }
+    const [whole, replayed] = [
+      await world.box.call(spelling.method, again.path, again.question.body, twice),
+      await world.box.call(spelling.method, again.path, again.question.body, { ...twice, key }),
+    ]
+    expect([whole.status, replayed.headers.get('idempotency-replayed')]).toEqual([told.status, 'true'])
+    expect(Object.keys(replayed.body).toSorted()).toEqual(shows!.toSorted())
+  })
+
+  test('does not send on what it cannot read: an answer takes subject and references of the e-mail it answers', async () => {
+    const { own, box } = world
+    const identity = own.objects['identities/:id']!
+    const wish = { to: 'abuse@pillarbox.test', in_reply_to: own.objects[':email_id'] }
+    for (const scope of ['emails:write', 'messages:write'] as const) {
+      const key = await world.plantKey({ account: own.account, scopes: [scope, 'sms:read'] })
+      const told = await box.call('POST', `/v1/identities/${identity}/emails`, wish, { key })
+      expect([told.status, told.body.error]).toMatchObject([403, { code: 'insufficient_scope' }])
+      expect((await box.call('POST', `/v1/identities/${identity}/emails`, { to: wish.to }, { key })).status).toBe(201)
+    }
+    const both = await world.plantKey({ account: own.account, scopes: ['emails:write', 'emails:read'] })
+    expect((await box.call('POST', `/v1/identities/${identity}/emails`, wish, { key: both })).body).toMatchObject({
+      subject: 'Re: Letter to Own',
+    })
+  })
+})
