@@ -84,24 +84,24 @@ export class SupabaseSession implements Guest {
     const { topic, payload } = frame
     try {
       const token = tokenOf(payload) ?? this.#apikey
-      const asked = await this.#parts.access.open(token)
+      const opening = await this.#parts.access.open(token)
       if (!this.socket.open) return
       this.#close(topic)
       if (this.#channels.size >= mostSubscriptions) throw new Fault('rate_limited', 'A socket holds at most 100 channels.')
       const nextId = (): number => (this.#lastId += 1)
       const { filters, access } = this.#parts
-      const bindings = await readBindings(payload, { grant: asked, held: this.#held(), filters, nextId })
+      const bindings = await readBindings(payload, { grant: opening, held: this.#held(), filters, nextId })
       let grant: Grant
       try {
         // patterns took their time: the key may have ended meanwhile
         grant = await access.open(token)
         if (this.socket.open) this.#show(grant)
       } catch (error) {
-        releaseBindings(bindings, asked, filters)
+        releaseBindings(bindings, opening, filters)
         throw error
       }
       // nobody would end what is begun after the end
-      if (!this.socket.open) return releaseBindings(bindings, asked, filters)
+      if (!this.socket.open) return releaseBindings(bindings, opening, filters)
       const joinRef = frame.join_ref ?? frame.ref
       const channel = new SupabaseChannel(
         this.#parts,

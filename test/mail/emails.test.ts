@@ -196,9 +196,8 @@ test('one answer never carries more than the box can bear; the rest is on the ne
 
 test('what a message says beside its bodies counts too: links, addresses, ids', async () => {
   const { box, path, send } = await mailbox()
-  const link = (number: number): string => `https://x.test/${number}/${'a'.repeat(900)}`
   for (let turn = 0; turn < 30; turn += 1) {
-    const body = Array.from({ length: 100 }, (_, number) => `${link(turn * 100 + number)}\n`).join('')
+    const body = Array.from({ length: 100 }, (_, number) => `https://x.test/${turn * 100 + number}/${'a'.repeat(900)}\n`).join('')
     await send({ Subject: 'Links', 'Message-ID': `<${turn}@x.test>`, References: '<0@x.test>' }, body)
   }
   const { body: threads } = await box.call('GET', `${path}/threads`)

@@ -139,6 +139,8 @@ test('a webhook that is dropped is not told, and has not failed by that', async 
     async () => {
       const { body } = await box.call('GET', '/v1/queue')
       expect(body.data).toMatchObject([{ state: 'waiting', attempts: 1 }])
+      // a slow read may see a commit a moment before it is on disk
+      expect((await box.call('GET', `/v1/webhooks/${webhook.id}`)).body['failing_since']).not.toBeNull()
     },
     { timeout: 20_000 },
   )
