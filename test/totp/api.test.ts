@@ -174,8 +174,8 @@ test('what is deleted is gone from the disk, sealed as it was', async () => {
   const { box, ada, at } = await scene()
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
   const ids: string[] = []
-  for (const of of [ada, bob.id as string, ada]) {
-    ids.push((await box.call('POST', `/v1/identities/${of}/totp`, { secret, service_name: 'X' })).body.id as string)
+  for (const owner of [ada, bob.id as string, ada]) {
+    ids.push((await box.call('POST', `/v1/identities/${owner}/totp`, { secret, service_name: 'X' })).body.id as string)
   }
   const sealed = secretsOf(box).map(({ kept }) => kept)
   expect(sealed).toHaveLength(3)
