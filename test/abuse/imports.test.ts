@@ -88,7 +88,7 @@ async function importing(attacker: Attacker, octets: Buffer): Promise<void> {
   const { status, body } = await attacker.own('POST', '/import', { body: octets, headers, quiet: true })
   if (status !== 201) return attacker.note(status === 0 ? 'closed' : `${status} ${body.error.code}`)
   const path = `/v1/jobs/${body.id}`
-  for (let looks = 0; looks < 40; looks += 1) {
+  for (let looks = 0; looks < 20; looks += 1) {
     const job = await attacker.call('GET', path, { quiet: true })
     if (job.status === 200 && job.body.status !== 'running') return attacker.note(job.body.status)
     await sleep(100)
