@@ -1,5 +1,6 @@
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Fault } from '../core/fault.ts'
+import { Chunks } from './chunks.ts'
 import { parseJson } from './json.ts'
 import type { Upload } from './route.ts'
 
@@ -11,7 +12,7 @@ const readers = new Map<string, Reader>()
 
 /**
  * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400 `unsupported_media_type`,
- * `body_too_large` (over `limit` bytes) or `malformed_json`. Encodings other than identity must be refused before.
+ * `body_too_large` (over `limit` bytes), `too_many_chunks` or `malformed_json`. Encodings other than identity must be refused before.
  */
 export async function readBody(context: Context, limit: number, raw = false): Promise<Body> {
   const headers = context.req.headers
@@ -25,10 +26,44 @@ export async function readBody(context: Context, limit: number, raw = false): Pr
       param: 'Content-Type',
     })
   }
-  await readerFor(limit, raw)(context, nothing)
+  await collected(context, limit, raw)
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
   return { bytes, value: raw ? {} : parseJson(bytes) }
+}
+
+/** Has the reader collect the body, and looks at each chunk as it arrives. */
+async function collected(context: Context, limit: number, raw: boolean): Promise<void> {
+  const { req: request } = context
+  const chunks = new Chunks()
+  const look = (chunk: Buffer): void => {
+    try {
+      chunks.add(chunk)
+    } catch (error) {
+      request.off('data', look)
+      // the reader's listeners take it for the end of the body, and let go of what they have
+      request.emit('error', error)
+      hangUp(context)
+    }
+  }
+  // the reader listens at once: whoever listens before it would set the stream flowing
+  const reading = readerFor(limit, raw)(context, nothing)
+  request.on('data', look)
+  try {
+    await reading
+  } catch (error) {
+    // what is still to come is read and forgotten, so that the connection goes on; not so what is dear to read
+    if (context.res.shouldKeepAlive) request.resume()
+    throw error
+  } finally {
+    request.off('data', look)
+  }
+}
+
+/** The answer is the last on its connection, and what is still sent there is not looked at. */
+function hangUp({ req: request, res: response }: Context): void {
+  response.shouldKeepAlive = false
+  response.once('finish', () => setTimeout(() => request.socket.destroy(), 1000).unref())
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */

@@ -199,7 +199,11 @@ class Scene {
     if (!this.#alive) return undefined
     const seen = once(this.#caller, 'message') as Promise<[Seen]>
     this.#caller.send('end')
-    const answer = await Promise.race([seen, once(this.#caller, 'exit').then(() => undefined), this.#box.ended.then(() => undefined)])
+    const answer = await Promise.race([
+      seen,
+      once(this.#caller, 'exit').then(() => undefined),
+      this.#box.ended.then(() => undefined),
+    ])
     return answer?.[0]
   }
 

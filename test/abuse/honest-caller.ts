@@ -70,7 +70,8 @@ class HonestCaller {
     for (const timer of this.#timers) clearInterval(timer)
     const late = sleep(longest, 'late', { ref: false })
     const all = Promise.all([this.#writing, ...this.#open])
-    if ((await Promise.race([all, late])) === 'late') this.#refused.push(`something was not answered ${longest} ms after the attack`)
+    if ((await Promise.race([all, late])) === 'late')
+      this.#refused.push(`something was not answered ${longest} ms after the attack`)
     this.#agent.destroy()
     const calls = Object.fromEntries([...this.#samples].map(([name, samples]) => [name, summary(samples)]))
     return { calls, refused: this.#refused, accepted: this.#accepted, memory: peakMemory(this.#box.pid) + this.#children }
@@ -142,7 +143,11 @@ class HonestCaller {
 }
 
 function summary(samples: readonly Sample[]): { count: number; wall: number; held: number } {
-  return { count: samples.length, wall: percentile(samples.map(({ wall }) => wall)), held: percentile(samples.map(({ held }) => held)) }
+  return {
+    count: samples.length,
+    wall: percentile(samples.map(({ wall }) => wall)),
+    held: percentile(samples.map(({ held }) => held)),
+  }
 }
 
 /** The 99th, in whole milliseconds. */

@@ -58,7 +58,7 @@ const attacks: Attack[] = [
     name: '20,000 requests in one packet, whose answers are not read',
     scopes: [],
     run: (attacker) =>
-      attacker.repeat(8, async (number) => {
+      attacker.repeat(2, async (number) => {
         const socket = await attacker.raw(address(number % 8), `GET /healthz HTTP/1.1\r\n${host}\r\n`.repeat(20_000))
         socket.pause()
         await sleep(100)
@@ -80,14 +80,18 @@ const attacks: Attack[] = [
     name: 'calls without a key, from many addresses',
     scopes: [],
     run: (attacker) =>
-      attacker.repeat(32, (number) => attacker.call('GET', `/v1/identities/${number}`, { key: null, from: address(number % 200) })),
+      attacker.repeat(32, (number) =>
+        attacker.call('GET', `/v1/identities/${number}`, { key: null, from: address(number % 200) }),
+      ),
     answers: ['401 missing_key', '429 rate_limited'],
   },
   {
     name: 'keys that there are not, from many addresses',
     scopes: [],
     run: (attacker) =>
-      attacker.repeat(32, (number) => attacker.call('GET', '/v1/identities', { key: `k${number}`.repeat(500), from: address(number % 200) })),
+      attacker.repeat(32, (number) =>
+        attacker.call('GET', '/v1/identities', { key: `k${number}`.repeat(500), from: address(number % 200) }),
+      ),
     answers: ['401 invalid_key', '429 rate_limited'],
   },
   {
@@ -132,7 +136,9 @@ const attacks: Attack[] = [
     run: (attacker) => {
       const upgrade = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n`
       return attacker.repeat(32, (number) =>
-        attacker.raw(address(number % 50), `GET /v1/realtime HTTP/1.1\r\n${host}${upgrade}\r\n`).then((socket) => sleep(20).then(() => socket.destroy())),
+        attacker
+          .raw(address(number % 50), `GET /v1/realtime HTTP/1.1\r\n${host}${upgrade}\r\n`)
+          .then((socket) => sleep(20).then(() => socket.destroy())),
       )
     },
     answers: ['101', '400', '401', '429', 'closed'],

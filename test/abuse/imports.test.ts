@@ -19,7 +19,8 @@ const attacks: Attack[] = [
   {
     name: 'an archive whose list is 200 MB of one line',
     scopes: ['emails:write'],
-    run: async (attacker) => importing(attacker, await packed({ 'sms.jsonl': repeated(Buffer.alloc(1024 * 1024, '{"a":['), 200) })),
+    run: async (attacker) =>
+      importing(attacker, await packed({ 'sms.jsonl': repeated(Buffer.alloc(1024 * 1024, '{"a":['), 200) })),
     answers: ['400 line_too_long', '400 import_too_large', 'failed', 'done'],
   },
   {
@@ -57,7 +58,10 @@ const attacks: Attack[] = [
     name: 'an archive that unpacks to 100 times its size, again and again',
     scopes: ['emails:write'],
     run: async (attacker) => {
-      const bomb = await packed({ 'bomb.mbox': repeated(Buffer.alloc(1024 * 1024), 64), 'bomb.eml': repeated(Buffer.alloc(1024 * 1024), 64) })
+      const bomb = await packed({
+        'bomb.mbox': repeated(Buffer.alloc(1024 * 1024), 64),
+        'bomb.eml': repeated(Buffer.alloc(1024 * 1024), 64),
+      })
       return attacker.repeat(1, () => importing(attacker, bomb))
     },
     answers: ['400 import_too_large', '409 job_running', '429 rate_limited', 'failed', 'done', 'cancelled'],
@@ -72,7 +76,10 @@ const attacks: Attack[] = [
     name: 'thirty imports at once',
     scopes: ['emails:write'],
     run: async (attacker) => {
-      const letters = Array.from({ length: 500 }, (_, number) => [`${number}.eml`, mailWith(`Subject: ${number}`, 'Words.')] as const)
+      const letters = Array.from(
+        { length: 500 },
+        (_, number) => [`${number}.eml`, mailWith(`Subject: ${number}`, 'Words.')] as const,
+      )
       const octets = await packed(Object.fromEntries(letters))
       await attacker.repeat(30, () => importing(attacker, octets))
     },

@@ -27,7 +27,10 @@ const messages: [name: string, octets: () => Buffer][] = [
   [
     '10,000 multiparts in one another',
     () => {
-      const nested = Array.from({ length: 10_000 }, (_, depth) => `--b${depth}\r\nContent-Type: multipart/mixed; boundary=b${depth + 1}\r\n\r\n`)
+      const nested = Array.from(
+        { length: 10_000 },
+        (_, depth) => `--b${depth}\r\nContent-Type: multipart/mixed; boundary=b${depth + 1}\r\n\r\n`,
+      )
       return mailWith('Content-Type: multipart/mixed; boundary=b0', nested.join(''))
     },
   ],
@@ -42,13 +45,20 @@ const messages: [name: string, octets: () => Buffer][] = [
   ['5 MB of tables and comments', () => mailWith(html, encoded('<table><tr><td><!-- x -->&amp;<p>'.repeat(160_000)))],
   ['5 MB of style sheets', () => mailWith(html, encoded(`<style>${'a{background:url(x)}'.repeat(250_000)}</style>`))],
   ['100,000 links', () => mailWith(html, encoded('<a href="https://a.test/x?y=z">code 123456</a> '.repeat(100_000)))],
-  ['5 MB of addresses to be found in a text', () => mailWith(plain, encoded('http://a.test/(((((( your code is 123456 '.repeat(130_000)))],
+  [
+    '5 MB of addresses to be found in a text',
+    () => mailWith(plain, encoded('http://a.test/(((((( your code is 123456 '.repeat(130_000))),
+  ],
   ['5 MB of empty lines', () => mailWith('', '\r\n'.repeat(2_600_000))],
   ['5 MB of quotations', () => mailWith('Content-Type: text/plain; format=flowed', '>>>>>>>>>> > > x \r\n'.repeat(250_000))],
   ['20 MB in one line', () => mailWith('', Buffer.alloc(20 * mebibyte, 'a'))],
   [
     '10 MB of base64 that is none',
-    () => mailWith('Content-Transfer-Encoding: base64\r\nContent-Type: text/plain; charset=iso-2022-jp', '\u001b$B=\r\n'.repeat(1_700_000)),
+    () =>
+      mailWith(
+        'Content-Transfer-Encoding: base64\r\nContent-Type: text/plain; charset=iso-2022-jp',
+        '\u001b$B=\r\n'.repeat(1_700_000),
+      ),
   ],
   [
     'a thousand signatures over 5 MB',

@@ -45,7 +45,8 @@ const attacks: Attack[] = [
     scopes: [],
     run: async (attacker) => {
       const all = await Promise.all(Array.from({ length: 40 }, (_, number) => sending(attacker, address(number % 4))))
-      for (const dialogue of all) dialogue?.send(mailWith('Subject: Large', Buffer.alloc(20 * mebibyte, 'a'.repeat(900).concat('\r\n'))))
+      for (const dialogue of all)
+        dialogue?.send(mailWith('Subject: Large', Buffer.alloc(20 * mebibyte, 'a'.repeat(900).concat('\r\n'))))
       await attacker.hold()
     },
     answers: ['354', '421', '451', '452', 'closed'],
@@ -87,7 +88,12 @@ const attacks: Attack[] = [
     ] as const
   ).map(([name, command]): Attack => {
     const many = `EHLO attacker.test\r\nMAIL FROM:<a@b.test>\r\n${command.repeat(20_000)}`
-    return { name: `20,000 times in one packet: ${name}`, scopes: [], run: (attacker) => burst(attacker, many), answers: ['220', '421', 'closed'] }
+    return {
+      name: `20,000 times in one packet: ${name}`,
+      scopes: [],
+      run: (attacker) => burst(attacker, many),
+      answers: ['220', '421', 'closed'],
+    }
   }),
   {
     name: '20,000 recipients in one packet',

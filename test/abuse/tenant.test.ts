@@ -136,7 +136,11 @@ const attacks: Attack[] = [
     name: 'e-mails with the dearest text and HTML',
     scopes: ['messages:write'],
     run: (attacker) => {
-      const body = { to: attacker.target.identity.email, body_html: '<div>'.repeat(400_000), body_text: 'http://a.test/((( '.repeat(100_000) }
+      const body = {
+        to: attacker.target.identity.email,
+        body_html: '<div>'.repeat(400_000),
+        body_text: 'http://a.test/((( '.repeat(100_000),
+      }
       return attacker.repeat(4, () => attacker.own('POST', '/emails', { body }))
     },
     answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
@@ -149,7 +153,14 @@ const attacks: Attack[] = [
         const to = Array.from({ length: 100 }, (_, place) => `a${number}.${place}@nobody.test`)
         return attacker.own('POST', '/emails', { body: { to, subject: 'Many', body_text: 'Words.' } })
       }),
-    answers: ['201', '400 too_many_recipients', '400 invalid_value', '409 domain_not_verified', '409 outbound_off', '429 rate_limited'],
+    answers: [
+      '201',
+      '400 too_many_recipients',
+      '400 invalid_value',
+      '409 domain_not_verified',
+      '409 outbound_off',
+      '429 rate_limited',
+    ],
   },
 ]
 
