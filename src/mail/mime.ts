@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { MailParser, parseAddressHeader } from 'mailparser'
 import type { AttachmentStream } from 'mailparser'
 import { headerLimit } from './headers.ts'
@@ -39,7 +40,8 @@ export async function takeApart(raw: Buffer): Promise<Mime> {
   })
   const bodies = bodiesOf(parser)
   const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
-  parser.end(raw)
+  if (raw.length <= pieceLength) parser.end(raw)
+  else Readable.from(piecesOf(raw)).pipe(parser)
   for await (const piece of parser as AsyncIterable<Piece>) {
     if (piece.type === 'text') {
       mime.text = piece.text
@@ -63,6 +65,13 @@ export function decodeWords(text: string): string {
   const quoted = text.replace(/[\\"]/g, String.raw`\$&`).replace(/[\r\n]+/g, ' ')
   return parseAddressHeader(`"${quoted}" <words@example.test>`, { decodePunycode: false }).value[0]?.name ?? text
 }
+
+/** In pieces: the library makes an object of every line it is given, before it looks at the first. */
+function* piecesOf(raw: Buffer): Generator<Buffer> {
+  for (let at = 0; at < raw.length; at += pieceLength) yield raw.subarray(at, at + pieceLength)
+}
+
+const pieceLength = 64 * 1024
 
 const mostLines = 1_200_000
 

@@ -67,6 +67,15 @@ const attacks: Attack[] = [
     answers: ['400 import_too_large', '409 job_running', '429 rate_limited', 'failed', 'done', 'cancelled'],
   },
   {
+    name: 'a message of 60 million line ends in 60 KB',
+    scopes: ['emails:write'],
+    run: async (attacker) => {
+      const lines = repeated(Buffer.alloc(1_000_000, '\n'), 60)
+      return importing(attacker, await packed({ 'lines.eml': join(Buffer.from('Subject: Lines\n'), lines) }))
+    },
+    answers: ['400 import_too_large', 'failed', 'done', 'cancelled'],
+  },
+  {
     name: 'an archive that lists one file 60,000 times',
     scopes: ['emails:write'],
     run: (attacker) => importing(attacker, overlapping(60_000, mailWith('Subject: Once', 'Words. '.repeat(10_000)))),

@@ -146,6 +146,15 @@ const attacks: Attack[] = [
     answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
   },
   {
+    name: 'e-mails of nothing but line ends',
+    scopes: ['messages:write'],
+    run: (attacker) => {
+      const body = JSON.stringify({ to: attacker.target.identity.email, body_text: '\n'.repeat(10_000_000) })
+      return attacker.repeat(2, () => attacker.own('POST', '/emails', { body }))
+    },
+    answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
+  },
+  {
     name: 'e-mails to a hundred recipients each',
     scopes: ['messages:write'],
     run: (attacker) =>
