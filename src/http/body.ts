@@ -43,7 +43,7 @@ async function collected(context: Context, limit: number, raw: boolean): Promise
       request.off('data', look)
       // the reader's listeners take it for the end of the body, and let go of what they have
       request.emit('error', error)
-      hangUp(context)
+      endConnection(context)
     }
   }
   // the reader listens at once: whoever listens before it would set the stream flowing
@@ -61,7 +61,7 @@ async function collected(context: Context, limit: number, raw: boolean): Promise
 }
 
 /** The answer is the last on its connection, and what is still sent there is not looked at. */
-function hangUp({ req: request, res: response }: Context): void {
+function endConnection({ req: request, res: response }: Context): void {
   response.shouldKeepAlive = false
   response.once('finish', () => setTimeout(() => request.socket.destroy(), 1000).unref())
 }

@@ -86,12 +86,14 @@ export class Attacker {
           },
         },
         (response) => {
-          void json(response).then((answer: Any) => {
+          const hear = async (): Promise<void> => {
+            const answer: Any = await json(response)
             const status = response.statusCode!
             const code: unknown = answer?.error?.code ?? answer?.error?.type
             if (!quiet) this.note(status < 400 ? `${status}` : `${status} ${String(code)}`)
             resolve({ status, body: answer })
-          }, gone)
+          }
+          hear().catch(gone)
         },
       )
       asked.on('error', gone)

@@ -46,12 +46,7 @@ const attacks: Attack[] = [
   {
     name: '100 MB of text messages that differ in their ends alone, in 239 KB',
     scopes: ['messages:write'],
-    run: async (attacker) => {
-      async function* lines(): AsyncGenerator<Buffer> {
-        for (let number = 0; number < 5000; number += 1) yield Buffer.from(`${textMessage('x'.repeat(19_990), number)}\n`)
-      }
-      return importing(attacker, await packed({ 'sms.jsonl': lines() }))
-    },
+    run: async (attacker) => importing(attacker, await packed({ 'sms.jsonl': textMessages(5000) })),
     answers: ['400 import_too_large', 'failed', 'done', 'cancelled'],
   },
   {
@@ -127,6 +122,11 @@ async function* repeated(piece: Buffer, times: number): AsyncGenerator<Buffer> {
 async function* join(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield first
   yield* rest
+}
+
+/** A line of a list for each, long and alike but for its end. */
+async function* textMessages(count: number): AsyncGenerator<Buffer> {
+  for (let number = 0; number < count; number += 1) yield Buffer.from(`${textMessage('x'.repeat(19_990), number)}\n`)
 }
 
 function textMessage(text: string, number: number): string {

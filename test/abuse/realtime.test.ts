@@ -81,7 +81,10 @@ const attacks: Attack[] = [
   {
     name: 'more sockets than a key may have',
     scopes: ['messages:read'],
-    run: (attacker) => attacker.repeat(20, async () => void ((await attacker.webSocket()) && attacker.note('open'))),
+    run: (attacker) =>
+      attacker.repeat(20, async () => {
+        if (await attacker.webSocket()) attacker.note('open')
+      }),
     answers: ['open', '429'],
   },
 ]

@@ -58,11 +58,12 @@ const attacks: Attack[] = [
       const piece = Buffer.alloc(mebibyte, 'a'.repeat(998).concat('\r\n'))
       await attacker.repeat(4, async (number) => {
         const dialogue = await sending(attacker, address(number % 4))
-        while (dialogue && !dialogue.closed && !attacker.signal.aborted && dialogue.socket.writableLength < 8 * mebibyte) {
+        if (!dialogue) return
+        while (!dialogue.closed && !attacker.signal.aborted && dialogue.socket.writableLength < 8 * mebibyte) {
           dialogue.send(piece)
           await new Promise((resolve) => setImmediate(resolve))
         }
-        dialogue?.destroy()
+        dialogue.destroy()
       })
     },
     answers: ['354', '421', '452', '552', 'closed'],

@@ -139,6 +139,8 @@ test('headers that trickle in are cut off with an answer', async () => {
   await listener.close()
 })
 
+const ask = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+
 test('who sends on without reading the answers is cut off; who sends a few requests ahead is answered', async () => {
   const asked: ServerResponse[] = []
   const listener = new Listener((request, response) => {
@@ -146,11 +148,10 @@ test('who sends on without reading the answers is cut off; who sends a few reque
     if (request.url === '/few') response.end('ok')
   }, complain)
   const { port } = await listener.start('127.0.0.1:0', 10)
-  const request = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
-  const answers = await exchange(port, `${request('/few').repeat(15)}${request('/few', 'Connection: close\r\n')}`)
+  const answers = await exchange(port, `${ask('/few').repeat(15)}${ask('/few', 'Connection: close\r\n')}`)
   expect(answers.match(/^ok/gm)).toHaveLength(16)
   asked.length = 0
-  expect(await exchange(port, request('/many').repeat(20_000))).toBe('')
+  expect(await exchange(port, ask('/many').repeat(20_000))).toBe('')
   expect(asked).toHaveLength(32)
   await listener.close()
 })
