@@ -3,6 +3,7 @@ import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
 import type { BodyRoom } from './body-room.ts'
+import { Chunks } from './chunks.ts'
 import { parseScanned } from './json.ts'
 import type { Upload } from './route.ts'
 
@@ -22,7 +23,7 @@ const readers = new Map<string, Reader>()
 /**
  * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400
  * `unsupported_media_type`, `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes),
- * `too_deep` or `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
+ * `too_many_chunks`, `too_deep` or `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
 export async function readBody(context: Context, limit: number, place: Place, raw = false): Promise<Body> {
   const { headers } = context.req
@@ -44,10 +45,12 @@ export async function readBody(context: Context, limit: number, place: Place, ra
 /** The whole body; JSON is looked at piece by piece as it arrives. */
 async function collected(context: Context, limit: number, { room, holder }: Place, raw: boolean): Promise<Buffer> {
   const { req: request } = context
+  const chunks = new Chunks()
   const scan = raw ? undefined : new JsonScan('The body')
   let held = 0
   const look = (piece: Buffer): void => {
     try {
+      chunks.add(piece)
       room.take(holder, piece.length)
       held += piece.length
       scan?.add(piece)

@@ -32,6 +32,12 @@ export interface Patience {
 
 const patience: Patience = { headers: 10_000, request: 30_000, keepAlive: 15_000, idle: 150_000 }
 
+/** Requests of one connection that may wait for their answers (RFC 9112 9.3.2); whoever sends more of them ahead is cut off. */
+const mostAhead = 32
+
+/** Requests after which a connection is closed. Counted by hand: Node answers each beyond them with 503, and a packet holds thousands. */
+const mostRequests = 1000
+
 /** Says, in the API's words, that what came is no HTTP: answers the body, the request id, and what headers belong to them. */
 export type Complain = (
   code: string,
@@ -51,6 +57,8 @@ export class Listener {
   readonly #complain: Complain
   /** The answer being made on a connection, so that a complaint never lands inside one. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>()
+  /** Requests of each connection: all, and those that are not answered yet. */
+  readonly #requests = new WeakMap<Duplex, { all: number; ahead: number }>()
   /** Connections that are no HTTP any more: they have limits of their own and do not count as connections here. */
   readonly #upgraded = new Set<Duplex>()
   #maxConnections = 0
@@ -80,6 +88,7 @@ export class Listener {
       shouldUpgradeCallback: (request: IncomingMessage) => options.upgrader?.wants(request) ?? false,
     }
     const serve: RequestListener = (request, response) => {
+      if (!this.#mayAsk(request.socket, response)) return
       this.#answers.set(request.socket, response)
       this.#bound(request, bounds.request)
       handler(request, response)
@@ -88,7 +97,6 @@ export class Listener {
     this.#server = tls
       ? createSecure({ ...settings, ...tls.certificate(), ...byName(tls), minVersion: 'TLSv1.2' }, serve)
       : createPlain(settings, serve)
-    this.#server.maxRequestsPerSocket = 1000
     this.#server.timeout = bounds.idle
     this.#complain = complain
     this.#server.on('connection', (socket: Socket) => {
@@ -157,6 +165,22 @@ export class Listener {
   cut(): void {
     this.#server.closeAllConnections()
     for (const socket of this.#upgraded) socket.destroy()
+  }
+
+  /** False once the connection is closed, or was now: one packet holds thousands of requests, and all of them would be begun at once. */
+  #mayAsk(socket: Duplex, response: ServerResponse): boolean {
+    if (socket.destroyed) return false
+    const requests = this.#requests.get(socket) ?? { all: 0, ahead: 0 }
+    requests.all += 1
+    requests.ahead += 1
+    if (requests.ahead > mostAhead || requests.all > mostRequests) {
+      socket.destroy()
+      return false
+    }
+    if (requests.all === 1) this.#requests.set(socket, requests)
+    if (requests.all === mostRequests) response.shouldKeepAlive = false
+    response.once('close', () => (requests.ahead -= 1))
+    return true
   }
 
   /** A body must come in time, unless whoever takes it says that it is an `upload`: that has bounds of its own. */

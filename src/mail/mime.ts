@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { MailParser, parseAddressHeader } from 'mailparser'
 import type { AttachmentStream } from 'mailparser'
 import { headEnd, headerLimit, headersOf } from './headers.ts'
@@ -43,8 +44,10 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
   })
   const bodies = bodiesOf(parser)
   const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
+  const body = raw.subarray(Math.min(headEnd(raw), raw.length))
   parser.write(headOf(raw, fields))
-  parser.end(raw.subarray(Math.min(headEnd(raw), raw.length)))
+  if (body.length <= pieceLength) parser.end(body)
+  else Readable.from(piecesOf(body)).pipe(parser)
   for await (const piece of parser as AsyncIterable<Piece>) {
     if (piece.type === 'text') {
       mime.text = piece.text
@@ -81,6 +84,13 @@ function headOf(raw: Buffer, fields: readonly HeaderField[]): Buffer {
   }
   return Buffer.from(`${[...firsts.values()].join('')}\r\n`, 'latin1')
 }
+
+/** In pieces: the library makes an object of every line it is given, before it looks at the first. */
+function* piecesOf(raw: Buffer): Generator<Buffer> {
+  for (let at = 0; at < raw.length; at += pieceLength) yield raw.subarray(at, at + pieceLength)
+}
+
+const pieceLength = 64 * 1024
 
 const mostLines = 1_200_000
 

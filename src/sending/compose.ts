@@ -115,7 +115,7 @@ function bodies({ text, html, attachments }: Draft): object {
 }
 
 function lines(text: string): string {
-  return text.toWellFormed().replaceAll(/\r\n?|\n/g, '\r\n')
+  return /[\r\n]/.test(text) ? withLineEnds(Buffer.from(text)).toString() : text.toWellFormed()
 }
 
 function attachment({ filename, content_type, content, content_id }: Enclosure): object {

@@ -10,6 +10,9 @@ export const mostRecipients = 100
 /** Octets of a composed message. */
 export const largestMessage = 25 * 1024 * 1024
 
+/** Octets of its text and its HTML together, as they are given. */
+export const largestBodies = 10 * 1024 * 1024
+
 const Recipients = z
   .union([z.string().max(1000), z.array(z.string().max(1000)).min(1).max(mostRecipients)], {
     error: 'must be an address such as ada@example.com, or a list of them',

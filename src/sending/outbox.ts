@@ -19,7 +19,7 @@ import type { Limits, Load } from './limits.ts'
 import { requireFewHops } from './hops.ts'
 import { kind } from './load.ts'
 import type { EmailLoad } from './load.ts'
-import { emailQueued, largestMessage, mostRecipients } from './model.ts'
+import { emailQueued, largestBodies, largestMessage, mostRecipients } from './model.ts'
 import { readyOctets } from './ready-octets.ts'
 import { domainOf, recipientAddress } from './recipients.ts'
 import type { Addressee } from './recipients.ts'
@@ -107,6 +107,7 @@ export class Outbox {
   ): Promise<Email> {
     await this.#require(owner, from, addressees, send_at)
     const draft: Draft = { ...(await write()), from, addressees, send_at }
+    requireShort(draft)
     const at = send_at === null ? this.#parts.clock.now() : Date.parse(send_at)
     const { raw, head } = await compose(draft, { name: owner.name, at })
     if (raw.length + head.length > largestMessage) {
@@ -253,6 +254,15 @@ function envelopeOf(from: string): Envelope {
 function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>): void {
   if (status === 'active') return
   throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
+}
+
+/** Before any of it is encoded: that takes many times as long as to read it. Throws Fault invalid_request `message_too_large`. */
+function requireShort({ text, html }: Draft): void {
+  const [plain, rich] = [Buffer.byteLength(text ?? ''), Buffer.byteLength(html ?? '')]
+  if (plain + rich <= largestBodies) return
+  const param = plain > rich ? 'body_text' : 'body_html'
+  const size = `The text and HTML of the message have ${plain + rich} octets`
+  throw invalid(param, `${size}; ${largestBodies} (10 MiB) can be sent. Attach what is longer.`, 'message_too_large')
 }
 
 /** Octets of mail that the identity of an address may keep. */

@@ -30,6 +30,18 @@ test('each promise names tests that prove it, and they are there under these tit
   expect(absent).toEqual([])
 })
 
+test('the threat model names files and tests that are there', () => {
+  const model = pages.get('docs/threat-model.md')!
+  const files = [...model.matchAll(/`(src\/[^`]+)`/g)].map(([, file]) => file!)
+  expect(files.length).toBeGreaterThan(30)
+  expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  const proofs = [...model.matchAll(/^ +- `(test\/[^`]+\.test\.ts)`: (.+)$/gm)].map(([, file, title]) => [file!, title!] as const)
+  expect(proofs.length).toBeGreaterThan(40)
+  expect(proofs.filter(([file, title]) => !isTest(file, title) && !isAttack(file, title))).toEqual([])
+  const named = [...model.matchAll(/`test\/[^`]+`/g)]
+  expect(named).toHaveLength(proofs.length)
+})
+
 test('the promises are numbered, one after the other', () => {
   expect(promises.map(({ words }) => Number.parseInt(words, 10))).toEqual(promises.map((_, index) => index + 1))
 })
@@ -39,6 +51,11 @@ test('a title that no test has would be found', () => {
   expect(isTest(file, title)).toBe(true)
   expect(isTest(file, title.slice(1))).toBe(false)
 })
+
+/** Whether a table of attacks has one of this name. */
+function isAttack(file: string, name: string): boolean {
+  return file.startsWith('test/abuse/') && existsSync(join(root, file)) && read(file).includes(`'${name}',`)
+}
 
 /** Whether a file has a test of this title that is run. */
 function isTest(file: string, title: string): boolean {

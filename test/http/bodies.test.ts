@@ -105,6 +105,15 @@ test('a compressed body is refused before it is unpacked', async () => {
   expect((await make('{"name":"a"}', { 'Content-Encoding': 'identity' })).status).toBe(201)
 })
 
+test('a body in chunks of an octet each is refused above some thousands of them', async () => {
+  const head = `POST /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n`
+  const chunked = (text: string): string => `${head}${text.replaceAll(/./g, '1\r\n$&\r\n')}0\r\n\r\n`
+  const refused = await box.raw(chunked(`{"name":"a"${' '.repeat(40_000)}}`))
+  expect(refused).toMatch(/^HTTP\/1\.1 400 /)
+  expect(refused).toContain('"code":"too_many_chunks"')
+  expect(await box.raw(chunked(`{"name":"a"${' '.repeat(600)}}`))).toMatch(/^HTTP\/1\.1 20/)
+})
+
 test('a body over the limit is refused, announced or not', async () => {
   const big = JSON.stringify({ name: 'a', metadata: { x: 'x'.repeat(1024 * 1024) } })
   expect(await errorOf(await make(big))).toMatchObject({ status: 400, code: 'body_too_large' })

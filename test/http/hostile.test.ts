@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { Listener } from '../../src/http/listener.ts'
 import { errorOf, exchange, openToybox, toyId } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
@@ -135,6 +136,23 @@ test('headers that trickle in are cut off with an answer', async () => {
   const listener = new Listener((_, response) => response.end(), complain, { patience: { headers: 100, request: 200 } })
   const { port } = await listener.start('127.0.0.1:0', 10)
   expect(await exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow:')).toContain('HTTP/1.1 400 Bad Request')
+  await listener.close()
+})
+
+const ask = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+
+test('who sends on without reading the answers is cut off; who sends a few requests ahead is answered', async () => {
+  const asked: ServerResponse[] = []
+  const listener = new Listener((request, response) => {
+    asked.push(response)
+    if (request.url === '/few') response.end('ok')
+  }, complain)
+  const { port } = await listener.start('127.0.0.1:0', 10)
+  const answers = await exchange(port, `${ask('/few').repeat(15)}${ask('/few', 'Connection: close\r\n')}`)
+  expect(answers.match(/^ok/gm)).toHaveLength(16)
+  asked.length = 0
+  expect(await exchange(port, ask('/many').repeat(20_000))).toBe('')
+  expect(asked).toHaveLength(32)
   await listener.close()
 })
 

@@ -63,6 +63,15 @@ describe('a message', () => {
     expect(raw.equals(before)).toBe(true)
   })
 
+  test.each([
+    ['in a part', 'Content-Type: text/plain\r\nContent-Transfer-Encoding: base64\r\n\r\n', 'AA==\r\n', 'too_many_lines'],
+    ['in no part', 'Content-Type: multipart/mixed; boundary=b\r\n\r\n', '--bx\r\n', 'no_parts'],
+  ])('of a million lines %s needs no memory for each', async (_, head, line, flaw) => {
+    const raw = Buffer.from(`From: eve@evil.test\r\n${head}${line.repeat(1_300_000)}`)
+    const { parsed } = await open({ workers: 1, memory: 64, parseDeadline: 60_000 }, { verify: false }).examine(raw, envelope())
+    expect(parsed.parse_error).toMatch(new RegExp(`^${flaw}`))
+  })
+
   test('may be empty', async () => {
     const { sha256, verdict } = await open().examine(Buffer.alloc(0), envelope())
     expect(sha256).toBe(createHash('sha256').digest('hex'))

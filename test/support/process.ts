@@ -30,8 +30,15 @@ export const testBox: Record<string, string> = {
   PILLARBOX_MIN_FREE: '0',
 }
 
-/** Runs `src/main.ts`, or another program, with only these settings (and PATH) in its environment. */
-export function boxProcess(env: Record<string, string>, args: string[] = ['serve'], cwd = root, program?: string): BoxProcess {
+/** Runs `src/main.ts`, or another program, with only these settings (and PATH) in its environment; killed when the test ends. */
+export function boxProcess(...call: Parameters<typeof startProcess>): BoxProcess {
+  const box = startProcess(...call)
+  onTestFinished(() => void box.child.kill('SIGKILL'))
+  return box
+}
+
+/** The same for all tests of a file, which must end it. */
+export function startProcess(env: Record<string, string>, args: string[] = ['serve'], cwd = root, program?: string): BoxProcess {
   const words = program === undefined ? [`${root}/src/main.ts`, ...args] : args
   const child = spawn(program ?? process.execPath, words, {
     cwd,
@@ -45,7 +52,6 @@ export function boxProcess(env: Record<string, string>, args: string[] = ['serve
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string)
   let running = true
   void ended.then(() => (running = false))
-  onTestFinished(() => void child.kill('SIGKILL'))
   const lines = (message: string): Record<string, Said>[] =>
     output
       .split('\n')

@@ -1,0 +1,36 @@
+import { address } from './attacker.ts'
+import type { Attack } from './harness.ts'
+import { underAttack } from './harness.ts'
+
+const deep = Buffer.alloc(41_000_000, '[')
+const many = Buffer.from(`{"to":[${'{},'.repeat(3_300_000)}{}]}`)
+
+/** Bodies whose octets are few beside the work they ask for. */
+const attacks: Attack[] = [
+  {
+    name: '41 MB of [ as an e-mail to be sent',
+    scopes: ['emails:write'],
+    run: (attacker) => attacker.own('POST', '/emails', { body: deep }),
+    answers: ['400 too_deep'],
+  },
+  {
+    name: '10 MB of {}, as an e-mail to be sent',
+    scopes: ['emails:write'],
+    run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: many })),
+    answers: ['400 too_many_tokens'],
+  },
+  {
+    name: '1 MB of [ in place of a password, from forty addresses',
+    scopes: [],
+    run: (attacker) => {
+      const headers = { Origin: attacker.target.url }
+      const body = deep.subarray(0, 1_000_000)
+      const one = (_: unknown, number: number) =>
+        attacker.call('POST', '/v1/session', { body, headers, key: null, from: address(number) })
+      return Promise.all(Array.from({ length: 40 }, one))
+    },
+    answers: ['400 too_deep'],
+  },
+]
+
+underAttack(attacks)

@@ -1,0 +1,107 @@
+import { address, mailWith } from './attacker.ts'
+import type { Attack } from './harness.ts'
+import { underAttack } from './harness.ts'
+
+const mebibyte = 1024 * 1024
+const multipart = 'Content-Type: multipart/mixed; boundary=b'
+const html = 'Content-Type: text/html; charset=utf-8\r\nContent-Transfer-Encoding: base64'
+const plain = 'Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64'
+const from = 'From: Mallory <mallory@attacker.test>'
+
+/** Messages that are dear to read. A stranger sends each from four connections, over and over. */
+const messages: [name: string, octets: () => Buffer][] = [
+  ['a To of 240 KB of groups', () => mailWith(`To: ${folded('g:a@b.test;, ', 20_000)}x@y.test`, 'Words.')],
+  ['a To of 240 KB of commas', () => mailWith(`To: ${folded('a,', 120_000)}`, 'Words.')],
+  ['a From of 200 KB of brackets', () => mailWith(`From: ${folded('(', 200_000)} a@b.test`, 'Words.')],
+  ['a subject of 240 KB of encoded words', () => mailWith(`Subject: ${folded('=?utf-8?q?a?= ', 17_000)}`, 'Words.')],
+  ['240 KB of fields', () => mailWith('X: b\r\n'.repeat(40_000), 'Words.')],
+  ['100,000 fields', () => mailWith('X-A: b\r\n'.repeat(100_000), 'Words.')],
+  ['one field of 20 MB', () => mailWith(`X-A: ${folded('a', 20_000_000)}`, 'Words.')],
+  [
+    '240 KB of continuations of a parameter',
+    () => {
+      const parameters = Array.from({ length: 12_000 }, (_, number) => ` name*${number}*=%41;\r\n`).join('')
+      return mailWith(`Content-Type: text/plain;\r\n${parameters} x=y`, 'Words.')
+    },
+  ],
+  [
+    '10,000 multiparts in one another',
+    () => {
+      const nested = Array.from(
+        { length: 10_000 },
+        (_, depth) => `--b${depth}\r\nContent-Type: multipart/mixed; boundary=b${depth + 1}\r\n\r\n`,
+      )
+      return mailWith('Content-Type: multipart/mixed; boundary=b0', nested.join(''))
+    },
+  ],
+  ['10,000 parts beside one another', () => mailWith(multipart, '--b\r\nContent-Type: text/plain\r\n\r\nx\r\n'.repeat(10_000))],
+  [
+    '3,000 messages in one another',
+    () => mailWith('Content-Type: message/rfc822', 'Subject: x\r\nContent-Type: message/rfc822\r\n\r\n'.repeat(3000)),
+  ],
+  ['20 MB of boundaries that are none', () => mailWith(multipart, '--bx\r\n--\r\n'.repeat(2_000_000))],
+  ['10 MB of HTML elements in one another', () => mailWith(html, encoded('<div>'.repeat(2 * mebibyte)))],
+  ['5 MB of <', () => mailWith(html, encoded('<'.repeat(5 * mebibyte)))],
+  ['5 MB of tables and comments', () => mailWith(html, encoded('<table><tr><td><!-- x -->&amp;<p>'.repeat(160_000)))],
+  ['5 MB of style sheets', () => mailWith(html, encoded(`<style>${'a{background:url(x)}'.repeat(250_000)}</style>`))],
+  ['100,000 links', () => mailWith(html, encoded('<a href="https://a.test/x?y=z">code 123456</a> '.repeat(100_000)))],
+  [
+    '5 MB of addresses to be found in a text',
+    () => mailWith(plain, encoded('http://a.test/(((((( your code is 123456 '.repeat(130_000))),
+  ],
+  ['5 MB of empty lines', () => mailWith('', '\r\n'.repeat(2_600_000))],
+  ['5 MB of quotations', () => mailWith('Content-Type: text/plain; format=flowed', '>>>>>>>>>> > > x \r\n'.repeat(250_000))],
+  ['20 MB in one line', () => mailWith('', Buffer.alloc(20 * mebibyte, 'a'))],
+  [
+    '10 MB of base64 that is none',
+    () =>
+      mailWith(
+        'Content-Transfer-Encoding: base64\r\nContent-Type: text/plain; charset=iso-2022-jp',
+        '\u001b$B=\r\n'.repeat(1_700_000),
+      ),
+  ],
+  [
+    'a thousand signatures over 5 MB',
+    () => {
+      const signatures = Array.from(
+        { length: 1000 },
+        (_, number) =>
+          `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=d${number}.attacker.test; s=s; l=${number}; h=From; bh=AAAA; b=AAAA\r\n`,
+      )
+      return mailWith(`${signatures.join('')}${from}`, Buffer.alloc(5 * mebibyte, 'a \r\n'))
+    },
+  ],
+  [
+    'a report with 10,000 recipients',
+    () => {
+      const recipients = 'Final-Recipient: rfc822; a@b.test\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n'.repeat(10_000)
+      const parts = `--b\r\n\r\nWords\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; x\r\n\r\n${recipients}--b--`
+      return mailWith('Content-Type: multipart/report; report-type=delivery-status; boundary=b', parts)
+    },
+  ],
+  ['a thousand references', () => mailWith(`References: ${folded('<a@b.test> ', 20_000)}`, 'Words.')],
+]
+
+const attacks: Attack[] = messages.map(([name, octets]) => ({
+  name,
+  scopes: [],
+  lasts: 1000,
+  run: async (attacker) => {
+    const message = octets()
+    await attacker.repeat(4, (number) => attacker.mail(message, address(number % 4)))
+  },
+  answers: ['250', '451', '452', '550', '552', '554'],
+}))
+
+underAttack(attacks)
+
+/** Text in lines that may be sent, whatever is in it. */
+function encoded(text: string): string {
+  return Buffer.from(text).toString('base64').replaceAll(/.{76}/g, '$&\r\n')
+}
+
+/** So many of them in lines that may be sent. */
+function folded(piece: string, times: number): string {
+  const inLine = Math.ceil(500 / piece.length)
+  return Array.from({ length: Math.ceil(times / inLine) }, () => piece.repeat(inLine)).join('\r\n ')
+}

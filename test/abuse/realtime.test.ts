@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { WebSocket } from 'ws'
+import { join } from '../support/phoenix.ts'
+import { mailWith } from './attacker.ts'
+import type { Attacker } from './attacker.ts'
+import type { Attack } from './harness.ts'
+import { underAttack } from './harness.ts'
+
+/** What the holder of a key does with live events. */
+const attacks: Attack[] = [
+  {
+    name: 'twenty sockets with the dearest filters, and changes for them to look at',
+    scopes: ['identities:read', 'identities:write'],
+    run: async (attacker) => {
+      const filter = 'data=match.(?:[ab]{1,60}[ab]{1,60}){2}c'
+      const asked = { event: '*', table: 'agent_events', filter }
+      const joined = Array.from({ length: 20 }, async () => {
+        const socket = await attacker.webSocket('/realtime/v1/websocket', 'apikey')
+        socket?.on('message', (text: Buffer) => note(attacker, text.toString()))
+        say(socket, ['1', '1', 'realtime:a', 'phx_join', join([asked])])
+      })
+      await Promise.all(joined)
+      await attacker.repeat(2, (number) =>
+        attacker.own('PATCH', '', { body: { name: `${number}`, metadata: { a: 'ab'.repeat(450) } } }),
+      )
+    },
+    answers: ['200', '429 rate_limited', 'ok', 'error', 'event', 'closed 1013', 'closed 4429'],
+  },
+  {
+    name: 'many frames',
+    scopes: ['messages:read'],
+    run: (attacker) => flooding(attacker, 200, (socket) => socket.send('{"type":"ping"}')),
+    answers: ['closed 4429', 'closed 1006', 'event', 'error', '429'],
+  },
+  {
+    name: 'many pings of the protocol itself',
+    scopes: ['messages:read'],
+    run: (attacker) => flooding(attacker, 200, (socket) => socket.ping(Buffer.alloc(125))),
+    answers: ['closed 4429', 'closed 1006', 'event', 'error', '429'],
+  },
+  {
+    name: 'fragments of an octet each',
+    scopes: ['messages:read'],
+    run: (attacker) => flooding(attacker, 200, (socket) => socket.send('a', { fin: false })),
+    answers: ['closed 1008', 'closed 1009', 'closed 1006', 'closed 4429', '429'],
+  },
+  {
+    name: 'frames of a megabyte',
+    scopes: ['messages:read'],
+    run: (attacker) => flooding(attacker, 1, (socket) => socket.send(Buffer.alloc(1_000_000, '['))),
+    answers: ['closed 1009', 'closed 1006', '429'],
+  },
+  {
+    name: 'frames of 16 KB of brackets',
+    scopes: ['messages:read'],
+    run: (attacker) => flooding(attacker, 20, (socket) => socket.send('['.repeat(16_000))),
+    answers: ['closed 4400', 'closed 4429', 'closed 1006', 'event', 'error', '429'],
+  },
+  {
+    name: 'everything again and again, and not read',
+    scopes: ['messages:read'],
+    prepare: async (attacker) => {
+      const body = 'Words that somebody wrote.\r\n'.repeat(6000)
+      for (let number = 0; number < 20; number += 1) await attacker.mail(mailWith(`Subject: ${number}`, body))
+    },
+    run: async (attacker) => {
+      const subscribe = { type: 'subscribe', channel: 'email_messages', since: '2001-01-01T00:00:00Z' }
+      await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          const socket = await attacker.webSocket()
+          if (!socket) return
+          attacker.note('open')
+          for (let count = 0; count < 100; count += 1) say(socket, subscribe)
+          socket.pause()
+        }),
+      )
+      await attacker.hold()
+    },
+    answers: ['open', '429', 'closed 1013', 'closed 4429', 'closed 1006'],
+  },
+  {
+    name: 'more sockets than a key may have',
+    scopes: ['messages:read'],
+    run: (attacker) =>
+      attacker.repeat(20, async () => {
+        if (await attacker.webSocket()) attacker.note('open')
+      }),
+    answers: ['open', '429'],
+  },
+]
+
+underAttack(attacks)
+
+/** Twenty sockets, and on each these frames, so many together, as fast as they go out; one that was closed is opened again. */
+async function flooding(attacker: Attacker, together: number, flood: (socket: WebSocket) => void): Promise<void> {
+  await attacker.repeat(20, async () => {
+    const socket = await attacker.webSocket()
+    if (!socket) return sleep(100)
+    socket.on('message', (text: Buffer) => note(attacker, text.toString()))
+    while (socket.readyState === socket.OPEN && !attacker.signal.aborted) {
+      for (let count = 0; count < together; count += 1) flood(socket)
+      await sleep(5)
+    }
+  })
+}
+
+function say(socket: WebSocket | undefined, frame: unknown): void {
+  socket?.send(JSON.stringify(frame))
+}
+
+/** What a frame from the box is: the answer to a join, an error, or anything else. */
+function note(attacker: Attacker, text: string): void {
+  if (text.includes('"phx_reply"')) attacker.note(text.includes('"status":"ok"') ? 'ok' : 'error')
+  else attacker.note(text.includes('"type":"error"') ? 'error' : 'event')
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Dialogue } from '../support/smtp.ts'
+import { address, mailWith } from './attacker.ts'
+import type { Attacker } from './attacker.ts'
+import type { Attack } from './harness.ts'
+import { underAttack } from './harness.ts'
+
+const mebibyte = 1024 * 1024
+
+/** What a stranger does to the port where mail comes in. */
+const attacks: Attack[] = [
+  {
+    name: 'connections from one address, as many as there can be',
+    scopes: [],
+    run: (attacker) =>
+      attacker.repeat(50, async () => {
+        const dialogue = await attacker.smtp().catch(() => undefined)
+        attacker.noteReply((await dialogue?.reply()) ?? '')
+      }),
+    answers: ['220', '421', 'closed'],
+  },
+  {
+    name: 'four hundred silent connections',
+    scopes: [],
+    run: async (attacker) => {
+      await Promise.all(Array.from({ length: 400 }, (_, number) => greeted(attacker, address(number % 20))))
+      await attacker.hold()
+    },
+    answers: ['220', 'closed'],
+  },
+  {
+    name: 'two hundred that send an octet now and then',
+    scopes: [],
+    run: async (attacker) => {
+      const all = await Promise.all(Array.from({ length: 200 }, (_, number) => sending(attacker, address(number % 20))))
+      await attacker.repeat(1, async () => {
+        for (const dialogue of all) dialogue?.send('a')
+        await sleep(100)
+      })
+    },
+    answers: ['354', '452', 'closed'],
+  },
+  {
+    name: 'messages that fill the memory and do not end',
+    scopes: [],
+    run: async (attacker) => {
+      const all = await Promise.all(Array.from({ length: 40 }, (_, number) => sending(attacker, address(number % 4))))
+      for (const dialogue of all)
+        dialogue?.send(mailWith('Subject: Large', Buffer.alloc(20 * mebibyte, 'a'.repeat(900).concat('\r\n'))))
+      await attacker.hold()
+    },
+    answers: ['354', '421', '451', '452', 'closed'],
+  },
+  {
+    name: 'messages without an end',
+    scopes: [],
+    run: async (attacker) => {
+      const piece = Buffer.alloc(mebibyte, 'a'.repeat(998).concat('\r\n'))
+      await attacker.repeat(4, async (number) => {
+        const dialogue = await sending(attacker, address(number % 4))
+        if (!dialogue) return
+        while (!dialogue.closed && !attacker.signal.aborted && dialogue.socket.writableLength < 8 * mebibyte) {
+          dialogue.send(piece)
+          await new Promise((resolve) => setImmediate(resolve))
+        }
+        dialogue.destroy()
+      })
+    },
+    answers: ['354', '421', '452', '552', 'closed'],
+  },
+  {
+    name: 'the largest messages, one after the other',
+    scopes: [],
+    run: (attacker) => {
+      const message = mailWith('Subject: Large', Buffer.alloc(24 * mebibyte, 'a'.repeat(900).concat('\r\n')))
+      return attacker.repeat(8, (number) => attacker.mail(message, address(number % 8)))
+    },
+    answers: ['250', '421', '451', '452', 'closed'],
+  },
+  ...(
+    [
+      ['commands that are none', 'NONSENSE\r\n'],
+      ['NOOP', 'NOOP\r\n'],
+      ['RSET', 'RSET\r\n'],
+      ['EHLO', 'EHLO attacker.test\r\n'],
+      ['VRFY', 'VRFY somebody\r\n'],
+      ['recipients that there are not', 'RCPT TO:<nobody@pillarbox.test>\r\n'],
+      ['octets of zero', '\0\r\n'],
+    ] as const
+  ).map(([name, command]): Attack => {
+    const many = `EHLO attacker.test\r\nMAIL FROM:<a@b.test>\r\n${command.repeat(20_000)}`
+    return {
+      name: `20,000 times in one packet: ${name}`,
+      scopes: [],
+      run: (attacker) => burst(attacker, many),
+      answers: ['220', '421', 'closed'],
+    }
+  }),
+  {
+    name: '20,000 recipients in one packet',
+    scopes: [],
+    run: (attacker) => {
+      const one = `RCPT TO:<${attacker.target.identity.email}>\r\n`
+      return burst(attacker, `EHLO attacker.test\r\nMAIL FROM:<a@b.test>\r\n${one.repeat(20_000)}`)
+    },
+    answers: ['220', '421', 'closed'],
+  },
+  {
+    name: 'a command of megabytes',
+    scopes: [],
+    run: (attacker) => burst(attacker, Buffer.alloc(4 * mebibyte, 'A')),
+    answers: ['220', '421', 'closed'],
+  },
+  {
+    name: 'who speaks HTTP, or before the greeting',
+    scopes: [],
+    run: (attacker) => burst(attacker, 'POST / HTTP/1.1\r\nHost: x\r\n\r\n', false),
+    answers: ['421', '554', 'closed'],
+  },
+  {
+    name: 'handshakes of TLS that are none',
+    scopes: [],
+    run: (attacker) =>
+      attacker.repeat(20, async (number) => {
+        const dialogue = await attacker.smtp(address(number % 8)).catch(() => undefined)
+        await dialogue?.reply()
+        await dialogue?.say('EHLO attacker.test')
+        attacker.noteReply((await dialogue?.say('STARTTLS')) ?? '')
+        dialogue?.send(Buffer.alloc(20_000, 0x16))
+        dialogue?.destroy()
+      }),
+    answers: ['220', '421', '454', 'closed'],
+  },
+]
+
+underAttack(attacks)
+
+/** Connected and greeted. */
+async function greeted(attacker: Attacker, from: string): Promise<Dialogue | undefined> {
+  const dialogue = await attacker.smtp(from).catch(() => undefined)
+  attacker.noteReply((await dialogue?.reply()) ?? '')
+  return dialogue
+}
+
+/** After DATA, when the message may be sent; what DATA or a command before it was answered is noted. */
+async function sending(attacker: Attacker, from: string): Promise<Dialogue | undefined> {
+  const dialogue = await attacker.smtp(from).catch(() => undefined)
+  if (!dialogue) {
+    attacker.note('closed')
+    return undefined
+  }
+  await dialogue.reply()
+  await dialogue.say('EHLO attacker.test')
+  attacker.noteReply(await dialogue.begin([attacker.target.identity.email]))
+  return dialogue
+}
+
+/** Sends these octets on one connection after another; notes the greeting and what the last reply was. */
+async function burst(attacker: Attacker, octets: string | Buffer, polite = true): Promise<void> {
+  await attacker.repeat(4, async (number) => {
+    const dialogue = await attacker.smtp(address(number % 4)).catch(() => undefined)
+    if (!dialogue) return attacker.note('closed')
+    if (polite) attacker.noteReply(await dialogue.reply())
+    dialogue.send(octets)
+    await Promise.race([dialogue.end(), attacker.hold()])
+    const last = dialogue.transcript.trimEnd().split('\r\n').at(-1) ?? ''
+    if (dialogue.closed) attacker.noteReply(last)
+    dialogue.destroy()
+  })
+}

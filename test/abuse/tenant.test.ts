@@ -1,0 +1,194 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { hangs, WebhookSink } from '../support/webhook-sink.ts'
+import { mailWith } from './attacker.ts'
+import type { Attacker } from './attacker.ts'
+import type { Attack } from './harness.ts'
+import { underAttack } from './harness.ts'
+
+const words = 'Invoice number seven of the honest company, to be paid by Monday.\r\n'
+
+/** What the holder of a key does to others by calls that are allowed. */
+const attacks: Attack[] = [
+  {
+    name: 'a thread of sixty long e-mails, over and over',
+    scopes: ['messages:read'],
+    prepare: async (attacker) => {
+      const body = `<p>${words.repeat(1100)}</p>`
+      await mailbox(attacker, 60, (number) =>
+        mailWith(`Subject: Long\r\nReferences: <thread@attacker.test>\r\nContent-Type: text/html\r\nX-Number: ${number}`, body),
+      )
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/threads', { quiet: true })).body.data[0]
+      await attacker.repeat(4, () => attacker.own('GET', `/threads/${id}`))
+    },
+    answers: ['200', '429 rate_limited'],
+  },
+  {
+    name: 'searches for what is everywhere',
+    scopes: ['messages:read'],
+    prepare: (attacker) => mailbox(attacker, 60, () => mailWith('Subject: Everywhere', words.repeat(400))),
+    run: (attacker) =>
+      attacker.repeat(16, (number) => {
+        const query = Array.from({ length: 16 }, (_, place) => `${'inhcpmbt'[(number + place) % 8]}*`).join(' ')
+        return attacker.own('GET', `/emails/search?limit=100&query=${encodeURIComponent(query)}`)
+      }),
+    answers: ['200', '400 invalid_value', '400 search_too_slow', '429 rate_limited', '429 search_busy', '500 internal_error'],
+  },
+  {
+    name: 'searches of a thousand words and signs',
+    scopes: ['messages:read'],
+    run: (attacker) =>
+      attacker.repeat(8, (number) => {
+        const query = ['("NEAR(a b, 9)^" OR ', '"', '(a+)+$ ', 'x* ', '-- ; DROP '][number % 5]!.repeat(200)
+        return attacker.own('GET', `/emails/search?query=${encodeURIComponent(query).slice(0, 8000)}`)
+      }),
+    answers: ['200', '400 invalid_request', '400 invalid_value', '429 rate_limited'],
+  },
+  {
+    name: 'filters of wildcards, and pages far away',
+    scopes: ['messages:read'],
+    prepare: (attacker) => mailbox(attacker, 40, () => mailWith(`Subject: ${'%_'.repeat(100)}`, words)),
+    run: (attacker) =>
+      attacker.repeat(8, (number) => {
+        const filter = encodeURIComponent('%_'.repeat(100))
+        const path = [
+          `/emails?limit=100&direction=all&subject=${filter}`,
+          `/emails?from=${filter}&to=${filter}`,
+          '/emails?offset=1000000000',
+          '/messages?limit=100',
+          '/events?limit=100&since=2001-01-01T00:00:00Z',
+        ][number % 5]!
+        return attacker.own('GET', path)
+      }),
+    answers: ['200', '400 invalid_value', '429 rate_limited'],
+  },
+  {
+    name: 'three hundred calls that wait',
+    scopes: ['messages:read'],
+    run: (attacker) => {
+      const one = (_: unknown, number: number) =>
+        attacker.own('GET', `/wait?timeout=120&subject_contains=${'x'.repeat(100)}`, { from: `127.0.0.${2 + (number % 10)}` })
+      return Promise.race([Promise.all(Array.from({ length: 300 }, one)), flowing(attacker)])
+    },
+    answers: ['250', '200', '429 rate_limited', '429 too_many_waits'],
+  },
+  {
+    name: 'webhooks to an endpoint that never answers',
+    scopes: ['account:write', 'messages:read'],
+    wholeAccount: true,
+    run: async (attacker) => {
+      const sink = await WebhookSink.start()
+      sink.behaviour = hangs
+      const make = (_: unknown, number: number) =>
+        attacker.call('POST', '/v1/webhooks', { body: { url: `${sink.url}/${number}`, events: ['*'] } })
+      await Promise.all(Array.from({ length: 60 }, make))
+      await flowing(attacker)
+    },
+    answers: ['201', '250', '403 plan_limit_reached', '409 too_many_webhooks', '429 rate_limited'],
+  },
+  {
+    name: 'keys, one after the other, and calls with each',
+    scopes: ['account:write', 'messages:read'],
+    wholeAccount: true,
+    run: async (attacker) => {
+      await attacker.repeat(16, async () => {
+        const { body } = await attacker.call('POST', '/v1/api-keys', { body: {} })
+        await attacker.own('GET', '/emails', { key: body?.key ?? attacker.target.key })
+      })
+    },
+    answers: ['200', '201', '403 plan_limit_reached', '409 too_many_keys', '429 rate_limited'],
+  },
+  {
+    name: 'ten thousand idempotency keys with large answers',
+    scopes: ['identities:write'],
+    wholeAccount: true,
+    run: (attacker) =>
+      attacker.repeat(16, (number) =>
+        attacker.call('PATCH', `/v1/identities/${attacker.target.identity.id}`, {
+          body: { metadata: { text: `${number}`.padEnd(8000, 'x') } },
+          headers: { 'Idempotency-Key': `key-${number}` },
+        }),
+      ),
+    answers: ['200', '400 invalid_value', '429 rate_limited'],
+  },
+  {
+    name: 'exports one after the other',
+    scopes: ['messages:read'],
+    prepare: (attacker) => mailbox(attacker, 30, () => mailWith('Subject: Out', words.repeat(400))),
+    run: (attacker) => attacker.repeat(4, () => attacker.own('POST', '/export', { body: { format: 'mbox' } })),
+    answers: ['201', '409 job_running', '429 rate_limited'],
+  },
+  {
+    name: 'e-mails of 25 MB to oneself',
+    scopes: ['messages:write'],
+    run: (attacker) => {
+      const content = Buffer.alloc(18_000_000, 'words and ').toString('base64')
+      const body = JSON.stringify({
+        to: attacker.target.identity.email,
+        attachments: [{ filename: 'large.bin', content }],
+      })
+      return attacker.repeat(3, () => attacker.own('POST', '/emails', { body }))
+    },
+    answers: ['201', '400 message_too_large', '400 body_too_large', '409 mailbox_full', '429 rate_limited', '500 server_busy'],
+  },
+  {
+    name: 'e-mails with the dearest text and HTML',
+    scopes: ['messages:write'],
+    run: (attacker) => {
+      const body = {
+        to: attacker.target.identity.email,
+        body_html: '<div>'.repeat(400_000),
+        body_text: 'http://a.test/((( '.repeat(100_000),
+      }
+      return attacker.repeat(4, () => attacker.own('POST', '/emails', { body }))
+    },
+    answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
+  },
+  {
+    name: 'e-mails of nothing but line ends',
+    scopes: ['messages:write'],
+    run: (attacker) => {
+      const body = JSON.stringify({ to: attacker.target.identity.email, body_text: '\n'.repeat(10_000_000) })
+      return attacker.repeat(2, () => attacker.own('POST', '/emails', { body }))
+    },
+    answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
+  },
+  {
+    name: 'e-mails to a hundred recipients each',
+    scopes: ['messages:write'],
+    run: (attacker) =>
+      attacker.repeat(8, (number) => {
+        const to = Array.from({ length: 100 }, (_, place) => `a${number}.${place}@nobody.test`)
+        return attacker.own('POST', '/emails', { body: { to, subject: 'Many', body_text: 'Words.' } })
+      }),
+    answers: [
+      '201',
+      '400 too_many_recipients',
+      '400 invalid_value',
+      '409 domain_not_verified',
+      '409 outbound_off',
+      '429 rate_limited',
+    ],
+  },
+]
+
+// the endpoint of a stranger is on loopback here
+underAttack(attacks, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+
+/** So many e-mails in the attacker's mailbox. */
+async function mailbox(attacker: Attacker, count: number, mail: (number: number) => Buffer): Promise<void> {
+  let next = 0
+  const one = async (): Promise<void> => {
+    while (next < count) await attacker.mail(mail((next += 1)))
+  }
+  await Promise.all(Array.from({ length: 6 }, one))
+}
+
+/** Mail comes in for the attacker until the attack is over. */
+async function flowing(attacker: Attacker): Promise<void> {
+  await attacker.repeat(2, async () => {
+    await attacker.mail(mailWith('Subject: One more', words))
+    await sleep(20)
+  })
+}
