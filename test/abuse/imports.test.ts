@@ -31,7 +31,7 @@ const attacks: Attack[] = [
       const lines = repeated(Buffer.alloc(1_000_000, 'a\n'), 42)
       return importing(attacker, await packed({ 'lines.mbox': join(from, lines) }))
     },
-    answers: ['400 import_too_large', 'failed', 'done'],
+    answers: ['400 import_too_large', 'failed', 'done', 'cancelled'],
   },
   {
     name: 'an mbox of two million empty messages',
