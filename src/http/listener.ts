@@ -35,6 +35,9 @@ const patience: Patience = { headers: 10_000, request: 30_000, keepAlive: 15_000
 /** Requests of one connection that may wait for their answers (RFC 9112 9.3.2); whoever sends more of them ahead is cut off. */
 const mostAhead = 32
 
+/** Connections that may wait to be taken, where the system allows as many; beyond them a client hears nothing for a second, and tries again. */
+const backlog = 4096
+
 /** Requests after which a connection is closed. Counted by hand: Node answers each beyond them with 503, and a packet holds thousands. */
 const mostRequests = 1000
 
@@ -123,7 +126,7 @@ export class Listener {
   async start(listen: string, maxConnections: number): Promise<AddressInfo> {
     const { host, port } = readListen(listen)
     this.limit(maxConnections)
-    this.#server.listen({ host, port })
+    this.#server.listen({ host, port, backlog })
     await once(this.#server, 'listening')
     this.#server.on('error', () => undefined)
     return this.#server.address() as AddressInfo

@@ -31,7 +31,7 @@ const attacks: Attack[] = [
       const lines = repeated(Buffer.alloc(1_000_000, 'a\n'), 42)
       return importing(attacker, await packed({ 'lines.mbox': join(from, lines) }))
     },
-    answers: ['400 import_too_large', 'failed', 'done'],
+    answers: ['400 import_too_large', 'failed', 'done', 'cancelled'],
   },
   {
     name: 'an mbox of two million empty messages',
@@ -57,7 +57,7 @@ const attacks: Attack[] = [
         'bomb.mbox': repeated(Buffer.alloc(1024 * 1024), 64),
         'bomb.eml': repeated(Buffer.alloc(1024 * 1024), 64),
       })
-      return attacker.repeat(1, () => importing(attacker, bomb))
+      for (let times = 0; times < 3; times += 1) await importing(attacker, bomb)
     },
     answers: ['400 import_too_large', '409 job_running', '429 rate_limited', 'failed', 'done', 'cancelled'],
   },

@@ -17,7 +17,7 @@ const attacks: Attack[] = [
     name: '10 MB of {}, as an e-mail to be sent',
     scopes: ['emails:write'],
     run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: many })),
-    answers: ['400 too_many_tokens'],
+    answers: ['400 too_many_tokens', '429 too_much_at_once', 'closed'],
   },
   {
     name: '1 MB of [ in place of a password, from forty addresses',
@@ -29,7 +29,7 @@ const attacks: Attack[] = [
         attacker.call('POST', '/v1/session', { body, headers, key: null, from: address(number) })
       return Promise.all(Array.from({ length: 40 }, one))
     },
-    answers: ['400 too_deep'],
+    answers: ['400 body_too_large', '400 too_deep'],
   },
 ]
 

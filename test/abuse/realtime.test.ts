@@ -10,7 +10,7 @@ import { underAttack } from './harness.ts'
 const attacks: Attack[] = [
   {
     name: 'twenty sockets with the dearest filters, and changes for them to look at',
-    scopes: ['identities:read', 'identities:write'],
+    scopes: ['messages:read', 'identities:read', 'identities:write'],
     run: async (attacker) => {
       const filter = 'data=match.(?:[ab]{1,60}[ab]{1,60}){2}c'
       const asked = { event: '*', table: 'agent_events', filter }
