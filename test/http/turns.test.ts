@@ -97,9 +97,10 @@ test('so it is with calls that have bodies', async () => {
   expect(order.indexOf('one')).toBeLessThan(40)
 })
 
+const from = (address: string) => () => box.call('GET', '/v1/open/dear', { key: null, headers: { 'X-Forwarded-For': address } })
+
 test('callers without a key take turns by network', async () => {
   await open()
-  const from = (address: string) => () => box.call('GET', '/v1/open/dear', { key: null, headers: { 'X-Forwarded-For': address } })
   const order = await answered([
     ...many(200, (n) => ({ whose: 'many', send: from(`2001:db8:1:${n.toString(16)}::1`) })),
     { whose: 'neighbour', send: from('2001:db8:2::1') },
