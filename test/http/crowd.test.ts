@@ -91,6 +91,9 @@ test('a trusted proxy, which speaks for many, is not counted; the number can be 
   expect(await exchange(box.port, asked)).toContain('200 OK')
 })
 
+/** A hundred addresses that differ in a number, spelt in hexadecimal. */
+const many = (spelt: (n: string) => string): string[] => Array.from({ length: 100 }, (_, n) => spelt(n.toString(16)))
+
 test('who has many /64s has not many connections: a /56 has four times those of one, a /48 sixteen times', async () => {
   box = await openToybox()
   const crowd = new Crowd({ perAddress: 2, trusted: new Networks([]) })
@@ -102,7 +105,6 @@ test('who has many /64s has not many connections: a /56 has four times those of 
         return socket
       })
       .filter((socket) => !socket.destroyed)
-  const many = (spelt: (n: string) => string): string[] => Array.from({ length: 100 }, (_, n) => spelt(n.toString(16)))
   const [first, ...others] = open(many((n) => `2001:db8:1:${n}::1`))
   expect(others).toHaveLength(7)
   expect(open(many((n) => `2001:db8:2:${n}00::1`))).toHaveLength(32)

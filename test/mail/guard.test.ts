@@ -17,12 +17,14 @@ test('one /64 cannot take the places of another', () => {
   expect(guard.open).toBe(5)
 })
 
+/** A hundred addresses that differ in a number, spelt in hexadecimal. */
+const many = (spelt: (n: string) => string): string[] => Array.from({ length: 100 }, (_, n) => spelt(n.toString(16)))
+
 test('who has many /64s has not many places: a /56 has four times those of one, a /48 sixteen times', () => {
   const guard = new Guard()
   const limits = { max_connections: 1000, max_connections_per_address: 2 }
   const welcome = (addresses: string[]): number =>
     addresses.filter((address) => guard.admit(address, limits) === 'welcome').length
-  const many = (spelt: (n: string) => string): string[] => Array.from({ length: 100 }, (_, n) => spelt(n.toString(16)))
   expect(welcome(many((n) => `2001:db8:1:${n}::1`))).toBe(8)
   expect(welcome(many((n) => `2001:db8:2:${n}00::1`))).toBe(32)
   expect(welcome(many((n) => `::ffff:192.0.2.${Number.parseInt(n, 16)}`))).toBe(100)
