@@ -4,7 +4,6 @@ import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
 import type { BodyRoom } from './body-room.ts'
 import { Chunks } from './chunks.ts'
-import { parseScanned } from './json.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
@@ -16,20 +15,19 @@ interface Place {
   holder: string
 }
 
-type Body = { bytes: Buffer; value: Record<string, unknown> }
-
 const readers = new Map<string, Reader>()
+const empty = Buffer.alloc(0)
 
 /**
- * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400
- * `unsupported_media_type`, `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes),
- * `too_many_chunks`, `too_deep` or `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
+ * The octets a call carries, scanned as JSON unless it is `raw`; empty when it carries nothing. Throws Fault 400 `unsupported_media_type`,
+ * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep` or
+ * `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-export async function readBody(context: Context, limit: number, place: Place, raw = false): Promise<Body> {
+export async function readBody(context: Context, limit: number, place: Place, raw = false): Promise<Buffer> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
-    return { bytes: Buffer.alloc(0), value: {} }
+    return empty
   }
   if (!raw && !isJson(headers['content-type'])) {
     throw new Fault('invalid_request', 'A body must be sent as Content-Type: application/json, in UTF-8.', {
@@ -38,8 +36,7 @@ export async function readBody(context: Context, limit: number, place: Place, ra
     })
   }
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
-  const bytes = await collected(context, limit, place, raw)
-  return { bytes, value: raw ? {} : parseScanned(bytes) }
+  return collected(context, limit, place, raw)
 }
 
 /** The whole body; JSON is looked at piece by piece as it arrives. */
@@ -78,7 +75,11 @@ async function collected(context: Context, limit: number, { room, holder }: Plac
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
-export function bodyOf(context: Context, place: Place, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
+export function bodyOf(
+  context: Context,
+  place: Place,
+  raw?: boolean,
+): { read(limit: number): Promise<Buffer>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, place, raw), receive: () => received(context) }
 }
 
