@@ -318,9 +318,9 @@ describe('what is answered', () => {
     let tries = 0
     const [get, head] = await steady(async () => {
       const asked = await asking.ask(spelling, path, question)
-      const named = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
+      const told = await asking.ask(spelling, path, { ...question, method: 'HEAD' })
       tries += 1
-      return asked.size === Number(named.headers.get('content-length')) || tries === 10 ? [asked, named] : undefined
+      return asked.size === Number(told.headers.get('content-length')) || tries === 10 ? [asked, told] : undefined
     })
     expect(head.text).toBe('')
     expect(head.status).toBe(200)
