@@ -158,9 +158,10 @@ export class Api {
     const { requestId, search, hand } = state
     const holder = caller.account_id || neighbourhood(caller.ip)
     const turn = (): Promise<void> | undefined => this.#turns.take(caller.account_id || neighbourhoods(caller.ip).at(-1)!, hand)
-    const body = bodyOf(context, { room: this.#bodies, holder }, route.raw)
+    const room = this.#bodies.share(holder)
+    const body = bodyOf(context, room, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, turn, ...body }
-    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log)
+    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log).finally(() => room.end())
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     send(context, answer)

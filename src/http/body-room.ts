@@ -1,15 +1,65 @@
+import { FairQueue } from '../core/fair-queue.ts'
 import { Fault } from '../core/fault.ts'
 
-/** Octets of bodies that may be in memory at once, of all callers and of one account or, without a key, one network. Four of the largest, and two. */
-const most = { all: 160 * 1024 * 1024, one: 80 * 1024 * 1024 }
+/** Octets of bodies that may be in memory at once, of all callers and of one account or, without a key, one network. Two of the largest, and one. */
+const most = { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 }
+
+/** Octets from which a body is large: what is made of it takes several times as many. */
+const large = 1024 * 1024
+
+/** Large bodies that are worked on at once, of all callers; of one account or network it is one. */
+const abreast = 3
+
+/** One body's part of the room. */
+export interface Share {
+  /** Takes room for octets that have come. Throws Fault rate_limited, code `too_much_at_once`, when there is none. */
+  take(octets: number): void
+  /** Everything it has taken, once it is no longer held. */
+  giveBack(): void
+  /** Resolves when the whole body may be worked on: a large one when it is its turn. */
+  begin(): Promise<void>
+  /** The work on it is over; others may begin. */
+  end(): void
+}
 
 /** What the bodies of calls hold of memory, from their first octet until they are answered. Whoever trickles holds no more than has come. */
 export class BodyRoom {
   readonly #held = new Map<string, number>()
+  readonly #waiting = new FairQueue<{ holder: string; begin: () => void }>()
+  readonly #working = new Set<string>()
   #all = 0
 
-  /** Takes room for octets that have come. Throws Fault rate_limited, code `too_much_at_once`, when there is none. */
-  take(holder: string, octets: number): void {
+  /** For the body of a call of this account or network. */
+  share(holder: string): Share {
+    let taken = 0
+    let working = false
+    return {
+      take: (octets) => {
+        this.#take(holder, octets)
+        taken += octets
+      },
+      giveBack: () => {
+        this.#give(holder, taken)
+        taken = 0
+      },
+      begin: async () => {
+        if (taken < large) return
+        await new Promise<void>((begin) => {
+          this.#waiting.push(holder, { holder, begin })
+          this.#next()
+        })
+        working = true
+      },
+      end: () => {
+        if (!working) return
+        working = false
+        this.#working.delete(holder)
+        this.#next()
+      },
+    }
+  }
+
+  #take(holder: string, octets: number): void {
     const held = (this.#held.get(holder) ?? 0) + octets
     if (held > most.one || this.#all + octets > most.all) {
       throw new Fault(
@@ -22,10 +72,20 @@ export class BodyRoom {
     this.#all += octets
   }
 
-  give(holder: string, octets: number): void {
+  #give(holder: string, octets: number): void {
     this.#all -= octets
     const held = (this.#held.get(holder) ?? 0) - octets
     if (held > 0) this.#held.set(holder, held)
     else this.#held.delete(holder)
+  }
+
+  /** Lets those begin for whom there is a place. */
+  #next(): void {
+    while (this.#working.size < abreast) {
+      const next = this.#waiting.shift((holder) => !this.#working.has(holder))
+      if (!next) return
+      this.#working.add(next.holder)
+      next.begin()
+    }
   }
 }

@@ -2,18 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
-import type { BodyRoom } from './body-room.ts'
-import { Chunks } from './chunks.ts'
+import type { Share } from './body-room.ts'
+import { Chunks, tooManyChunks } from './chunks.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
-
-/** The room that bodies share, and whose a body is. */
-interface Place {
-  room: BodyRoom
-  holder: string
-}
 
 const readers = new Map<string, Reader>()
 const empty = Buffer.alloc(0)
@@ -23,7 +17,7 @@ const empty = Buffer.alloc(0)
  * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep` or
  * `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-export async function readBody(context: Context, limit: number, place: Place, raw = false): Promise<Buffer> {
+export async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Buffer> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
@@ -36,23 +30,24 @@ export async function readBody(context: Context, limit: number, place: Place, ra
     })
   }
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
-  return collected(context, limit, place, raw)
+  const bytes = await collected(context, limit, share, raw)
+  await share.begin()
+  return bytes
 }
 
 /** The whole body; JSON is looked at piece by piece as it arrives. */
-async function collected(context: Context, limit: number, { room, holder }: Place, raw: boolean): Promise<Buffer> {
+async function collected(context: Context, limit: number, share: Share, raw: boolean): Promise<Buffer> {
   const { req: request } = context
   const chunks = new Chunks()
   const scan = raw ? undefined : new JsonScan('The body')
-  let held = 0
   const look = (piece: Buffer): void => {
     try {
       chunks.add(piece)
-      room.take(holder, piece.length)
-      held += piece.length
+      share.take(piece.length)
       scan?.add(piece)
     } catch (error) {
       request.off('data', look)
+      if (error instanceof Fault && error.code === tooManyChunks) hangUp(context)
       // the reader's listeners take it for the end of the body, and let go of what they have
       request.emit('error', error)
     }
@@ -60,7 +55,7 @@ async function collected(context: Context, limit: number, { room, holder }: Plac
   // the reader listens at once: whoever listens before it would set the stream flowing
   const reading = readerFor(limit, raw)(context, nothing)
   request.on('data', look)
-  context.res.once('close', () => room.give(holder, held))
+  context.res.once('close', share.giveBack)
   try {
     await reading
   } catch (error) {
@@ -77,10 +72,10 @@ async function collected(context: Context, limit: number, { room, holder }: Plac
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
 export function bodyOf(
   context: Context,
-  place: Place,
+  share: Share,
   raw?: boolean,
 ): { read(limit: number): Promise<Buffer>; receive(): Upload } {
-  return { read: (limit) => readBody(context, limit, place, raw), receive: () => received(context) }
+  return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
 }
 
 /** The octets as they come; nobody has read any of them yet. */
@@ -92,6 +87,13 @@ function received({ req: request }: Context): Upload {
     octets: request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
     length: announced === undefined ? undefined : Number(announced),
   }
+}
+
+/** To a call whose rest is too dear to be read, even to throw it away: it is not, and the connection ends with the answer. */
+function hangUp({ req: { socket }, res }: Context): void {
+  socket.pause()
+  res.setHeader('Connection', 'close')
+  res.once('finish', () => socket.destroy())
 }
 
 /** To a call that was refused: whoever is still sending hears why, and is not listened to for longer than a second. */

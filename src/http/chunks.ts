@@ -1,5 +1,7 @@
 import { Fault } from '../core/fault.ts'
 
+export const tooManyChunks = 'too_many_chunks'
+
 /** Chunks that any body may come in. */
 const always = 16_384
 
@@ -19,7 +21,7 @@ export class Chunks {
     throw new Fault(
       'invalid_request',
       `The body comes in more than ${always} chunks of less than ${eachAbove} bytes. Send it in larger ones, or with Content-Length.`,
-      { code: 'too_many_chunks' },
+      { code: tooManyChunks },
     )
   }
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
+import { release } from '../core/release.ts'
 import type { Caller } from '../core/scopes.ts'
 import { jsonAnswer, present, presentDocument, presentDownload, shownTo, textOf } from './answer.ts'
 import type { Answer } from './answer.ts'
@@ -52,6 +53,7 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
   const input = inputOf(call, query, body, { raw, upload })
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
+    if (!route.raw) release(bytes)
     const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
     if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
@@ -68,6 +70,7 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
     identity_id: route.path.startsWith('/identities/:id') ? (call.params['id'] ?? null) : null,
     secret: route.secret ?? false,
   })
+  if (!route.raw) release(bytes)
   if ('status' in outcome) return replayed(outcome, call.requestId)
   if ('memo' in outcome) {
     if (!route.again) throw new Error(`${route.path} left a memo, and does not know what to answer from it`)

@@ -2,6 +2,7 @@ import type { Plan } from '../account/plan.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import { Turns } from '../core/turns.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../retention/trash.ts'
@@ -198,7 +199,14 @@ export class Emails {
   async #whole(rows: WithBody[]): Promise<Email[]> {
     const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#database, outbound)
-    return rows.map((row) => ({ ...whole(row), deliveries: deliveries.get(row.id) ?? [] }))
+    const turns = new Turns()
+    const emails: Email[] = []
+    for (const row of rows) {
+      emails.push({ ...whole(row), deliveries: deliveries.get(row.id) ?? [] })
+      // bodies are unpacked, and may be long
+      if (turns.due) await turns.yield()
+    }
+    return emails
   }
 
   async #withBody(identityId: string, id: string): Promise<WithBody> {

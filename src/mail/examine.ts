@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { deflateRawSync } from 'node:zlib'
+import { collect } from '../core/collect.ts'
 import { oneLine } from './authentication-results.ts'
 import { Dns } from './dns.ts'
 import type { DnsSettings } from './dns.ts'
@@ -75,6 +76,9 @@ const deflatable = 64 * 1024
 
 const nothing = new Uint8Array()
 
+/** Octets of messages after which garbage is collected once there is nothing to do: what was made of them is several times as large. */
+const collected = 4 * 1024 * 1024
+
 /** Serves the thread that started this one, or the other end of a port until that is closed. */
 export function serve(readers: Readers, port: MessagePort | null = parentPort, start: Start = workerData) {
   if (!port) throw new Error('this runs in a worker thread')
@@ -82,6 +86,8 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   const tally = new DnsTally(start.queries)
   let dns = new Dns(settings.dns, undefined, tally)
   let underway = 0
+  /** Octets of messages since garbage was last collected. */
+  let read = 0
   let finished: Finished[] = []
 
   port.on('message', (order: Order) => {
@@ -91,6 +97,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       return
     }
     underway += order.tasks.length
+    read += order.octets.byteLength
     for (const task of order.tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
   })
   const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)
@@ -165,6 +172,10 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       }
     }
     say({ results: batch.map(({ result }) => result), octets: octets.buffer }, [octets.buffer])
+    if (underway === 0 && read >= collected) {
+      read = 0
+      collect()
+    }
   }
 }
 

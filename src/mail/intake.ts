@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { Log } from '../core/log.ts'
+import { release } from '../core/release.ts'
 import { Budget } from './budget.ts'
 import { MessageOctets } from './data.ts'
 import type { DoorFigures } from './figures.ts'
@@ -217,7 +218,9 @@ export class Intake {
     // what is examined is read there
     if (flaw || !this.#manners.once) note(glance(raw))
     if (flaw) throw flaw
-    return mailroom.keep(envelope, raw, note)
+    const id = await mailroom.keep(envelope, raw, note)
+    release(raw)
+    return id
   }
 
   #flawOf(raw: Buffer, { recipients }: Envelope): Refusal | null {

@@ -37,7 +37,7 @@ export function startThread(url: URL, start: Start, memory: number): Thread {
   return new Worker(url, {
     name: 'examiner',
     workerData: start,
-    resourceLimits: { maxOldGenerationSizeMb: memory, maxYoungGenerationSizeMb: 64 },
+    resourceLimits: { maxOldGenerationSizeMb: memory, maxYoungGenerationSizeMb: 24 },
   })
 }
 

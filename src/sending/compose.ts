@@ -1,4 +1,5 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
+import { release } from '../core/release.ts'
 import type { Address } from '../mail/model.ts'
 import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './ready-octets.ts'
 import { domainOf } from './recipients.ts'
@@ -39,10 +40,13 @@ export interface Draft {
 export type Written = Omit<Draft, 'from' | 'addressees' | 'send_at'>
 
 /**
- * The octets of a message, CRLF throughout and no line over 998 octets, and apart from them its Date field (`at` in milliseconds): that one
- * changes with the time of sending.
+ * The octets of a message, CRLF throughout and no line over 998 octets. `whole` begins with `head`, its Date field (`at` in milliseconds),
+ * which changes with the time of sending; `raw` is the rest. The octets of the draft's attachments are given back.
  */
-export async function compose(draft: Draft, { name, at }: { name: string; at: number }): Promise<{ raw: Buffer; head: string }> {
+export async function compose(
+  draft: Draft,
+  { name, at }: { name: string; at: number },
+): Promise<{ raw: Buffer; head: string; whole: Buffer }> {
   const of = (field: Field): Address[] => draft.addressees.filter((one) => one.field === field).map(({ address }) => address)
   const head = `Date: ${headerDate(at)}\r\n`
   const built = await new MailComposer({
@@ -63,7 +67,9 @@ export async function compose(draft: Draft, { name, at }: { name: string; at: nu
   })
     .compile()
     .build()
-  return { raw: withoutDate(built, head), head }
+  for (const { content } of draft.attachments) release(content)
+  moveDate(built, head)
+  return { raw: built.subarray(head.length), head, whole: built }
 }
 
 /** Whether an enclosed message may travel as it is: it cannot be encoded (RFC 2046 5.2.1), so its lines must fit. */
@@ -131,7 +137,9 @@ function attachment({ filename, content_type, content, content_id }: Enclosure):
   }
 }
 
-function withoutDate(built: Buffer, head: string): Buffer {
+/** Makes the Date field the first, in place: messages are large, and a copy is as large again. */
+function moveDate(built: Buffer, head: string): void {
   const at = built.indexOf(`\r\n${head}`) + 2
-  return Buffer.concat([built.subarray(0, at), built.subarray(at + head.length)])
+  built.copyWithin(head.length, 0, at)
+  built.write(head, 'latin1')
 }

@@ -3,6 +3,7 @@ import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import { loggable } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
+import { release } from '../core/release.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -74,6 +75,8 @@ interface Ready {
   raw: Buffer
   /** Header fields that go before the octets, and may yet change: the Date of what was composed here. */
   head: string
+  /** Both together. */
+  whole: Buffer
   addressees: Addressee[]
   labels: string[]
   send_at: string | null
@@ -109,12 +112,14 @@ export class Outbox {
     const draft: Draft = { ...(await write()), from, addressees, send_at }
     requireShort(draft)
     const at = send_at === null ? this.#parts.clock.now() : Date.parse(send_at)
-    const { raw, head } = await compose(draft, { name: owner.name, at })
+    const { raw, head, whole } = await compose(draft, { name: owner.name, at })
     if (raw.length + head.length > largestMessage) {
       const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
       throw invalid(param, `The message has ${raw.length} octets; ${largestMessage} (25 MiB) can be sent.`, 'message_too_large')
     }
-    return this.#post({ ...draft, owner, raw, head })
+    const email = await this.#post({ ...draft, owner, raw, head, whole })
+    release(whole)
+    return email
   }
 
   /** Takes a message as it is, to be sent at once; the caller has seen to it that its From is the owner's. */
@@ -129,7 +134,7 @@ export class Outbox {
     const addressees = placed(addresses, examined)
     await this.#require(owner, from, addressees, null)
     const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
-    return this.#post({ owner, from, raw: octets, ...rest }, examined)
+    return this.#post({ owner, from, raw: octets, whole: octets, ...rest }, examined)
   }
 
   /** What a message counts for: of this identity, from this address. */
@@ -167,10 +172,10 @@ export class Outbox {
 
   async #post(ready: Ready, known?: Examination): Promise<Email> {
     const { database, clock, examiner, signer } = this.#parts
-    const { owner, from, raw, head, addressees, send_at } = ready
+    const { owner, from, raw, head, whole, addressees, send_at } = ready
     const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id))
     // what leaves later is signed then: with the keys that are published then
-    const signatures = send_at === null ? await signer.sign(domainOf(from), Buffer.concat([Buffer.from(head), raw])) : ''
+    const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
     await this.#makeRoom(owner, raw.length)
     return database.transaction(async (tx) => {
       const { outgoing, limits, plan } = this.#parts
@@ -258,11 +263,20 @@ function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>)
 
 /** Before any of it is encoded: that takes many times as long as to read it. Throws Fault invalid_request `message_too_large`. */
 function requireShort({ text, html }: Draft): void {
-  const [plain, rich] = [Buffer.byteLength(text ?? ''), Buffer.byteLength(html ?? '')]
+  const [plain, rich] = [octetsOf(text ?? ''), octetsOf(html ?? '')]
   if (plain + rich <= largestBodies) return
   const param = plain > rich ? 'body_text' : 'body_html'
-  const size = `The text and HTML of the message have ${plain + rich} octets`
-  throw invalid(param, `${size}; ${largestBodies} (10 MiB) can be sent. Attach what is longer.`, 'message_too_large')
+  const why = `The text and HTML of the message are too long: with two octets for each line end they may have ${largestBodies} (10 MiB).`
+  throw invalid(param, `${why} Attach what is longer.`, 'message_too_large')
+}
+
+/** Octets of a text as it is sent, with CRLF for each line end; of one that is too long they are not counted to the end. */
+function octetsOf(text: string): number {
+  let octets = Buffer.byteLength(text)
+  for (let at = text.indexOf('\n'); at !== -1 && octets <= largestBodies; at = text.indexOf('\n', at + 1)) {
+    if (text[at - 1] !== '\r') octets += 1
+  }
+  return octets
 }
 
 /** Octets of mail that the identity of an address may keep. */

@@ -1,5 +1,5 @@
 import { Fault } from '../core/fault.ts'
-import { Octets } from '../core/octets.ts'
+import { release } from '../core/release.ts'
 import { Turns } from '../core/turns.ts'
 import type { Packed, ZipFile } from '../core/unzip.ts'
 
@@ -51,7 +51,8 @@ export class Budget {
   async message(entry: Packed, told: unknown, exact = false): Promise<Incoming> {
     try {
       const octets = await this.octets(entry, this.bounds.message)
-      return { email: exact ? octets : await canonical(octets), told }
+      const email = exact ? octets : await canonical(octets, this.bounds.message)
+      return email ? { email, told } : { flaw: 'too_large' }
     } catch (error) {
       return { flaw: flawOf(error) }
     }
@@ -59,13 +60,16 @@ export class Budget {
 
   /** Of a file that is not large. */
   async octets(entry: Packed, most: number): Promise<Buffer> {
-    const chunks: Buffer[] = []
+    // as many as the archive says: when there are more or fewer, reading throws in the end
+    const octets = Buffer.allocUnsafeSlow(Math.min(entry.size, most))
+    let length = 0
     for await (const chunk of this.#archive.read(entry, most)) {
       this.#left -= chunk.length
       if (this.#left < 0) throw tooMuch(this.bounds.unpacked)
-      chunks.push(chunk)
+      length += chunk.copy(octets, Math.min(length, octets.length))
+      release(chunk)
     }
-    return Buffer.concat(chunks)
+    return octets
   }
 }
 
@@ -88,24 +92,31 @@ function tooMuch(most: number): Fault {
 /** Octets that are looked at before others have their turn. */
 const slice = 1024 * 1024
 
-/** Line ends as mail has them, where the file has only those of Unix. */
-export async function canonical(octets: Buffer): Promise<Buffer> {
+const lf = 0x0a
+
+/** Line ends as mail has them, where the file has only those of Unix; the octets as they were are given back then. Null when there are more than `most`. */
+export async function canonical(octets: Buffer, most: number): Promise<Buffer | null> {
   if (octets.includes('\r\n')) return octets
   const turns = new Turns()
-  const mail = new Octets(Infinity)
-  for (let start = 0; start < octets.length; start += slice) {
-    const end = Math.min(octets.length, start + slice)
-    let done = start
-    for (let at = start; at < end; at += 1) {
-      if (octets[at] !== 0x0a) continue
-      mail.add(octets, done, at)
-      mail.add(crlf)
-      done = at + 1
-    }
-    mail.add(octets, done, end)
+  let lines = 0
+  for (let at = octets.indexOf(lf), seen = 0; at !== -1; at = octets.indexOf(lf, at + 1)) {
+    lines += 1
+    if (at - seen < slice) continue
+    seen = at
     if (turns.due) await turns.yield()
   }
-  return mail.whole!
+  if (lines === 0) return octets
+  if (octets.length + lines > most) return null
+  const mail = Buffer.allocUnsafeSlow(octets.length + lines)
+  let length = 0
+  for (let start = 0; start < octets.length; start += slice) {
+    const end = Math.min(octets.length, start + slice)
+    for (let at = start; at < end; at += 1) {
+      if (octets[at] === lf) mail[length++] = 0x0d
+      mail[length++] = octets[at]!
+    }
+    if (turns.due) await turns.yield()
+  }
+  release(octets)
+  return mail
 }
-
-const crlf = Buffer.from('\r\n')

@@ -100,21 +100,22 @@ async function* linesOf(name: string, file: AsyncIterable<Buffer>): AsyncGenerat
     let start = 0
     for (let stop = chunk.indexOf(lf); stop !== -1; stop = chunk.indexOf(lf, start)) {
       line.add(chunk, start, stop)
-      yield { told: read(line, name, number), size: line.size + 1 }
-      line.clear()
+      const { size } = line
+      yield { told: read(line, name, number), size: size + 1 }
       number += 1
       start = stop + 1
     }
     line.add(chunk, start)
     if (line.over) throw tooLong(name, number)
   }
-  if (line.size > 0) yield { told: read(line, name, number), size: line.size }
+  const { size } = line
+  if (size > 0) yield { told: read(line, name, number), size }
 }
 
 const lf = 0x0a
 
 function read(line: Octets, name: string, number: number): unknown {
-  const octets = line.whole
+  const octets = line.take()
   if (octets === null) throw tooLong(name, number)
   try {
     return parseForeign(octets.toString('utf8'), `Line ${number} of ${name}`, lineBounds)

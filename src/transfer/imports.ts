@@ -2,6 +2,7 @@ import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { conflict, Fault, invalid, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
+import { release } from '../core/release.ts'
 import { may } from '../core/scopes.ts'
 import { Turns } from '../core/turns.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -145,6 +146,8 @@ export class Imports {
 interface Writing {
   sms: boolean
   octets: number
+  /** Given back when it is written. */
+  raw?: Buffer
   kept: Promise<Restored>
 }
 
@@ -186,7 +189,7 @@ class Intake {
     const message = await this.#reading.shift()!.message
     if (!message.understood) this.#tally.not_understood += 1
     const kept = database.transaction((tx) => mail.keep(tx, this.#caller, this.#identityId, message))
-    await this.#write({ sms: false, octets: message.raw.length, kept })
+    await this.#write({ sms: false, octets: message.raw.length, raw: message.raw, kept })
   }
 
   /** Begun at once and settled together: they share a commit. */
@@ -198,7 +201,7 @@ class Intake {
   }
 
   async #settle(): Promise<void> {
-    const outcomes = await Promise.all(this.#writing.splice(0).map(async ({ sms, kept }) => ({ sms, outcome: await kept })))
+    const outcomes = await Promise.all(this.#writing.splice(0).map(written))
     for (const { sms, outcome } of outcomes) {
       if (outcome === 'kept') this.#tally[sms ? 'sms' : 'imported'] += 1
       if (outcome === 'duplicate') this.#tally.duplicates += 1
@@ -222,6 +225,12 @@ class Intake {
       await this.#write({ sms: true, octets: media.reduce((sum, one) => sum + (one?.length ?? 0), 0), kept })
     }
   }
+}
+
+async function written({ sms, raw, kept }: Writing): Promise<{ sms: boolean; outcome: Restored }> {
+  const outcome = await kept
+  if (raw) release(raw)
+  return { sms, outcome }
 }
 
 function octetsOf(messages: readonly { octets: number }[]): number {

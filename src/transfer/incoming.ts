@@ -13,8 +13,10 @@ export async function* incomingFrom(path: string, bounds: Bounds, reading: Readi
   if (start.toString('latin1', 0, 2) === 'PK') yield* fromZip(path, bounds, reading)
   else if (isMbox(start)) yield* fromMbox(createReadStream(path), bounds, reading)
   else if (reading.total > bounds.message) yield { flaw: 'too_large' }
-  else if (isMessage(start)) yield { email: await canonical(await wholeOf(createReadStream(path))), told: {} }
-  else {
+  else if (isMessage(start)) {
+    const email = await canonical(await wholeOf(createReadStream(path)), bounds.message)
+    yield email ? { email, told: {} } : { flaw: 'too_large' }
+  } else {
     throw new Fault('invalid_request', 'The file is neither an mbox nor a message (.eml) nor a ZIP of such.', {
       code: 'bad_archive',
     })

@@ -93,7 +93,8 @@ export async function mboxrd(octets: Buffer, sender: string, time: number): Prom
   const [, weekday, day, month, year, clock] = /^(\w+), (\d+) (\w+) (\d+) ([\d:]+)/.exec(date)!
   const from = /^[\x21-\x7e]+$/.test(sender) ? sender : 'MAILER-DAEMON'
   const turns = new Turns()
-  const entry = new Octets(Infinity)
+  // a line grows by two octets at most
+  const entry = new Octets(2 * octets.length + 1024)
   entry.add(Buffer.from(`From ${from} ${weekday} ${month} ${day} ${clock} ${year}\n`, 'latin1'))
   let exact = octets.length > 0 && octets.at(-1) === lf
   let seen = 0
@@ -112,7 +113,7 @@ export async function mboxrd(octets: Buffer, sender: string, time: number): Prom
   }
   if (octets.length === 0) entry.add(newline)
   entry.add(newline)
-  return { entry: entry.whole!, exact }
+  return { entry: entry.take()!, exact }
 }
 
 /** The time that a `From ` line names, in milliseconds since the epoch; undefined when it cannot be read. */
@@ -161,8 +162,7 @@ class Gathered {
 
   /** The message, and begins the next. */
   found(fromLine: string, end: number): Found {
-    const octets = this.#octets.whole
-    this.#octets.clear()
+    const octets = this.#octets.take()
     this.#held = false
     return { octets, from_line: fromLine, end }
   }

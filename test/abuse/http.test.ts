@@ -44,7 +44,8 @@ const attacks: Attack[] = [
         `POST /v1/session HTTP/1.1\r\n${host}Origin: ${attacker.target.url}\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n`,
         ' ',
       ),
-    answers: ['closed', '429'],
+    // 400: that has not come whole in time
+    answers: ['closed', '400', '429'],
   },
   {
     name: 'headers of a megabyte',
@@ -120,7 +121,8 @@ const attacks: Attack[] = [
         const path = `/v1/exports/job_${'0'.repeat(26)}/${number}?expires=9999999999&signature=${'A'.repeat(43)}`
         return attacker.call('GET', path, { key: null, from: address(number % 200) })
       }),
-    answers: ['403 invalid_signature', '403 bad_signature', '404 not_found', '429 rate_limited'],
+    // the number of a file has four digits
+    answers: ['400 bad_id', '403 invalid_signature', '403 bad_signature', '404 not_found', '429 rate_limited'],
   },
   {
     name: 'the large public documents, whose octets are not read',

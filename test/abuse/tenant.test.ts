@@ -117,11 +117,13 @@ const attacks: Attack[] = [
     scopes: ['messages:read'],
     prepare: (attacker) => mailbox(attacker, 30, () => mailWith('Subject: Out', words.repeat(400))),
     run: (attacker) => attacker.repeat(4, () => attacker.own('POST', '/export', { body: { format: 'mbox' } })),
-    answers: ['201', '409 job_running', '429 rate_limited'],
+    answers: ['201', '409 job_running', '409 too_many_exports', '429 rate_limited'],
   },
   {
+    // two bodies of 24 MB, and of one of them the text, the file, the message, its copy for a worker, and two in SQLite while it is written
     name: 'e-mails of 25 MB to oneself',
     scopes: ['messages:write'],
+    memory: 750,
     run: (attacker) => {
       const content = Buffer.alloc(18_000_000, 'words and ').toString('base64')
       const body = JSON.stringify({
@@ -130,7 +132,15 @@ const attacks: Attack[] = [
       })
       return attacker.repeat(3, () => attacker.own('POST', '/emails', { body }))
     },
-    answers: ['201', '400 message_too_large', '400 body_too_large', '409 mailbox_full', '429 rate_limited', '500 server_busy'],
+    answers: [
+      '201',
+      '400 message_too_large',
+      '400 body_too_large',
+      '409 mailbox_full',
+      '429 rate_limited',
+      '429 too_much_at_once',
+      '500 server_busy',
+    ],
   },
   {
     name: 'e-mails with the dearest text and HTML',
@@ -143,7 +153,14 @@ const attacks: Attack[] = [
       }
       return attacker.repeat(4, () => attacker.own('POST', '/emails', { body }))
     },
-    answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
+    answers: [
+      '201',
+      '400 invalid_value',
+      '400 body_too_large',
+      '400 message_too_large',
+      '429 rate_limited',
+      '429 too_much_at_once',
+    ],
   },
   {
     name: 'e-mails of nothing but line ends',
@@ -152,7 +169,14 @@ const attacks: Attack[] = [
       const body = JSON.stringify({ to: attacker.target.identity.email, body_text: '\n'.repeat(10_000_000) })
       return attacker.repeat(2, () => attacker.own('POST', '/emails', { body }))
     },
-    answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
+    answers: [
+      '201',
+      '400 invalid_value',
+      '400 body_too_large',
+      '400 message_too_large',
+      '429 rate_limited',
+      '429 too_much_at_once',
+    ],
   },
   {
     name: 'e-mails to a hundred recipients each',

@@ -120,7 +120,7 @@ test('bodies share the memory: an account that has its part waits, others are re
   })
   const roomy = await openToybox({}, { routes: [taking] })
   onTestFinished(() => roomy.server.stop())
-  const [body, part] = [words(35), words(30)]
+  const [body, part] = [words(23), words(20)]
   const send = async (key: string) => await roomy.call('POST', '/v1/large', { key, body })
   // all but the last octet: it is in memory, and goes on
   const begin = async (): Promise<Socket> => {

@@ -204,9 +204,12 @@ describe('how much', () => {
     expect([wordy.status, wordy.body.error]).toMatchObject([400, { code: 'message_too_large', param: 'body_text' }])
     expect((await call({ body_text: '\n'.repeat(5_000_000), body_html: 'x'.repeat(6_000_000) })).body.error).toMatchObject({
       code: 'message_too_large',
-      param: 'body_html',
-      message: 'The text and HTML of the message have 11000000 octets; 10485760 (10 MiB) can be sent. Attach what is longer.',
+      param: 'body_text',
+      message:
+        'The text and HTML of the message are too long: with two octets for each line end they may have 10485760 (10 MiB). Attach what is longer.',
     })
+    const ends = await call({ body_text: '\n'.repeat(5_300_000) })
+    expect(ends.body.error).toMatchObject({ code: 'message_too_large', param: 'body_text' })
     const lines = await call({ body_text: `a\rb\r\nc\nd${'\n'.repeat(1_000_000)}` })
     expect([lines.status, lines.body.body_text.slice(0, 9)]).toEqual([201, 'a\nb\nc\nd\n\n'])
   }, 60_000)
