@@ -158,7 +158,7 @@ export class Api {
     const room = this.#bodies.share(holder)
     const body = bodyOf(context, room, route.raw)
     const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
-    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log).finally(room.end)
+    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log).finally(() => room.end())
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     send(context, answer)
