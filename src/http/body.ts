@@ -47,7 +47,7 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
       scan?.add(piece)
     } catch (error) {
       request.off('data', look)
-      if (error instanceof Fault && error.code === tooManyChunks) hangUp(context)
+      if (error instanceof Fault && error.code === tooManyChunks) endWithAnswer(context)
       // the reader's listeners take it for the end of the body, and let go of what they have
       request.emit('error', error)
     }
@@ -55,7 +55,7 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
   // the reader listens at once: whoever listens before it would set the stream flowing
   const reading = readerFor(limit, raw)(context, nothing)
   request.on('data', look)
-  context.res.once('close', share.giveBack)
+  context.res.once('close', () => share.giveBack())
   try {
     await reading
   } catch (error) {
@@ -90,7 +90,7 @@ function received({ req: request }: Context): Upload {
 }
 
 /** To a call whose rest is too dear to be read, even to throw it away: it is not, and the connection ends with the answer. */
-function hangUp({ req: { socket }, res }: Context): void {
+function endWithAnswer({ req: { socket }, res }: Context): void {
   socket.pause()
   res.setHeader('Connection', 'close')
   res.once('finish', () => socket.destroy())
