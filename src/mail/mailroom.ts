@@ -61,6 +61,7 @@ export interface Mailroom {
   /**
    * Resolves with the queue id once the message is on disk: only then the client hears 250. A `Refusal` is passed on to the client, a full
    * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what is found out, as soon as it is, whatever becomes of the message.
+   * `raw` is given up once it has resolved: whoever needs the octets for longer copies them.
    */
   keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void): Promise<string>
 }

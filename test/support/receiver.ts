@@ -25,7 +25,7 @@ export class MemoryMailroom implements Mailroom {
 
   async keep(envelope: Envelope, raw: Buffer): Promise<string> {
     await this.before()
-    this.kept.push({ envelope, raw })
+    this.kept.push({ envelope, raw: Buffer.from(raw) })
     return `queue-${this.kept.length}`
   }
 }
