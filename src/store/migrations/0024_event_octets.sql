@@ -1,0 +1,2 @@
+-- Octets of its account's room that an event takes: those that go beyond what is not counted, until it is redacted or goes. Of events from before, nothing was counted.
+ALTER TABLE events ADD COLUMN octets INTEGER NOT NULL DEFAULT 0;
