@@ -83,6 +83,7 @@ describe('the room is given back', () => {
   test('when the events are so old that they go', async () => {
     const { box, clock, at, job, mail } = await kept({ PILLARBOX_RETENTION__EVENTS: '10d' })
     for (let turn = 0; turn < 3; turn += 1) await box.call('PATCH', at, { metadata: { note: note(turn) } })
+    expect(await storage(box)).toBeGreaterThan(40_000)
     clock.advance(11 * day)
     // the newest event stays
     const id = await mail('Newest')
