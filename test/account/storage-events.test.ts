@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { day, kept } from '../retention/box.ts'
+import { card } from '../support/card.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { limit, limitsAsEnv, refused, usage } from './limited.ts'
@@ -10,7 +11,7 @@ const storage = (box: Appliance): Promise<number> => usage(box, 'storage_bytes')
 const note = (turn: number): string => `${turn}`.padStart(15_900, 'x')
 
 /** Repeats a call until the plan refuses it, at most this many times; answers how often it was done. */
-async function until(most: number, call: (turn: number) => ReturnType<Appliance['call']>): Promise<number> {
+async function until(most: number, call: (turn: number) => Promise<Parameters<typeof refused>[0]>): Promise<number> {
   for (let turn = 0; turn < most; turn += 1) if (refused(await call(turn)) !== null) return turn
   return most
 }
@@ -66,6 +67,40 @@ describe('what the log keeps of changes takes room of the account', () => {
     expect(await deliver(box.smtp, { to: ada['email'] as string, raw })).toMatch(/^250 /)
     const { body: list } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
     expect((await storage(box)) - before).toBe(list.data[0].size)
+  })
+})
+
+describe('rows that calls leave without end', () => {
+  test('reasons of suppressed addresses count, and are given back with them', async () => {
+    const box = await appliance(limitsAsEnv({ storage_bytes: 10_000 }))
+    expect((await box.call('POST', '/v1/suppressions', { email: 'sam@far.test', reason: 'asked for it' })).status).toBe(201)
+    expect(await storage(box)).toBe(0)
+    const reason = 'ü'.repeat(500)
+    // 1,000 octets each, of which 256 do not count
+    const add = (turn: number) => box.call('POST', '/v1/suppressions', { email: `r${turn}@far.test`, reason })
+    expect(await until(50, add)).toBe(13)
+    expect(await storage(box)).toBe(13 * 744)
+    const { body: list } = await box.call('GET', '/v1/suppressions?limit=100')
+    for (const { id } of list.data) await box.call('DELETE', `/v1/suppressions/${id}`)
+    expect(await storage(box)).toBe(0)
+  })
+
+  test('what a card is spent and revealed for counts, until its identity has been gone for long enough', async () => {
+    const { box, at, clock, job } = await kept(limitsAsEnv({ storage_bytes: 10_000 }))
+    const { body: made } = await box.call('POST', `${at}/cards`, card())
+    const cards = `/v1/cards/${made.id}`
+    expect(
+      (await box.call('POST', `${cards}/transactions`, { type: 'report', amount_cents: 1, description: 'Stamps' })).status,
+    ).toBe(201)
+    expect(await storage(box)).toBe(0)
+    const report = { type: 'report', amount_cents: 1, description: 'ü'.repeat(500) }
+    expect(await until(50, () => box.call('POST', `${cards}/transactions`, report))).toBe(13)
+    expect(refused(await box.call('POST', `${cards}/reveal`, { purpose: 'ü'.repeat(500) }))).toMatch(/storage_bytes/)
+    expect(refused(await box.call('POST', `${cards}/reveal`, { purpose: 'Stamps' }))).toBe(null)
+    await box.call('DELETE', at)
+    clock.advance(30 * day + 1000)
+    await job('empty-trash')
+    expect(await storage(box)).toBe(0)
   })
 })
 
