@@ -110,11 +110,11 @@ export function assemble(basis: Basis): {
 } {
   const { config, log, clock, seal, database, metrics, types, account, state } = basis
   const logOf = (part: Module): Log => log.child({ part })
-  const events = new EventLog(database, clock)
-  eventFigures(metrics, events)
   const cursors = new Cursors(seal.key('cursors'))
   const limitsOf = (id: string): PlanLimits | undefined => state.data.accounts.find((one) => one.id === id)?.limits
   const plan = new Plan({ ...basis, limits: config.limits, limitsOf })
+  const events = new EventLog(database, clock, plan)
+  eventFigures(metrics, events)
   const common = { ...basis, events, cursors, plan }
   const keeping = new RetentionPart({ ...common, log: logOf('retention') })
   const { trash } = keeping

@@ -61,7 +61,12 @@ export class Agents implements AgentDirectory {
           ${JSON.stringify(wish.links ?? [])}, ${JSON.stringify(wish.metadata ?? {})}, ${now}, ${now})`,
       )
       const agent = this.#shown((await first(tx, sql`id = ${id}`))!)
-      await events.append(tx, agentCreated, { account_id: identity.account_id, identity_id: identity.id, data: agent })
+      await events.append(tx, agentCreated, {
+        account_id: identity.account_id,
+        identity_id: identity.id,
+        data: agent,
+        refusable: true,
+      })
       return agent
     })
   }
@@ -116,8 +121,8 @@ export class Agents implements AgentDirectory {
     })
   }
 
-  /** Tells the log that the agent, or what belongs to it, was changed just now. */
-  async touch(tx: Transaction, id: string): Promise<Agent> {
+  /** Tells the log that the agent, or what belongs to it, was changed just now; what only takes away is not refused for want of room. */
+  async touch(tx: Transaction, id: string, refusable = true): Promise<Agent> {
     await tx.run(sql`UPDATE agents SET updated_at = ${iso(this.#parts.clock.now())} WHERE id = ${id}`)
     const row = (await first(tx, sql`id = ${id}`))!
     const agent = this.#shown(row)
@@ -125,6 +130,7 @@ export class Agents implements AgentDirectory {
       account_id: row.account_id,
       identity_id: row.identity_id,
       data: agent,
+      refusable,
     })
     return agent
   }

@@ -91,7 +91,7 @@ export class Erc8004Links {
       await agents.row(caller, agentId, tx)
       const { changes } = await tx.run(sql`DELETE FROM erc8004_links WHERE id = ${id} AND agent_id = ${agentId}`)
       if (changes === 0) throw notFound('link')
-      await agents.touch(tx, agentId)
+      await agents.touch(tx, agentId, false)
       return { id, deleted: true }
     })
   }

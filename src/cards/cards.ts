@@ -50,10 +50,17 @@ export class Cards {
   /** What was said of the cards of an identity that is gone, and a handful of what was done with them. Answers whether there may be more. */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
     const its = sql`SELECT id FROM cards WHERE identity_id = ${identityId}`
-    const { changes } = await tx.run(
-      sql`DELETE FROM card_transactions WHERE seq IN (SELECT seq FROM card_transactions WHERE card_id IN (${its}) LIMIT 100)`,
+    const gone = await tx.all<{ octets: number }>(
+      sql`DELETE FROM card_transactions WHERE seq IN (SELECT seq FROM card_transactions WHERE card_id IN (${its}) LIMIT 100) RETURNING octets`,
     )
-    if (changes > 0) return true
+    const octets = gone.reduce((sum, row) => sum + row.octets, 0)
+    if (octets > 0) {
+      const card = await tx.get<{ account_id: string }>(
+        sql`SELECT account_id FROM cards WHERE identity_id = ${identityId} LIMIT 1`,
+      )
+      await this.#parts.plan.add(tx, card!.account_id, 'storage_bytes', -octets)
+    }
+    if (gone.length > 0) return true
     await tx.run(sql`UPDATE cards SET card_name = '', last4 = '', brand = '' WHERE identity_id = ${identityId}`)
     return false
   }

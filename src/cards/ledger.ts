@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -26,16 +27,21 @@ type Entry = Pick<CardTransaction, 'type' | 'amount_cents'> &
 /** A header can be kilobytes long. */
 const longestUserAgent = 500
 
+/** Octets of the texts of a row that take no room of the account's. */
+const little = 256
+
 /** What was revealed, refused and spent of each card. */
 export class Ledger {
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
+  readonly #plan: Plan
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors }) {
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; plan: Plan }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#cursors = parts.cursors
+    this.#plan = parts.plan
   }
 
   async list(
@@ -74,15 +80,20 @@ export class Ledger {
     })
   }
 
-  /** Writes down what happened to a card at this moment; `card` is its row after it. */
+  /** Writes down what happened to a card at this moment; `card` is its row after it. Throws Fault `plan_limit_reached` for long texts without room. */
   async record(tx: Transaction, caller: Caller, card: CardRow, now: number, entry: Entry): Promise<TransactionRow> {
     const { type, amount_cents, allowed = true, reason = null, reveal_id = null, purpose = null, description = null } = entry
     const { spent_cents, round } = standing(card, now)
+    const octets = Math.max(0, Buffer.byteLength(`${purpose ?? ''}${description ?? ''}`) - little)
+    if (octets > 0) {
+      await this.#plan.require(tx, card.account_id, 'storage_bytes', octets)
+      await this.#plan.add(tx, card.account_id, 'storage_bytes', octets)
+    }
     const row = await tx.get<TransactionRow>(
       sql`INSERT INTO card_transactions (id, card_id, type, amount_cents, allowed, reason, reveal_id, key_id, ip, user_agent, purpose,
-        description, spent_cents, round, created_at) VALUES (${newId('txn')}, ${card.id}, ${type}, ${amount_cents}, ${Number(allowed)},
+        description, spent_cents, round, created_at, octets) VALUES (${newId('txn')}, ${card.id}, ${type}, ${amount_cents}, ${Number(allowed)},
         ${reason}, ${reveal_id}, ${caller.key_id}, ${caller.ip}, ${caller.user_agent.slice(0, longestUserAgent)}, ${purpose},
-        ${description}, ${spent_cents}, ${round}, ${iso(now)}) RETURNING *`,
+        ${description}, ${spent_cents}, ${round}, ${iso(now)}, ${octets}) RETURNING *`,
     )
     return row!
   }

@@ -114,7 +114,7 @@ export class Reveals {
   async #tell(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
     const { account_id, identity_id } = card
     const data = { ...shown(card, now), transaction: transactionShown(transaction) }
-    await this.#parts.events.append(tx, cardRevealed, { account_id, identity_id, data })
+    await this.#parts.events.append(tx, cardRevealed, { account_id, identity_id, data, refusable: true })
   }
 }
 

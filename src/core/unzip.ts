@@ -22,6 +22,9 @@ export interface Packed {
 const mostEntries = 300_000
 const mostDirectory = 64 * 1024 * 1024
 
+/** What a look at a file counts for, in octets. */
+const look = 256
+
 /** The most that is read at once. */
 const small = 64 * 1024
 
@@ -34,6 +37,8 @@ const most32 = 0xffffffff
 export class ZipFile {
   readonly entries: Packed[]
   readonly #file: FileHandle
+  /** Octets that came out so far, also of files that were refused, and 256 for each look at one. */
+  unpacked = 0
 
   private constructor(file: FileHandle, entries: Packed[]) {
     this.#file = file
@@ -52,6 +57,7 @@ export class ZipFile {
 
   /** The octets of a file; no more than `most` come out before it throws Fault, code `too_large`. */
   async *read(entry: Packed, most: number): AsyncGenerator<Buffer> {
+    this.unpacked += look
     if (entry.flaw !== null) throw damaged(`${shown(entry)} cannot be read (${entry.flaw})`)
     const head = await at(this.#file, entry.offset, 30)
     if (head.length < 30 || head.readUInt32LE(0) !== 0x04034b50) throw damaged(`${shown(entry)} is not where it should be`)
@@ -77,16 +83,22 @@ export class ZipFile {
     return this.#file.close()
   }
 
-  #unpacked({ method, packed, size }: Packed, start: number): AsyncIterable<Buffer> {
+  async *#unpacked({ method, packed, size }: Packed, start: number): AsyncGenerator<Buffer> {
     const octets = pieces(this.#file, start, packed)
-    if (method === 0) return octets
-    return size <= small && packed <= small ? inflated(octets, size) : through(octets, createInflateRaw())
+    if (method !== 0 && size <= small && packed <= small) {
+      // at once, to no more than it is said to be: that much is counted also where it fails
+      const most = Math.max(size, 1)
+      for await (const chunk of octets) {
+        this.unpacked += most
+        yield inflateRawSync(chunk, { maxOutputLength: most })
+      }
+      return
+    }
+    for await (const chunk of method === 0 ? octets : through(octets, createInflateRaw())) {
+      this.unpacked += chunk.length
+      yield chunk
+    }
   }
-}
-
-/** What is small is unpacked at once, to no more than it is said to be. */
-async function* inflated(octets: AsyncIterable<Buffer>, size: number): AsyncGenerator<Buffer> {
-  for await (const chunk of octets) yield inflateRawSync(chunk, { maxOutputLength: Math.max(size, 1) })
 }
 
 async function* pieces(file: FileHandle, start: number, length: number): AsyncGenerator<Buffer> {
@@ -115,7 +127,17 @@ async function directoryOf(file: FileHandle): Promise<Packed[]> {
     place = end
     if (turns.due) await turns.yield()
   }
+  requireApart(entries, start)
   return entries.filter((entry) => !entry.name.endsWith('/'))
+}
+
+/** Throws Fault `bad_archive` where octets belong to two files: few of them could then be unpacked very often. */
+function requireApart(entries: Packed[], directory: number): void {
+  const starts = Float64Array.from(entries, ({ offset }) => offset).sort()
+  // the name stands twice, and may be shorter at the file
+  const ends = Float64Array.from(entries, ({ offset, packed }) => offset + 30 + packed).sort()
+  // in order, each must end before the next begins: only then do those that end by a place number those that begin before it
+  if (ends.some((end, index) => end > (starts[index + 1] ?? directory))) throw damaged('files in it overlap')
 }
 
 function entryOf(record: Buffer, nameLength: number, extraLength: number): Packed {

@@ -11,6 +11,7 @@ import { Follower } from './follower.ts'
 import type { Interest, Reading } from './follower.ts'
 import type { Event, EventType, Happening } from './model.ts'
 import { prune } from './pruning.ts'
+import type { Room } from './pruning.ts'
 
 export interface NewEvent<Data> {
   account_id: string
@@ -20,7 +21,20 @@ export interface NewEvent<Data> {
   blob?: { id: number; fields: readonly (keyof Data & string)[] }
   /** A word that followers see, never shown to callers. It outlives `data`: nothing of what people wrote may be in it. */
   remark?: string | null
+  /** Octets of `data` that take no room of the account's: there are few of them, or they count with what it tells of. Left out: 1 KiB. */
+  uncounted?: number
+  /** A caller chose how large it is: throws Fault forbidden, code `plan_limit_reached`, where its account has no room for it. */
+  refusable?: boolean
 }
+
+/** The room that accounts have for what is kept of theirs, in octets. */
+export interface Storage {
+  require(reader: Reader, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
+  add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
+}
+
+/** Octets of an event that take no room. */
+const little = 1024
 
 /** Events that are cleared in one transaction. */
 const handful = 100
@@ -34,6 +48,7 @@ type Wanting = () => Promise<Iterable<string>>
 export class EventLog {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #storage: Storage | undefined
   readonly #tails = new Set<Listener>()
   readonly #redactions = new Set<() => void>()
   readonly #followers = new Set<Follower>()
@@ -41,22 +56,27 @@ export class EventLog {
   /** How far `clear` has come with each identity. */
   readonly #cleared = new Map<string, number>()
 
-  constructor(database: Database, clock: Clock) {
+  /** Without `storage` nothing is counted. */
+  constructor(database: Database, clock: Clock, storage?: Storage) {
     this.#database = database
     this.#clock = clock
+    this.#storage = storage
   }
 
   /** Appends in the transaction of the change; those who tail hear of it once that is on disk. */
   async append<Data>(tx: Transaction, type: EventType<Data>, event: NewEvent<Data>): Promise<Event> {
-    const { account_id, identity_id, data, blob, remark = null } = event
+    const { account_id, identity_id, data, blob, remark = null, uncounted = little, refusable = false } = event
     const id = newId('evt')
     const created_at = iso(this.#clock.now())
-    const kept = blob ? without(data as Record<string, unknown>, blob.fields) : data
+    const kept = JSON.stringify(blob ? without(data as Record<string, unknown>, blob.fields) : data)
+    const octets = Math.max(0, Buffer.byteLength(kept) - uncounted)
+    if (octets > 0 && refusable) await this.#storage?.require(tx, account_id, 'storage_bytes', octets)
     const row = await tx.get<{ seq: number }>(
-      sql`INSERT INTO events (id, type, account_id, identity_id, created_at, data, resource_id, blob_id, remark)
-        VALUES (${id}, ${type.name}, ${account_id}, ${identity_id}, ${created_at}, ${JSON.stringify(kept)}, ${resourceOf(data)},
-        ${blob?.id ?? null}, ${remark}) RETURNING seq`,
+      sql`INSERT INTO events (id, type, account_id, identity_id, created_at, data, resource_id, blob_id, remark, octets)
+        VALUES (${id}, ${type.name}, ${account_id}, ${identity_id}, ${created_at}, ${kept}, ${resourceOf(data)},
+        ${blob?.id ?? null}, ${remark}, ${octets}) RETURNING seq`,
     )
+    if (octets > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', octets)
     const appended = { seq: row!.seq, id, type: type.name, account_id, identity_id, created_at, data }
     tx.afterCommit(() => this.#tell(appended))
     return appended
@@ -64,12 +84,13 @@ export class EventLog {
 
   /** Leaves of the events about a resource only that they happened, and their remark: what was deleted is not read in the log either. */
   async redact(tx: Transaction, resourceId: string): Promise<void> {
-    const data = JSON.stringify({ id: resourceId, deleted: true })
-    await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
+    await this.#blank(tx, resourceId)
     await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
-    tx.afterCommit(() => {
-      for (const listener of this.#redactions) listener()
-    })
+    await this.#giveBack(
+      tx,
+      await tx.all(sql`SELECT account_id, octets FROM events WHERE resource_id = ${resourceId} AND octets > 0`),
+    )
+    await tx.run(sql`UPDATE events SET octets = 0 WHERE resource_id = ${resourceId} AND octets > 0`)
   }
 
   /**
@@ -77,15 +98,16 @@ export class EventLog {
    * none costs more than its handful.
    */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
-    const rows = await tx.all<{ seq: number; resource_id: string | null }>(
-      sql`SELECT seq, resource_id FROM events WHERE identity_id = ${identityId} AND seq > ${this.#cleared.get(identityId) ?? 0}
+    const rows = await tx.all<{ seq: number; resource_id: string | null; account_id: string; octets: number }>(
+      sql`SELECT seq, resource_id, account_id, octets FROM events WHERE identity_id = ${identityId} AND seq > ${this.#cleared.get(identityId) ?? 0}
         ORDER BY seq LIMIT ${handful}`,
     )
     for (const { seq, resource_id } of rows) {
       const data = JSON.stringify({ ...(resource_id === null ? {} : { id: resource_id }), deleted: true })
-      await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE seq = ${seq}`)
+      await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL, octets = 0 WHERE seq = ${seq}`)
       await tx.run(sql`DELETE FROM hidden_events WHERE seq = ${seq}`)
     }
+    await this.#giveBack(tx, rows)
     const last = rows.at(-1)
     tx.afterCommit(() => {
       if (last) this.#cleared.set(identityId, last.seq)
@@ -95,12 +117,12 @@ export class EventLog {
     return last !== undefined
   }
 
-  /** Redacts so that `reveal` can undo it: whoever reads the log reads what `redact` leaves. */
+  /** Redacts so that `reveal` can undo it: whoever reads the log reads what `redact` leaves. What is put aside takes its room on. */
   async hide(tx: Transaction, resourceId: string): Promise<void> {
     const hidden = await tx.all<{ seq: number; data: string; blob_id: number | null }>(
       sql`SELECT seq, data, blob_id FROM events WHERE resource_id = ${resourceId}`,
     )
-    await this.redact(tx, resourceId)
+    await this.#blank(tx, resourceId)
     for (const { seq, data, blob_id } of hidden) {
       await tx.run(sql`INSERT INTO hidden_events (seq, data, blob_id) VALUES (${seq}, ${data}, ${blob_id})`)
     }
@@ -162,7 +184,8 @@ export class EventLog {
     const needed = new Set<string>()
     for (const wanting of this.#readers) for (const id of await wanting()) needed.add(id)
     const followed = (): number => Math.min(...[...this.#followers].map(({ place }) => place))
-    return prune({ database: this.#database, followed, needed, before }, signal)
+    const giveBack = (tx: Transaction, gone: readonly Room[]): Promise<void> => this.#giveBack(tx, gone)
+    return prune({ database: this.#database, followed, needed, before, giveBack }, signal)
   }
 
   /** Events that the condition selects as followers are told of them: oldest first after `seq`, at most `limit`. */
@@ -225,6 +248,21 @@ export class EventLog {
   /** The newest event that the condition selects, without what it carries. */
   last(condition: Sql): Promise<Pick<Event, 'seq' | 'id' | 'created_at'> | undefined> {
     return this.#database.get(sql`SELECT seq, id, created_at FROM events WHERE ${condition} ORDER BY seq DESC LIMIT 1`)
+  }
+
+  async #blank(tx: Transaction, resourceId: string): Promise<void> {
+    const data = JSON.stringify({ id: resourceId, deleted: true })
+    await tx.run(sql`UPDATE events SET data = ${data}, blob_id = NULL WHERE resource_id = ${resourceId}`)
+    tx.afterCommit(() => {
+      for (const listener of this.#redactions) listener()
+    })
+  }
+
+  /** The room that events took, to their accounts. */
+  async #giveBack(tx: Transaction, gone: readonly Room[]): Promise<void> {
+    const sums = new Map<string, number>()
+    for (const { account_id, octets } of gone) sums.set(account_id, (sums.get(account_id) ?? 0) + octets)
+    for (const [account, octets] of sums) if (octets > 0) await this.#storage?.add(tx, account, 'storage_bytes', -octets)
   }
 
   /** How large they are is asked first: they may be too large to be read at once. */

@@ -30,6 +30,9 @@ export interface EventType<Data = unknown> {
   data: z.ZodType<Data>
 }
 
+/** Octets of an event of a message that take no room. */
+export const littleOfMessages = 4096
+
 export function eventType<Data>(name: string, scopes: Scope[], summary: string, data: z.ZodType<Data>): EventType<Data> {
   return { name, scopes, summary, data }
 }

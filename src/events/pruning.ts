@@ -1,6 +1,12 @@
 import { sweep } from '../core/sweep.ts'
 import { sql } from '../store/database.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Transaction } from '../store/database.ts'
+
+/** Octets of its account's room that an event takes. */
+export interface Room {
+  account_id: string
+  octets: number
+}
 
 interface Needs {
   database: Database
@@ -10,6 +16,8 @@ interface Needs {
   needed: ReadonlySet<string>
   /** Events older than this go, ISO 8601. */
   before: string
+  /** Called with what goes, in the transaction in which it does. */
+  giveBack: (tx: Transaction, gone: readonly Room[]) => Promise<void>
 }
 
 /** Events removed in one transaction: it must not hold the event loop. */
@@ -19,12 +27,12 @@ const handful = 64
  * Removes the oldest events of the log, up to the first that is not old enough, or that somebody who follows the log has not read. The
  * newest stays: places in the log are counted from it. Answers how many went.
  */
-export async function prune({ database, followed, needed, before }: Needs, signal?: AbortSignal): Promise<number> {
+export async function prune({ database, followed, needed, before, giveBack }: Needs, signal?: AbortSignal): Promise<number> {
   let count = 0
   let from = 0
   await sweep(async () => {
-    const rows = await database.all<{ seq: number; id: string; created_at: string }>(
-      sql`SELECT seq, id, created_at FROM events WHERE seq > ${from} AND seq <= ${followed()} AND seq < (SELECT max(seq) FROM events)
+    const rows = await database.all<Room & { seq: number; id: string; created_at: string }>(
+      sql`SELECT seq, id, created_at, account_id, octets FROM events WHERE seq > ${from} AND seq <= ${followed()} AND seq < (SELECT max(seq) FROM events)
         ORDER BY seq LIMIT ${handful}`,
     )
     const recent = rows.findIndex(({ created_at }) => created_at >= before)
@@ -35,6 +43,7 @@ export async function prune({ database, followed, needed, before }: Needs, signa
         await tx.run(sql`DELETE FROM hidden_events WHERE seq = ${seq}`)
         await tx.run(sql`DELETE FROM events WHERE seq = ${seq}`)
       }
+      await giveBack(tx, gone)
     })
     count += gone.length
     from = old.at(-1)?.seq ?? from

@@ -156,7 +156,13 @@ export class Identities {
       )
       const resumed = before.status === 'suspended' && after.status === 'active'
       for (const resume of resumed ? this.#resuming : []) await resume(tx, id)
-      await this.#events.append(tx, identityUpdated, { account_id: after.account_id, identity_id: id, data: shown(after) })
+      await this.#events.append(tx, identityUpdated, {
+        account_id: after.account_id,
+        identity_id: id,
+        data: shown(after),
+        // what is full can still be stopped, and goes on once there is room
+        refusable: before.status !== 'active' || after.status === 'active',
+      })
       return after
     })
     return { ...shown(row), storage: await this.#storageOf(row) }
@@ -250,7 +256,7 @@ export class Identities {
         ${JSON.stringify(wish.metadata ?? {})}, ${now}, ${now}) RETURNING *`,
     )
     const identity = shown({ ...row!, phone_number: phone?.number ?? null })
-    await this.#events.append(tx, identityCreated, { account_id: accountId, identity_id: id, data: identity })
+    await this.#events.append(tx, identityCreated, { account_id: accountId, identity_id: id, data: identity, refusable: !role })
     await phone?.assign(tx, id)
     return identity
   }

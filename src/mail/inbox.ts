@@ -3,6 +3,7 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
 import { receivingRoles } from '../core/role-names.ts'
+import { littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
@@ -262,6 +263,8 @@ export class Inbox implements Mailroom {
       identity_id: owner.id,
       data: email,
       remark: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
+      // it is told once, and its octets count
+      uncounted: littleOfMessages + email.size,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
     })
     return email.id

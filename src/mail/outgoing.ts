@@ -2,6 +2,7 @@ import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
+import { littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
@@ -227,6 +228,7 @@ export class Outgoing {
       identity_id: email.identity_id,
       data: { ...email, ...bodies, ...more } as Data,
       remark,
+      uncounted: littleOfMessages,
       ...(bodies.body_truncated ? {} : { blob }),
     })
   }

@@ -1,3 +1,4 @@
+import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -15,16 +16,21 @@ interface SuppressionRow extends Suppression {
   account_id: string
 }
 
+/** Octets of a reason that take no room of the account's. */
+const little = 256
+
 /** Addresses that an account does not write to: they bounced, complained, or asked for it. */
 export class Suppressions {
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
+  readonly #plan: Plan
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors }) {
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; plan: Plan }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#cursors = parts.cursors
+    this.#plan = parts.plan
   }
 
   async list(caller: Caller, paging: Paging): Promise<{ data: Suppression[]; has_more: boolean; next_cursor: string | null }> {
@@ -38,10 +44,14 @@ export class Suppressions {
     })
   }
 
-  /** `email` is an address in its canonical form. Throws Fault conflict when it is there already. */
+  /**
+   * `email` is an address in its canonical form. Throws Fault conflict when it is there already, and `plan_limit_reached` for a long reason without
+   * room.
+   */
   async create(caller: Caller, { email, reason }: { email: string; reason: string }): Promise<Suppression> {
     requireWhole(caller)
     return this.#database.transaction(async (tx) => {
+      await this.#plan.require(tx, caller.account_id, 'storage_bytes', octetsOf(reason))
       const row = await this.#insert(tx, caller.account_id, { email, reason, source: 'manual', email_id: null })
       if (!row) throw conflict(`${email} is suppressed already.`, { param: 'email' })
       return shown(row)
@@ -50,11 +60,14 @@ export class Suppressions {
 
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
     requireWhole(caller)
-    const { changes } = await this.#database.transaction((tx) =>
-      tx.run(sql`DELETE FROM suppressions WHERE id = ${id} AND account_id = ${caller.account_id}`),
-    )
-    if (changes === 0) throw notFound('suppression')
-    return { id, deleted: true }
+    return this.#database.transaction(async (tx) => {
+      const gone = await tx.get<{ octets: number }>(
+        sql`DELETE FROM suppressions WHERE id = ${id} AND account_id = ${caller.account_id} RETURNING octets`,
+      )
+      if (!gone) throw notFound('suppression')
+      if (gone.octets > 0) await this.#plan.add(tx, caller.account_id, 'storage_bytes', -gone.octets)
+      return { id, deleted: true }
+    })
   }
 
   /** In the transaction of what gave rise to it; an address that is there already keeps its first reason. */
@@ -77,11 +90,18 @@ export class Suppressions {
     accountId: string,
     { email, reason, source, email_id }: Omit<Suppression, 'id' | 'created_at'>,
   ): Promise<SuppressionRow | undefined> {
-    return tx.get<SuppressionRow>(
-      sql`INSERT INTO suppressions (id, account_id, email, reason, source, email_id, created_at) VALUES (${newId('sup')}, ${accountId},
-        ${suppressionKey(email)}, ${reason}, ${source}, ${email_id}, ${iso(this.#clock.now())}) ON CONFLICT DO NOTHING RETURNING *`,
+    const octets = octetsOf(reason)
+    const row = await tx.get<SuppressionRow>(
+      sql`INSERT INTO suppressions (id, account_id, email, reason, source, email_id, created_at, octets) VALUES (${newId('sup')}, ${accountId},
+        ${suppressionKey(email)}, ${reason}, ${source}, ${email_id}, ${iso(this.#clock.now())}, ${octets}) ON CONFLICT DO NOTHING RETURNING *`,
     )
+    if (row && octets > 0) await this.#plan.add(tx, accountId, 'storage_bytes', octets)
+    return row
   }
+}
+
+function octetsOf(reason: string): number {
+  return Math.max(0, Buffer.byteLength(reason) - little)
 }
 
 /** A key bound to one identity sees nothing of what is the account's. */

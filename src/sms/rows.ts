@@ -1,5 +1,6 @@
 import { notFound } from '../core/fault.ts'
 import type { EventType } from '../events/model.ts'
+import { littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import { join, sql } from '../store/database.ts'
 import type { Reader, Transaction } from '../store/database.ts'
@@ -91,7 +92,12 @@ export async function whole(reader: Reader, rows: readonly SmsRow[]): Promise<Sm
 /** Says in the log what happened to a message. */
 export async function tell(tx: Transaction, events: EventLog, type: EventType<Sms>, row: SmsRow): Promise<void> {
   const [data] = await whole(tx, [row])
-  await events.append(tx, type, { account_id: row.account_id, identity_id: row.identity_id, data: data! })
+  await events.append(tx, type, {
+    account_id: row.account_id,
+    identity_id: row.identity_id,
+    data: data!,
+    uncounted: littleOfMessages,
+  })
 }
 
 function shown(row: SmsRow, media: SmsMedia[]): Sms {

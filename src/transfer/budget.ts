@@ -27,12 +27,10 @@ export interface Bounds {
 export class Budget {
   readonly bounds: Bounds
   readonly #archive: ZipFile
-  #left: number
 
   constructor(archive: ZipFile, bounds: Bounds) {
     this.#archive = archive
     this.bounds = bounds
-    this.#left = bounds.unpacked
   }
 
   get entries(): Packed[] {
@@ -40,11 +38,7 @@ export class Budget {
   }
 
   async *stream(entry: Packed): AsyncGenerator<Buffer> {
-    for await (const chunk of this.#archive.read(entry, Infinity)) {
-      this.#left -= chunk.length
-      if (this.#left < 0) throw tooMuch(this.bounds.unpacked)
-      yield chunk
-    }
+    yield* this.#read(entry, Infinity)
   }
 
   /** A message that is a file; `exact` when its line ends are not ours to mend. */
@@ -63,13 +57,24 @@ export class Budget {
     // as many as the archive says: when there are more or fewer, reading throws in the end
     const octets = Buffer.allocUnsafeSlow(Math.min(entry.size, most))
     let length = 0
-    for await (const chunk of this.#archive.read(entry, most)) {
-      this.#left -= chunk.length
-      if (this.#left < 0) throw tooMuch(this.bounds.unpacked)
+    for await (const chunk of this.#read(entry, most)) {
       length += chunk.copy(octets, Math.min(length, octets.length))
       release(chunk)
     }
     return octets
+  }
+
+  /** What is refused for its own sake counts too: the next that is read finds less. */
+  async *#read(entry: Packed, most: number): AsyncGenerator<Buffer> {
+    this.#require()
+    for await (const chunk of this.#archive.read(entry, most)) {
+      this.#require()
+      yield chunk
+    }
+  }
+
+  #require(): void {
+    if (this.#archive.unpacked > this.bounds.unpacked) throw tooMuch(this.bounds.unpacked)
   }
 }
 

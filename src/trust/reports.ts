@@ -83,7 +83,12 @@ export class Reports {
       data: wish.data ?? {},
       created_at,
     }
-    await events.append(tx, reputationReported, { account_id: by.account, identity_id: by.identity, data: report })
+    await events.append(tx, reputationReported, {
+      account_id: by.account,
+      identity_id: by.identity,
+      data: report,
+      refusable: true,
+    })
     if (counted > 0 && subject.kind === 'local' && isCounted(wish.type)) {
       await events.append(tx, reputationReported, {
         account_id: subject.account_id,
