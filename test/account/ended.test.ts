@@ -113,3 +113,96 @@ test('a call whose key stays is answered, however slowly its body comes', async 
   const finish = await begun(box, '/v1/api-keys', '{"label":"late"}', as(key))
   expect(await finish()).toEqual({ status: 201, code: undefined })
 })
+
+interface Rotated extends Key {
+  rotated_by: string | null
+}
+
+const rotate = async (box: Appliance, key: Key, by: string, grace_seconds = 0): Promise<Rotated> =>
+  (await box.call<Rotated>('POST', `/v1/api-keys/${key.id}/rotate`, { grace_seconds }, { key: by })).body
+const end = async (box: Appliance, { id }: Key) => (await box.call('DELETE', `/v1/api-keys/${id}`)).body
+const works = async (box: Appliance, { key }: Key): Promise<boolean> =>
+  (await box.call('GET', '/v1/api-keys', undefined, { key })).status === 200
+const hook = async (box: Appliance, { key }: Pick<Key, 'key'>): Promise<string> =>
+  (await box.call('POST', '/v1/webhooks', { url: sink, events: ['identity.created'] }, { key })).body['id'] as string
+const active = async (box: Appliance, id: string): Promise<boolean> =>
+  (await box.call('GET', `/v1/webhooks/${id}`)).body['active'] as boolean
+
+test('a key that was given a new secret ends with who gave it, also when its own keys rotate it on', async () => {
+  const box = await appliance()
+  const [owners, stolen] = [await keyOf(box), await keyOf(box)]
+  const taken = await rotate(box, owners, stolen.key)
+  const child = await keyOf(box, {}, taken.key)
+  const again = await rotate(box, owners, child.key, 604_800)
+  expect([taken.rotated_by, again.rotated_by]).toEqual([stolen.id, child.id])
+  const grandchild = await keyOf(box, {}, again.key)
+  expect(await end(box, stolen)).toMatchObject({ ended: { api_keys: 3 } })
+  for (const key of [taken, again, child, grandchild]) expect(await works(box, key)).toBe(false)
+})
+
+test('also when a key that its first rotator made rotates it on', async () => {
+  const box = await appliance()
+  const [owners, stolen] = [await keyOf(box), await keyOf(box)]
+  const heir = await keyOf(box, {}, stolen.key)
+  await rotate(box, owners, stolen.key)
+  const again = await rotate(box, owners, heir.key)
+  await box.call('DELETE', `/v1/api-keys/${heir.id}?keep=true`)
+  expect(await end(box, stolen)).toMatchObject({ ended: { api_keys: 1 } })
+  expect(await works(box, again)).toBe(false)
+})
+
+test('whoever takes a key back by a new secret keeps it, and not what was made with the secret before', async () => {
+  const clock = new HeldClock()
+  const box = await appliance(near, clock)
+  const [owners, lent, stolen] = [await keyOf(box), await keyOf(box), await keyOf(box)]
+  const early = await keyOf(box, {}, owners.key)
+  const taken = await rotate(box, owners, stolen.key)
+  const child = await keyOf(box, {}, taken.key)
+  const heard = await hook(box, taken)
+  await rotate(box, lent, stolen.key)
+  const back = await rotate(box, owners, box.key)
+  const own = await keyOf(box, {}, back.key)
+  // the secret that the stolen key knows goes on for a minute
+  const later = await rotate(box, lent, box.key, 60)
+  clock.advance(59_000)
+  expect(await end(box, stolen)).toMatchObject({ ended: { api_keys: 2, webhooks: 1 } })
+  expect([await works(box, child), await works(box, later), await active(box, heard)]).toEqual([false, false, false])
+  for (const key of [back, own, early]) expect(await works(box, key)).toBe(true)
+})
+
+test('a key is let go once the secret that another knew works no more', async () => {
+  const clock = new HeldClock()
+  const box = await appliance({}, clock)
+  const [owners, stolen] = [await keyOf(box), await keyOf(box)]
+  const taken = await rotate(box, owners, stolen.key)
+  const back = await rotate(box, owners, box.key, 60)
+  const child = await keyOf(box, {}, taken.key)
+  clock.advance(60_000)
+  expect(await end(box, stolen)).toMatchObject({ ended: { api_keys: 1 } })
+  expect([await works(box, back), await works(box, taken), await works(box, child)]).toEqual([true, false, false])
+})
+
+test('a webhook ends with who turned it elsewhere, also when its owner changed something since', async () => {
+  const box = await appliance(near)
+  const stolen = await keyOf(box)
+  const lasting = await hook(box, box)
+  await box.call('PATCH', `/v1/webhooks/${lasting}`, { url: `${sink}/now` }, { key: stolen.key })
+  const { body: told } = await box.call('PATCH', `/v1/webhooks/${lasting}`, { events: ['*'] })
+  expect(told['updated_by']).not.toBe(stolen.id)
+  expect(await end(box, stolen)).toMatchObject({ ended: { webhooks: 1 } })
+  expect(await active(box, lasting)).toBe(false)
+  expect((await box.call('PATCH', `/v1/webhooks/${lasting}`, { url: sink, active: true })).body).toMatchObject({ active: true })
+})
+
+test('only so many keys of its own give a key a new secret', async () => {
+  const box = await appliance()
+  const owners = await keyOf(box)
+  const children: Key[] = []
+  for (let n = 0; n < 17; n += 1) children.push(await keyOf(box, {}, owners.key))
+  const answers = []
+  for (const { key } of children) answers.push(await box.call('POST', `/v1/api-keys/${owners.id}/rotate`, {}, { key }))
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(16)
+  expect(answers.at(-1)!.body.error).toMatchObject({ status: 403, code: 'too_many_rotators' })
+  // whoever is above it goes on as before
+  expect((await box.call('POST', `/v1/api-keys/${owners.id}/rotate`, {})).status).toBe(200)
+})
