@@ -107,6 +107,18 @@ test('nor does a session that somebody ended', async () => {
   expect(await finish()).toEqual({ status: 401, code: 'session_ended' })
 })
 
+test('what a key was about to make when it was revoked is not made, or ends with it', async () => {
+  const box = await appliance(near)
+  box.dns.a('slow.test', '127.0.0.1').slow('slow.test', 1000)
+  const leaked = await keyOf(box)
+  const making = box.call('POST', '/v1/webhooks', { url: 'https://slow.test:9/', events: ['*'] }, { key: leaked.key })
+  await expect.poll(() => box.dns.queries).toContain('A slow.test')
+  await box.call('DELETE', `/v1/api-keys/${leaked.id}`)
+  await making
+  const { body: hooks } = await box.call('GET', '/v1/webhooks')
+  expect(hooks.data.filter((one) => one.active)).toEqual([])
+})
+
 test('a call whose key stays is answered, however slowly its body comes', async () => {
   const box = await appliance()
   const key = await keyOf(box)
