@@ -25,8 +25,8 @@ export function accountRoutes(accounts: Accounts, people: People): AnyRoute[] {
       tag,
       summary: 'Set the password',
       description:
-        'The first time with a key that holds every scope and does not expire, naming the e-mail address to sign in with; later with ' +
-        'current_password (wrong: forbidden, code wrong_password). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: what would be kept of ' +
+        'With current_password (wrong: forbidden, code wrong_password). The first password is set by a one-time link (POST /v1/setup), and by no ' +
+        'key (forbidden, code setup_link_required). A key that expires is forbidden, code beyond_own. Ends all other sessions. Takes no Idempotency-Key: what would be kept of ' +
         'this body could be guessed from.',
       body: PasswordWish,
       reply: Account,

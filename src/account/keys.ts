@@ -12,6 +12,7 @@ import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import type { Bounds } from './granting.ts'
 import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
+import { admits, inherit, madeWith, requireAdmitted, rotated } from './origins.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
@@ -111,12 +112,8 @@ export class Keys {
   }
 
   /** Whether a key that once admitted a caller still would. */
-  async stillAdmits(caller: Pick<Caller, 'key_id'>): Promise<boolean> {
-    const now = iso(this.#clock.now())
-    const row = await this.#database.get(
-      sql`SELECT 1 FROM api_keys WHERE id = ${caller.key_id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`,
-    )
-    return row !== undefined
+  stillAdmits(caller: Pick<Caller, 'key_id' | 'session_id'>): Promise<boolean> {
+    return admits(this.#database, this.#clock, caller)
   }
 
   async create(caller: Caller, wish: NewApiKey): Promise<ApiKey & { key: string }> {
@@ -130,6 +127,7 @@ export class Keys {
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
+      await requireAdmitted(tx, this.#clock, caller)
       const bounds = await this.#bounds(tx, caller)
       const rate_limit = wish.rate_limit ?? bounds.usualRate
       const expires_at = wish.expires_at ?? bounds.expires_at
@@ -137,7 +135,9 @@ export class Keys {
       await this.#plan.require(tx, caller.account_id, 'api_keys')
       await this.#requireGeneration(tx, caller)
       const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at, created_by: makerOf(caller) }
-      return this.#insert(tx, caller.account_id, made, key)
+      const inserted = await this.#insert(tx, caller.account_id, made, key)
+      await inherit(tx, this.#clock, inserted.id, caller)
+      return inserted
     })
     return { ...this.#shown(row), key }
   }
@@ -178,12 +178,15 @@ export class Keys {
   async rotate(caller: Caller, id: string, grace: number): Promise<ApiKey & { key: string }> {
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
+      await requireAdmitted(tx, this.#clock, caller)
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
       requireWithin(await this.#bounds(tx, caller), this.#shown(before))
       const until = iso(this.#clock.now() + grace * 1000)
       // a key that rotates itself tells nobody else
-      const rotated_by = caller.key_id === id ? before.rotated_by : makerOf(caller)
+      const itself = caller.key_id === id
+      const rotated_by = itself ? before.rotated_by : makerOf(caller)
+      if (!itself) await rotated(tx, this.#clock, id, caller, until)
       return tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
           previous_expires_at = ${until}, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
@@ -202,7 +205,7 @@ export class Keys {
     const [ids, ended] = await this.#database.transaction(async (tx) => {
       const row = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
-      const which = keep ? sql`SELECT ${id}` : madeWith(id, caller.key_id)
+      const which = keep ? sql`SELECT ${id}` : madeWith(this.#clock, id, caller.key_id)
       const revoked = await tx.all<KeyRow>(
         sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
       )
@@ -342,14 +345,6 @@ export class Keys {
 
 function prefixOf(key: string): string {
   return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
-}
-
-/** A key and, through all generations, those that it made or gave a new secret; but not `but`, nor what only that one made. */
-function madeWith(id: string, but: string | null): Sql {
-  const others = but === null || but === id ? sql`` : sql` WHERE api_keys.id <> ${but}`
-  return sql`WITH RECURSIVE made (id) AS (SELECT ${id}
-    UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.created_by = made.id${others}
-    UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.rotated_by = made.id${others}) SELECT id FROM made`
 }
 
 /** Whether it lasts, and can make keys for the whole account. */

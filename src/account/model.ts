@@ -198,8 +198,8 @@ export const SessionsEnded = z.object({ id: Id('acct'), deleted: z.literal(true)
 
 export const PasswordWish = z
   .strictObject({
-    email: Email.optional().meta({ description: 'required the first time; later, a new address' }),
-    current_password: Typed.optional().meta({ description: 'required when there is a password' }),
+    email: Email.optional().meta({ description: 'a new address to sign in with; the one there is when left out' }),
+    current_password: Typed.optional().meta({ description: 'the one there is' }),
     password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
   })
   .meta({ id: 'PasswordWish' })

@@ -2,15 +2,16 @@ import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import { requireLasting, scopes } from '../core/scopes.ts'
+import { requireLasting } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database } from '../store/database.ts'
 import type { Accounts } from './accounts.ts'
-import { requireScopes, requireSession } from './granting.ts'
+import { requireSession } from './granting.ts'
 import type { Guess, Guesses, Target } from './guesses.ts'
 import type { KnownNetworks } from './known-networks.ts'
 import type { LoginRow, Logins } from './logins.ts'
 import type { Account, FactorProof, PasswordWish, SecondFactorSetup } from './model.ts'
+import { requireAdmitted } from './origins.ts'
 import type { PasswordHashes } from './password-hash.ts'
 import { requirePassword } from './password-rules.ts'
 import { isAppCode, keyUri } from './second-factor.ts'
@@ -38,19 +39,20 @@ export class People {
     this.#parts = parts
   }
 
-  /** The first time a caller must hold every scope, as people do. Throws Fault 403, code `wrong_password`; 400 for a password that may not be one; 409 for an address that another account has. */
+  /** Throws Fault 403, code `wrong_password`, or `setup_link_required` for a key where there is no password yet; 400 for a password that may not be one; 409 for an address that another account has. */
   async changePassword(caller: Caller, wish: PasswordWish): Promise<Account> {
     const { database, clock, log, accounts, logins, hashes, sessions } = this.#parts
     const { id } = await accounts.get(caller)
     requireLasting(caller, 'decide how people sign in')
     const before = await logins.of(id)
     if (before) await this.#requirePassword(caller, before, wish.current_password, 'current_password')
-    else requireScopes(caller, [...scopes])
+    else requireNoKey(caller)
     const email = wish.email ?? before?.email
     if (email === undefined) throw invalid('email', 'email is required the first time: it is what you sign in with.', 'missing')
     requirePassword(wish.password, email)
     const password = await hashes.hash(wish.password)
     await database.transaction(async (tx) => {
+      await requireAdmitted(tx, clock, caller)
       const now = await logins.of(id, tx)
       if (now?.password !== before?.password) throw changedMeanwhile()
       await logins.write(tx, { account_id: id, email, password, changed_at: iso(clock.now()) })
@@ -65,11 +67,12 @@ export class People {
    * Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a second factor that counts.
    */
   async beginFactor(caller: Caller, password: string): Promise<SecondFactorSetup> {
-    const { database, factor } = this.#parts
+    const { database, clock, factor } = this.#parts
     requirePerson(caller)
     const login = await this.#login(caller)
     await this.#requirePassword(caller, login, password, 'password')
     return database.transaction(async (tx) => {
+      await requireAdmitted(tx, clock, caller)
       const now = await this.#login(caller, tx)
       if (now.password !== login.password) throw changedMeanwhile()
       if (now.confirmed_at !== null) {
@@ -86,6 +89,7 @@ export class People {
     requirePerson(caller)
     await this.#counted(caller, 'code', () =>
       database.transaction(async (tx) => {
+        await requireAdmitted(tx, clock, caller)
         const login = await this.#login(caller, tx)
         if (!login.second_factor || login.confirmed_at !== null) {
           throw conflict('There is no second factor that waits to be confirmed. Begin with POST /v1/account/totp.', {
@@ -104,7 +108,7 @@ export class People {
 
   /** By the password, or by a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without one. */
   async removeFactor(caller: Caller, proof: FactorProof): Promise<{ id: string; deleted: true }> {
-    const { database, log, factor, sessions } = this.#parts
+    const { database, clock, log, factor, sessions } = this.#parts
     requirePerson(caller)
     const login = await this.#login(caller)
     if (!login.second_factor) throw notFound('second factor')
@@ -114,6 +118,7 @@ export class People {
     if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
     else await this.#requireCode(caller, proof.code!)
     await database.transaction(async (tx) => {
+      await requireAdmitted(tx, clock, caller)
       const now = await this.#login(caller, tx)
       if (now.password !== login.password) throw changedMeanwhile()
       await factor.clear(tx, login.account_id)
@@ -187,6 +192,17 @@ export class People {
 /** Whoever is signed in has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
 function requirePerson(caller: Caller): void {
   requireSession(caller, 'Only a person who is signed in changes the second factor; no key does, whatever it holds.')
+}
+
+/** A password outlives a key that sets it, and the end of the key would not end it: the first one is a person's, or the operator's on the machine. */
+function requireNoKey({ key_id }: Caller): void {
+  if (key_id === null) return
+  throw new Fault(
+    'forbidden',
+    'No key sets the first password of an account. Use its one-time link, which the first start printed; the operator makes another on the ' +
+      'machine of the box: pillarbox account setup-link.',
+    { code: 'setup_link_required' },
+  )
 }
 
 function line({ account_id, session_id, key_id, ip }: Caller): Record<string, unknown> {

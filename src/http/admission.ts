@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
 import { neighbourhoods, networkShares } from '../core/networks.ts'
-import { insufficientScope, may, scopes } from '../core/scopes.ts'
+import { insufficientScope, may, noLongerAdmitted, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
 import { foreignLink, foreignPage, isSafe } from './own-page.ts'
@@ -119,6 +119,12 @@ export class Admission {
     }
     const lacking = route && [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
     return lacking ? { caller, fault: insufficientScope(lacking), standing } : { caller, standing }
+  }
+
+  /** A second look, once what took its time is over: throws Fault 401 when the key or session that was admitted has ended meanwhile. Counts nothing. */
+  async requireStill(arrival: Arrival, caller: Caller): Promise<void> {
+    if (caller.key_id === null && caller.session_id === null) return
+    if (!(await this.#identify(arrival))) throw noLongerAdmitted(caller)
   }
 
   /** Whoever can open the socket can read the whole data directory: there is nothing to keep from them. */

@@ -160,7 +160,8 @@ export class Api {
     const turn = (): Promise<void> | undefined => this.#turns.take(caller.account_id || neighbourhoods(caller.ip).at(-1)!, hand)
     const room = this.#bodies.share(holder)
     const body = bodyOf(context, room, route.raw)
-    const call = { requestId, search, hand, caller, params, headers: request.headers, turn, ...body }
+    const requireStill = (): Promise<void> => this.#admission.requireStill(state.arrival, caller)
+    const call = { requestId, search, hand, caller, params, headers: request.headers, turn, requireStill, ...body }
     const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log).finally(() => room.end())
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))

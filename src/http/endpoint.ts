@@ -31,6 +31,8 @@ export interface Call {
   receive(): Upload
   /** Undefined when it may be handled at once; else resolves when it is its account's turn. */
   turn(): Promise<void> | undefined
+  /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
+  requireStill(): Promise<void>
 }
 
 const halfMinute = 30_000
@@ -47,9 +49,11 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
   const bytes = route.upload === undefined ? await call.read(bodyLimit(route)) : nothing.bytes
   const turn = call.turn()
   if (turn) await turn
+  // whoever is slow to send, or had to wait, may have lost the key meanwhile
+  if (turn || bytes.length > 0) await call.requireStill()
   const body = validate(route.body, bytes.length === 0 || route.raw ? {} : parseScanned(bytes), 'field')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
-  const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : call.receive()
+  const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : uploadOf(call)
   const input = inputOf(call, query, body, { raw, upload })
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
@@ -80,6 +84,17 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
   }
   const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
   return await inTime(settle(outcome, route, run, log), route, call.hand, log)
+}
+
+/** The body as it comes; at its end the caller must still be admitted. */
+function uploadOf(call: Call): Upload {
+  const { octets, length } = call.receive()
+  return { octets: followed(octets, () => call.requireStill()), length }
+}
+
+async function* followed(octets: AsyncIterable<Buffer>, end: () => Promise<void>): AsyncGenerator<Buffer> {
+  yield* octets
+  await end()
 }
 
 type Given = Parameters<AnyRoute['handle']>[0]

@@ -1,4 +1,5 @@
 import type { Keys } from '../account/keys.ts'
+import { requireAdmitted } from '../account/origins.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -109,7 +110,7 @@ export class Jobs {
     // before the first await: two calls must not both find the place free
     this.#running.set(row.id, running)
     try {
-      await this.#insert(row)
+      await this.#insert(caller, row)
     } catch (error) {
       this.#running.delete(row.id)
       throw error
@@ -234,13 +235,14 @@ export class Jobs {
     return rows.length
   }
 
-  async #insert(row: JobRow): Promise<void> {
-    await this.#database.transaction((tx) =>
-      tx.run(
+  async #insert(caller: Caller, row: JobRow): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      await requireAdmitted(tx, this.#clock, caller)
+      await tx.run(
         sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, created_by) VALUES (${row.id}, ${row.account_id},
           ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at}, ${row.created_by})`,
-      ),
-    )
+      )
+    })
   }
 
   async #run(running: Running, work: Work): Promise<void> {

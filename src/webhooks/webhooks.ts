@@ -1,4 +1,5 @@
 import type { Keys } from '../account/keys.ts'
+import { changed, inherit, requireAdmitted } from '../account/origins.ts'
 import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -51,7 +52,7 @@ export class Webhooks {
   }
 
   async create(caller: Caller, wish: NewWebhook): Promise<Webhook & { secret: string }> {
-    const { database, names, sealed, plan } = this.#parts
+    const { database, clock, names, sealed, plan } = this.#parts
     names.require(caller, wish.events)
     const identityId = wish.identity_id ?? caller.identity_id
     await this.#requireIdentity(database, caller, identityId)
@@ -60,8 +61,10 @@ export class Webhooks {
     const secret = wish.secret ?? newSecret()
     const now = this.#now()
     const row = await database.transaction(async (tx) => {
+      await requireAdmitted(tx, clock, caller)
       await this.#requireIdentity(tx, caller, identityId)
       await plan.require(tx, caller.account_id, 'webhooks')
+      await inherit(tx, clock, id, caller)
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
           created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},
@@ -101,6 +104,7 @@ export class Webhooks {
     if (change.events) names.require(caller, change.events)
     if (change.url !== undefined) await this.#requireUrl(change.url)
     return database.transaction(async (tx) => {
+      await requireAdmitted(tx, clock, caller)
       const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
       const turned = [change.url, change.events, change.identity_id, change.headers].some((value) => value !== undefined)
@@ -133,6 +137,7 @@ export class Webhooks {
           failing_since = ${after.failing_since}, disabled_at = ${after.disabled_at}, disabled_reason = ${after.disabled_reason},
           updated_at = ${after.updated_at}, updated_by = ${after.updated_by}, expires_at = ${after.expires_at} WHERE id = ${id}`,
       )
+      if (turned) await changed(tx, clock, id, caller)
       return shown(after, sealed)
     })
   }
@@ -143,6 +148,7 @@ export class Webhooks {
     await database.transaction(async (tx) => {
       const { account_id } = await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
+      await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id}`)
       await queue.close(tx, { kind, lane: id, account_id })
     })
     await queue.silence(kind, id)
@@ -154,10 +160,12 @@ export class Webhooks {
     const { database, clock, sealed } = this.#parts
     const secret = given ?? newSecret()
     const row = await database.transaction(async (tx) => {
+      await requireAdmitted(tx, clock, caller)
       const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
       requireLastingAs(caller, before)
       if (sealed.read(id, before.secret) === secret) throw conflict('This is the secret already.', { param: 'secret' })
+      await changed(tx, clock, id, caller)
       return tx.get<WebhookRow>(
         sql`UPDATE webhooks SET previous_secret = secret, previous_expires_at = ${iso(clock.now() + overlap)},
           secret = ${sealed.write(id, secret)}, updated_at = ${this.#now()},
@@ -186,8 +194,8 @@ export class Webhooks {
   async #end(tx: Transaction, keys: Sql): Promise<number> {
     const { clock } = this.#parts
     const { changes } = await tx.run(
-      sql`UPDATE webhooks SET expires_at = ${this.#now()} WHERE (created_by IN (${keys}) OR updated_by IN (${keys}))
-        AND ${listening(clock.now())}`,
+      sql`UPDATE webhooks SET expires_at = ${this.#now()} WHERE (created_by IN (${keys})
+        OR id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys}))) AND ${listening(clock.now())}`,
     )
     return changes
   }

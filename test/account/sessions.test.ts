@@ -45,7 +45,7 @@ test('over https the cookie is bound to this host and to TLS; the settings decid
       key: null,
       headers: { Origin: 'https://box.test', ...headers },
     })
-  await box.call('POST', `http://127.0.0.1:${box.app.httpAddresses.plain!.port}/v1/account/password`, person)
+  await withPassword(box)
   const answer = await call('POST', '/v1/session', person)
   const [set] = answer.headers.getSetCookie()
   expect(set).toMatch(/^__Host-pillarbox=[\w-]{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$/)
@@ -70,7 +70,7 @@ test('only on the machine itself does the cookie do without TLS', async () => {
 test('a name that only looks like the cookie’s is not taken for it, whatever white space a neighbouring host puts before it', async () => {
   const box = await appliance({ PILLARBOX_PUBLIC_URL: 'https://box.test' })
   const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
-  await box.call('POST', `${url}/v1/account/password`, person)
+  await withPassword(box)
   const call = (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
     box.call(method, `${url}${path}`, body, { key: null, headers: { Origin: 'https://box.test', ...headers } })
   const Cookie = cookieOf(await call('POST', '/v1/session', {}, person))
@@ -180,7 +180,7 @@ test('neither the cookie nor the password is on disk or in the log', async () =>
 async function signedIn(origin: string): Promise<string> {
   const box = await appliance({ PILLARBOX_PUBLIC_URL: origin })
   const url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
-  await box.call('POST', `${url}/v1/account/password`, person)
+  await withPassword(box)
   const answer = await box.call('POST', `${url}/v1/session`, person, { key: null, headers: { Origin: origin } })
   const call = { key: null, headers: { Cookie: cookieOf(answer) } }
   expect((await box.call('GET', `${url}/v1/session`, undefined, call)).status).toBe(200)

@@ -11,6 +11,7 @@ import type { Scope } from '../../src/core/scopes.ts'
 import { deliver, message, openAppliance } from '../support/appliance.ts'
 import type { Answer, Appliance } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
+import { withPassword } from '../support/people.ts'
 import { addedDomain } from '../support/verified-domain.ts'
 
 /** What one account has: one object of every kind that a path can name. */
@@ -84,7 +85,7 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     return cookie
   }
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
-  await box.call('POST', '/v1/account/password', person)
+  await withPassword(box, person)
   const { id: foreignAccount } = await box.app.accounts.add({ ...person, name: 'Foreign', email: 'grace@example.com' })
   const foreignKey = await plantKey({ account: foreignAccount })
   const own = await settle(box, database, box.key, account_id, 'Own')

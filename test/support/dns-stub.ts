@@ -137,6 +137,7 @@ export class DnsStub {
         const question = request.questions[0]
         if (!question) return
         const name = question.name.toLowerCase()
+        this.queries.push(`${Packet.typeName(question.type)} ${name}`)
         const delay = this.#delays.get(name)
         const reply = () => void this.#answer(request, client instanceof Socket, send)
         if (delay === undefined) reply()
@@ -153,7 +154,6 @@ export class DnsStub {
     const question = request.questions[0]!
     const { name, type } = question
     const typeName = Packet.typeName(type)
-    this.queries.push(`${typeName} ${name.toLowerCase()}`)
     const trouble = this.#troubles.get(name.toLowerCase()) ?? this.trouble
     if (trouble === 'silence') return
     const response = Packet.createResponseFromRequest(request)

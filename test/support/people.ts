@@ -8,10 +8,9 @@ export interface Browser {
   call: Call
 }
 
-/** Gives the box's account a password, with the bootstrap key. */
+/** Gives the box's account a password, as its operator does. */
 export async function withPassword(box: Appliance, who = person): Promise<void> {
-  const { status, body } = await box.call('POST', '/v1/account/password', who)
-  if (status !== 200) throw new Error(JSON.stringify(body))
+  await box.app.accounts.setPassword({ who: 'default', ...who, removeSecondFactor: false })
 }
 
 /** One attempt to sign in, from a page of ours. */
