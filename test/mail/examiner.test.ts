@@ -207,11 +207,22 @@ describe('a message the parser cannot read', () => {
     expect(order).toHaveLength(4)
   })
 
-  test('and that never ends without being busy is given up as well', async () => {
-    const pool = open({ workers: 1, thread: hostile, parseDeadline: 1500 }, { deadline: 500 })
-    const [never, other] = await Promise.all([pool.examine(mail('never'), envelope()), pool.examine(mail('other'), envelope())])
-    expect(never.parsed.parse_error).toBe('the parser did not finish (deadline)')
-    expect(other.parsed.parse_error).toBeNull()
+  test('and that waits for what never comes is given up alone, and makes room for others', async () => {
+    // long before its worker would be ended
+    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000 }, { verify: false })
+    const ask = (subject: string, account: string) => pool.examine(mail(subject), envelope(), account)
+    const stuck = Promise.all(['a', 'a', 'b'].map((account) => ask('never', account)))
+    expect((await ask('honest', 'c')).parsed).toMatchObject({ subject: 'honest', parse_error: null })
+    for (const { parsed } of await stuck)
+      expect(parsed).toMatchObject({ subject: 'never', parse_error: 'the parser did not finish (deadline)' })
+    expect(pool.counters).toEqual({ examined: 4, retried: 0, killed: 3 })
+  })
+
+  test('is not given up while it waits for the DNS alone', async () => {
+    stub.txt('slower.test', 'v=spf1 -all').slow('slower.test', 60_000)
+    const pool = open({ workers: 1, parseDeadline: 400 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
+    const { parsed } = await pool.examine(mail('slow'), envelope({ mail_from: 'a@slower.test' }))
+    expect(parsed).toMatchObject({ subject: 'slow', parse_error: null })
   })
 })
 
@@ -263,6 +274,15 @@ describe('the examiner', () => {
     await pool.stop()
     expect(await answers).toHaveLength(50)
     await expect(pool.examine(mail('late'), envelope())).rejects.toMatchObject({ type: 'internal_error' })
+  })
+
+  test('stops without what its workers do not finish', async () => {
+    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000, patience: 50 })
+    const subjects = ['spin', 'never', 'waits', 'waits']
+    const asked = Promise.allSettled(subjects.map((subject) => pool.examine(mail(subject), envelope())))
+    await pool.stop()
+    for (const { status } of await asked) expect(status).toBe('rejected')
+    expect([pool.waiting, pool.outstanding]).toEqual([0, 0])
   })
 
   test('keeps mail unread when no worker starts at all', async () => {
