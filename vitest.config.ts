@@ -4,8 +4,9 @@ import { defineConfig } from 'vitest/config'
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
 
-/** Tests beside real programs (the packages are named in .ci/run), in other machines, and those that kill or fuzz for minutes. */
+/** Tests beside real programs (the packages are named in .ci/run), in other machines, and those that attack, kill or fuzz for minutes. */
 const peers = [
+  'test/abuse/**/*.test.ts',
   'test/peers/**/*.test.ts',
   'test/install/**/*.test.ts',
   'test/**/*{killed,restart}*.test.ts',

@@ -99,7 +99,7 @@ const http = Group({
     .meta({ description: 'Connections open at once; more are closed as they come', unit: 'connections' }),
   max_connections_per_address: Whole(1, 1_000_000).prefault(100).meta({
     description:
-      'Connections open at once from one address (IPv6: one /64), so that none can take all; those in trusted_proxies are not counted',
+      'Connections open at once from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48), so that none can take all; those in trusted_proxies are not counted',
     unit: 'connections',
   }),
 })

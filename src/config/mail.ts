@@ -40,9 +40,10 @@ export const smtp = Group({
   }),
   max_recipients: Whole(1, 10_000).prefault(100).meta({ description: 'Recipients of one message', unit: 'recipients' }),
   max_connections: Whole(1, 100_000).prefault(500).meta({ description: 'Connections open at once', unit: 'connections' }),
-  max_connections_per_address: Whole(1, 100_000)
-    .prefault(20)
-    .meta({ description: 'Connections open at once from one address (IPv6: one /64)', unit: 'connections' }),
+  max_connections_per_address: Whole(1, 100_000).prefault(20).meta({
+    description: 'Connections open at once from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48)',
+    unit: 'connections',
+  }),
   max_errors: Whole(1, 10_000)
     .prefault(20)
     .meta({ description: 'Refused commands after which a connection is closed', unit: 'commands' }),

@@ -12,6 +12,11 @@ export class FairQueue<Item> {
     return this.#size
   }
 
+  /** Items of one account that wait. */
+  sizeOf(account: string): number {
+    return this.#lines.get(account)?.length ?? 0
+  }
+
   push(account: string, item: Item): void {
     const line = this.#lines.get(account)
     if (line) line.push(item)

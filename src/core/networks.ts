@@ -39,6 +39,9 @@ export function neighbourhood(address: string): string {
     .join(':')}::/64`
 }
 
+/** What each of the `neighbourhoods` of an address may do, in shares of what the narrowest may: who has many networks is not many callers. */
+export const networkShares = [1, 4, 16] as const
+
 /** The networks that an address counts as, narrowest first: itself for IPv4; for IPv6 its /64, /56 and /48, each of which one customer may have. */
 export function neighbourhoods(address: string): string[] {
   const narrow = neighbourhood(address)

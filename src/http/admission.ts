@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
-import { neighbourhoods } from '../core/networks.ts'
+import { neighbourhoods, networkShares } from '../core/networks.ts'
 import { insufficientScope, may, scopes } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
@@ -64,9 +64,6 @@ interface Doors {
  * Strangers there learn nothing by trying; the limit bounds what it costs to refuse them.
  */
 const callbackRate = 6000
-
-/** What each of the `neighbourhoods` of an address may do, in shares of what the narrowest may: who has many networks is not many callers. */
-const shares = [1, 4, 16] as const
 
 /** Decides who a call is from, whether they may make it, and whether they make too many. */
 export class Admission {
@@ -185,7 +182,7 @@ export class Admission {
 function takeFrom(buckets: Buckets, address: string, perMinute: number): Standing | undefined {
   let standing: Standing | undefined
   for (const [index, network] of neighbourhoods(address).entries()) {
-    standing = scarcer(standing, buckets.take(network, perMinute * shares[index]!))
+    standing = scarcer(standing, buckets.take(network, perMinute * networkShares[index]!))
     if (isUsedUp(standing)) return standing
   }
   return standing

@@ -5,7 +5,7 @@ import Koa from 'koa'
 import type { Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { neighbourhood, Networks } from '../core/networks.ts'
+import { neighbourhood, neighbourhoods, Networks } from '../core/networks.ts'
 import { Admission } from './admission.ts'
 import type { Admitting, Arrival, Verdict } from './admission.ts'
 import { jsonAnswer } from './answer.ts'
@@ -13,6 +13,7 @@ import type { Answer } from './answer.ts'
 import { addressOf, arrivalOf } from './arrival.ts'
 import { BodyRoom } from './body-room.ts'
 import { bodyOf, hangUpUnread } from './body.ts'
+import { CallTurns } from './call-turns.ts'
 import { writeCookie } from './cookie.ts'
 import { corsHeaders, preflight, share } from './cors.ts'
 import { docsPaths, serveDocs } from './docs-page.ts'
@@ -64,6 +65,7 @@ export class Api {
   readonly #figures: CallFigures
   readonly #hands = new Set<Hand>()
   readonly #bodies = new BodyRoom()
+  readonly #turns = new CallTurns()
   readonly #operators = new WeakSet<IncomingMessage>()
   #settings: ApiSettings
   #trusted: Networks
@@ -75,7 +77,7 @@ export class Api {
     this.#trusted = new Networks(settings.trusted_proxies)
     this.#admission = new Admission({ ...parts, origins: () => this.#origins() }, settings, parts.clock)
     this.#journal = new Journal(parts.log, parts.metrics)
-    this.#figures = new CallFigures({ ...parts, underWay: () => this.#hands.size })
+    this.#figures = new CallFigures({ ...parts, underWay: () => this.#hands.size, waiting: () => this.#turns.size })
     const handler = this.#handler()
     this.handler = handler
     this.inPerson = (request, response) => {
@@ -155,10 +157,11 @@ export class Api {
     if (stores(route) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
     const holder = caller.account_id || neighbourhood(caller.ip)
+    const turn = (): Promise<void> | undefined => this.#turns.take(caller.account_id || neighbourhoods(caller.ip).at(-1)!, hand)
     const room = this.#bodies.share(holder)
     const body = bodyOf(context, room, route.raw)
-    const call = { requestId, search, hand, caller, params, headers: request.headers, ...body }
-    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log).finally(room.end)
+    const call = { requestId, search, hand, caller, params, headers: request.headers, turn, ...body }
+    const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log).finally(() => room.end())
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     send(context, answer)

@@ -4,26 +4,24 @@ import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
 import type { Share } from './body-room.ts'
 import { Chunks, tooManyChunks } from './chunks.ts'
-import { parseScanned } from './json.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
 
-type Body = { bytes: Buffer; value: Record<string, unknown> }
-
 const readers = new Map<string, Reader>()
+const empty = Buffer.alloc(0)
 
 /**
- * The JSON object a call carries; `{}` when it carries nothing, and when it is `raw`: then only the octets count. Throws Fault 400
- * `unsupported_media_type`, `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes),
- * `too_many_chunks`, `too_deep` or `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
+ * The octets a call carries, scanned as JSON unless it is `raw`; empty when it carries nothing. Throws Fault 400 `unsupported_media_type`,
+ * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep` or
+ * `too_many_tokens`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-export async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Body> {
+export async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Buffer> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
-    return { bytes: Buffer.alloc(0), value: {} }
+    return empty
   }
   if (!raw && !isJson(headers['content-type'])) {
     throw new Fault('invalid_request', 'A body must be sent as Content-Type: application/json, in UTF-8.', {
@@ -34,7 +32,7 @@ export async function readBody(context: Context, limit: number, share: Share, ra
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
   const bytes = await collected(context, limit, share, raw)
   await share.begin()
-  return { bytes, value: raw ? {} : parseScanned(bytes) }
+  return bytes
 }
 
 /** The whole body; JSON is looked at piece by piece as it arrives. */
@@ -49,7 +47,7 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
       scan?.add(piece)
     } catch (error) {
       request.off('data', look)
-      if (error instanceof Fault && error.code === tooManyChunks) hangUp(context)
+      if (error instanceof Fault && error.code === tooManyChunks) endWithAnswer(context)
       // the reader's listeners take it for the end of the body, and let go of what they have
       request.emit('error', error)
     }
@@ -57,7 +55,7 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
   // the reader listens at once: whoever listens before it would set the stream flowing
   const reading = readerFor(limit, raw)(context, nothing)
   request.on('data', look)
-  context.res.once('close', share.giveBack)
+  context.res.once('close', () => share.giveBack())
   try {
     await reading
   } catch (error) {
@@ -72,7 +70,11 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
-export function bodyOf(context: Context, share: Share, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
+export function bodyOf(
+  context: Context,
+  share: Share,
+  raw?: boolean,
+): { read(limit: number): Promise<Buffer>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
 }
 
@@ -88,7 +90,7 @@ function received({ req: request }: Context): Upload {
 }
 
 /** To a call whose rest is too dear to be read, even to throw it away: it is not, and the connection ends with the answer. */
-function hangUp({ req: { socket }, res }: Context): void {
+function endWithAnswer({ req: { socket }, res }: Context): void {
   socket.pause()
   res.setHeader('Connection', 'close')
   res.once('finish', () => socket.destroy())

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net'
-import { neighbourhood } from '../core/networks.ts'
+import { NetworkCounts } from '../core/network-counts.ts'
 import type { Networks } from '../core/networks.ts'
 
-/** How many connections one address may hold; trusted proxies, which speak for many, are not counted. */
+/** How many connections one address may hold, an IPv6 /56 four and a /48 sixteen times as many; trusted proxies, which speak for many, are not counted. */
 export interface CrowdLimit {
   perAddress: number
   trusted: Networks
 }
 
-/** Counts open connections by address (IPv6: by /64), so that nobody without a key can take all of them. */
+/** Counts open connections by network, so that nobody without a key can take all of them. */
 export class Crowd {
-  readonly #from = new Map<string, number>()
+  readonly #from = new NetworkCounts()
   readonly #refused: () => void
   #limit: CrowdLimit
 
@@ -30,20 +30,11 @@ export class Crowd {
     const address = socket.remoteAddress
     // a peer that has left already has no address
     if (address === undefined || this.#limit.trusted.has(address)) return
-    const home = neighbourhood(address)
-    const others = this.#from.get(home) ?? 0
-    if (others >= this.#limit.perAddress) {
-      this.#refused()
-      socket.destroy()
+    if (this.#from.enter(address, this.#limit.perAddress)) {
+      socket.once('close', () => this.#from.leave(address))
       return
     }
-    this.#from.set(home, others + 1)
-    socket.once('close', () => this.#leave(home))
-  }
-
-  #leave(home: string): void {
-    const left = this.#from.get(home)! - 1
-    if (left === 0) this.#from.delete(home)
-    else this.#from.set(home, left)
+    this.#refused()
+    socket.destroy()
   }
 }

@@ -9,6 +9,7 @@ import type { Answer } from './answer.ts'
 import type { Hand } from './hand.ts'
 import { answerGone, readIdempotencyKey, releases } from './idempotency.ts'
 import type { Attempt, Idempotency } from './idempotency.ts'
+import { parseScanned } from './json.ts'
 import { errorBody, problemOf } from './problem.ts'
 import type { Problem } from './problem.ts'
 import { bodyLimit, isIdempotent } from './route.ts'
@@ -24,15 +25,16 @@ export interface Call {
   headers: IncomingHttpHeaders
   caller: Caller
   hand: Hand
-  /** The body, read only now: never before the caller was admitted. */
-  read(limit: number): Promise<{ bytes: Buffer; value: Record<string, unknown> }>
+  /** The octets of the body, read only now: never before the caller was admitted. */
+  read(limit: number): Promise<Buffer>
   /** The body in place of that, as it comes. */
   receive(): Upload
+  /** Undefined when it may be handled at once; else resolves when it is its account's turn. */
+  turn(): Promise<void> | undefined
 }
 
 const halfMinute = 30_000
 const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
-const noBody = { bytes: nothing.bytes, value: {} }
 
 /** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema, and what of it the caller may see. Throws what goes wrong. */
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
@@ -42,8 +44,10 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
 async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
-  const { bytes, value } = route.upload === undefined ? await call.read(bodyLimit(route)) : noBody
-  const body = validate(route.body, value, 'field')
+  const bytes = route.upload === undefined ? await call.read(bodyLimit(route)) : nothing.bytes
+  const turn = call.turn()
+  if (turn) await turn
+  const body = validate(route.body, bytes.length === 0 || route.raw ? {} : parseScanned(bytes), 'field')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
   const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : call.receive()
   const input = inputOf(call, query, body, { raw, upload })

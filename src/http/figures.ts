@@ -5,6 +5,8 @@ interface Parts {
   metrics: Metrics
   /** Requests that are being answered. */
   underWay: () => number
+  /** Calls that wait for their account's turn. */
+  waiting: () => number
 }
 
 /** What callers get that is no success, and how many of them there are. */
@@ -12,7 +14,7 @@ export class CallFigures {
   readonly #errors: Counter<'code'>
   readonly #limited: Counter<'policy'>
 
-  constructor({ metrics, underWay }: Parts) {
+  constructor({ metrics, underWay, waiting }: Parts) {
     this.#errors = metrics.counter(
       'http_errors_total',
       'Errors answered, by their code: missing_key, invalid_key, insufficient_scope, rate_limited, storage_full, …',
@@ -25,6 +27,9 @@ export class CallFigures {
     )
     metrics.gauge('http_requests_under_way', 'Requests that are being answered now, calls of wait among them', (gauge) =>
       gauge.set(underWay()),
+    )
+    metrics.gauge('http_requests_waiting', 'Calls that wait now until it is the turn of their account', (gauge) =>
+      gauge.set(waiting()),
     )
   }
 

@@ -7,6 +7,7 @@ export type Cut = 'gone' | 'late' | 'stopping'
 export class Hand {
   #controller: AbortController | undefined
   #cut: Cut | undefined
+  #onCut: (() => void) | undefined
 
   get cut(): Cut | undefined {
     return this.#cut
@@ -20,10 +21,17 @@ export class Hand {
     return this.#controller.signal
   }
 
+  /** Called once when the call is cut off, or now if it is; there is one listener. */
+  onCut(listener: () => void): void {
+    this.#onCut = listener
+    if (this.#cut) listener()
+  }
+
   /** The first reason stays. */
   abort(cut: Cut): void {
     if (this.#cut) return
     this.#cut = cut
+    this.#onCut?.()
     this.#controller?.abort(reason(cut))
   }
 }

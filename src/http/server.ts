@@ -30,9 +30,9 @@ export interface HttpSettings extends RateLimits {
   cors_origins: readonly string[]
   session_same_site: ApiSettings['session_same_site']
   max_connections: number
-  /** Open at once from one IPv4 address or IPv6 /64; trusted proxies are not counted. */
   /** Networks whose connections are not counted by address: proxies, and the machine itself. */
   uncounted: readonly string[]
+  /** Open at once from one IPv4 address or IPv6 /64; four times as many from a /56, sixteen times from a /48. */
   max_connections_per_address: number
   metrics?: MetricsSettings | undefined
   /** The path of the box's own socket, for its operator on this machine; left out: none. */

@@ -43,8 +43,8 @@ type End = { status: 'done'; result: string } | { status: 'failed'; error: strin
 /** Between two writes of how far one job is, in milliseconds. */
 const pause = 1000
 
-/** Jobs that run at once in the whole box. */
-const most = 8
+/** Jobs that run at once in the whole box; above `shared` an account may begin one only if none of its own is running. */
+const most = { shared: 8, all: 64 }
 
 /** How long those that are over are kept, in milliseconds. */
 const kept = 7 * 86_400_000
@@ -127,9 +127,11 @@ export class Jobs {
       const which = same.row.account_id === caller.account_id ? ` (${same.row.id})` : ''
       throw conflict(`Another ${kind} is running${which}; wait for its end, or cancel it.`, { code: 'job_running' })
     }
-    if (this.#running.size >= most) {
-      throw conflict('The box has as many jobs in hand as it takes. Try again later.', { code: 'too_many_jobs', retryAfter: 10 })
-    }
+    if (this.#running.size < most.shared) return
+    const own = [...this.#running.values()].find(({ row }) => row.account_id === caller.account_id)
+    if (!own && this.#running.size < most.all) return
+    const when = own ? `when ${own.row.id} of yours is over, or later` : 'later'
+    throw conflict(`The box has as many jobs in hand as it takes. Try again ${when}.`, { code: 'too_many_jobs', retryAfter: 10 })
   }
 
   async list(caller: Caller, filter: JobFilter): Promise<{ data: Job[]; has_more: boolean; next_cursor: string | null }> {

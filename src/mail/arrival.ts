@@ -20,6 +20,9 @@ const eventBody = 256 * 1024
 
 const day = 86_400_000
 
+/** Messages of one Message-ID, the newest, among which a repeat is looked for: whoever sends them chose what they have in common. */
+const mostNamed = 200
+
 /** A message that was examined and is wanted. */
 export interface Message {
   envelope: Envelope
@@ -48,9 +51,10 @@ export async function duplicateOf(
   const { owner, examined, rawId, recipient, envelope } = copy
   if (examined.parsed.message_id === null) return undefined
   const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
-    sql`SELECT emails.id, emails.thread_id, emails.to_text, emails.detail FROM emails JOIN blobs ON blobs.id = emails.raw_id WHERE identity_id = ${owner.id}
-      AND message_id = ${examined.parsed.message_id} AND raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')} AND duplicate_of IS NULL
-      AND received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20`,
+    sql`SELECT near.id, near.thread_id, near.to_text, near.detail FROM (
+        SELECT * FROM emails WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${mostNamed}
+      ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE near.raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}
+      AND near.duplicate_of IS NULL AND near.received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20`,
   )
   return rows.find((row) => row.to_text === recipient && (JSON.parse(row.detail) as EmailDetail).mail_from === envelope.mail_from)
 }

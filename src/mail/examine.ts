@@ -105,7 +105,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   let dns = new Dns(settings.dns, undefined, tally)
   let underway = 0
   /** Octets of messages since garbage was last collected. */
-  let read = 0
+  let since = 0
   let finished: Finished[] = []
   const readings = new Set<Reading>()
   let { idle } = performance.eventLoopUtilization()
@@ -117,7 +117,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       return
     }
     underway += order.tasks.length
-    read += order.octets.byteLength
+    since += order.octets.byteLength
     for (const task of order.tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
   })
   const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)
@@ -218,8 +218,8 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       }
     }
     say({ results: batch.map(({ result }) => result), octets: octets.buffer }, [octets.buffer])
-    if (underway === 0 && read >= collected) {
-      read = 0
+    if (underway === 0 && since >= collected) {
+      since = 0
       collect()
     }
   }

@@ -1,12 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
-import { neighbourhoods } from '../core/networks.ts'
+import { neighbourhoods, networkShares } from '../core/networks.ts'
 
 /** For how long a failed login counts, in milliseconds. */
 const span = 900_000
-
-/** What an IPv4 address or IPv6 /64, a /56 and a /48 may do, in shares of what the first may. */
-const shares = [1, 4, 16] as const
 
 /** Networks that are remembered; above it the oldest is forgotten. */
 const mostNetworks = 100_000
@@ -29,7 +26,7 @@ export class FailedLogins {
     const now = this.#clock.now()
     return neighbourhoods(address).some((network, index) => {
       const record = this.#from.get(network)
-      return record !== undefined && record.since + span > now && record.tried.size >= most * shares[index]!
+      return record !== undefined && record.since + span > now && record.tried.size >= most * networkShares[index]!
     })
   }
 

@@ -1,9 +1,10 @@
 import { domainToASCII } from 'node:url'
-import { join, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { Reader } from '../store/database.ts'
 import { mailbox } from './address.ts'
 import { isVouchedFor } from './model.ts'
 import type { Email } from './model.ts'
+import { oneOfEach } from './named.ts'
 
 /** Whether an address is somebody else's than this account's: at another server, or of another account of this box. */
 export async function isOutside(reader: Reader, accountId: string, address: string): Promise<boolean> {
@@ -31,7 +32,7 @@ export async function isAnswer(reader: Reader, accountId: string, email: Email):
   if (ids.length === 0 || !(await isOutside(reader, accountId, email.from))) return false
   // what was imported did not leave here: it has no date and signatures of ours
   const ours = await reader.get(
-    sql`SELECT 1 FROM emails WHERE identity_id = ${email.identity_id} AND message_id IN (${join(ids)}) AND direction = 'outbound' AND trace <> ''`,
+    sql`SELECT 1 FROM ${oneOfEach(email.identity_id, ids, 'first')} JOIN emails ON emails.seq = named.seq WHERE direction = 'outbound' AND trace <> ''`,
   )
   if (!ours) return false
   const before = await reader.get(

@@ -1,4 +1,4 @@
-import { neighbourhoodOf } from './guard.ts'
+import { neighbourhood } from '../core/networks.ts'
 
 /** Refusals of one kind from one network within a window, of which only the first were logged. */
 export interface Unlogged {
@@ -34,7 +34,7 @@ export class RepeatedRefusals {
   /** Whether this one is a line of the log; it is counted otherwise. `what` is of few values. */
   admits(ip: string, what: string): boolean {
     this.#timer ??= setTimeout(() => this.flush(), span).unref()
-    const key = `${neighbourhoodOf(ip)} ${what}`
+    const key = `${neighbourhood(ip)} ${what}`
     const count = this.#counts.get(key) ?? { ip, what, seen: 0, more: 0 }
     if (count.seen === 0) {
       if (this.#counts.size >= mostCounts) {

@@ -6,12 +6,13 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
-import { join, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { mailbox } from './address.ts'
 import type { Emails } from './emails.ts'
 import type { Thread, ThreadWithMessages } from './model.ts'
+import { oneOfEach } from './named.ts'
 import type { ThreadPaging } from './queries.ts'
 
 const month = 30 * 86_400_000
@@ -184,9 +185,8 @@ async function byReferences(tx: Transaction, message: Threaded): Promise<Known |
   const ids = [...new Set([...message.references.slice(-50), ...(message.in_reply_to ? [message.in_reply_to] : [])])]
   if (ids.length === 0) return undefined
   return tx.get<Known>(
-    sql`SELECT threads.id, threads.participants FROM emails JOIN threads ON threads.id = emails.thread_id
-      WHERE emails.identity_id = ${message.identity_id} AND message_id IN (${join(ids)})
-      ORDER BY emails.seq DESC LIMIT 1`,
+    sql`SELECT threads.id, threads.participants FROM ${oneOfEach(message.identity_id, ids, 'last')} JOIN emails ON emails.seq = named.seq
+      JOIN threads ON threads.id = emails.thread_id ORDER BY emails.seq DESC LIMIT 1`,
   )
 }
 

@@ -1,7 +1,7 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
-import { join, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { Reader, Transaction } from '../store/database.ts'
 import { sameMailbox } from './recipients.ts'
 
@@ -80,8 +80,11 @@ export class Limits {
     const thread =
       referred.length > 0 &&
       (await reader.get<{ thread_id: string }>(
-        sql`SELECT thread_id FROM emails WHERE identity_id = ${identityId} AND message_id IN (${join(referred.slice(-50))})
-          ORDER BY seq DESC LIMIT 1`,
+        // of each Message-ID the last alone: strangers can send any number under one
+        sql`SELECT thread_id FROM (
+            SELECT (SELECT seq FROM emails WHERE identity_id = ${identityId} AND message_id = ids.value ORDER BY seq DESC LIMIT 1) AS seq
+            FROM json_each(${JSON.stringify(referred.slice(-50))}) AS ids
+          ) AS named JOIN emails ON emails.seq = named.seq ORDER BY emails.seq DESC LIMIT 1`,
       ))
     if (!thread) return
     const since = iso(this.#clock.now() - day)

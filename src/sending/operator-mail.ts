@@ -8,7 +8,7 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
 import type { Outgoing } from '../mail/outgoing.ts'
 import { emailReceived } from '../mail/model.ts'
-import { join, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { Letters } from './letters.ts'
 import type { Outbox } from './outbox.ts'
@@ -118,7 +118,11 @@ export class OperatorMail implements Courier<Load> {
     const ids = [...references, ...[row.in_reply_to ?? []].flat()]
     if (ids.length === 0) return undefined
     const answer = await this.#parts.database.get(
-      sql`SELECT 1 FROM emails WHERE identity_id = ${owner.id} AND message_id IN (${join(ids)}) AND direction = 'outbound' AND automated = 1`,
+      // of each Message-ID the first alone, which is ours if we made it: strangers can send any number under one
+      sql`SELECT 1 FROM (
+          SELECT (SELECT seq FROM emails WHERE identity_id = ${owner.id} AND message_id = ids.value ORDER BY seq LIMIT 1) AS seq
+          FROM json_each(${JSON.stringify(ids.slice(-51))}) AS ids
+        ) AS named JOIN emails ON emails.seq = named.seq WHERE direction = 'outbound' AND automated = 1`,
     )
     return answer === undefined ? undefined : 'it answers what was passed on'
   }

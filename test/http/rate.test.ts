@@ -80,10 +80,16 @@ test('addresses are read in every spelling a proxy uses', () => {
   expect(clientAddress(undefined, '203.0.113.7', trusted)).toBe('')
 })
 
-test('an IPv6 address counts with its /64', () => {
-  expect(neighbourhood('2001:db8:0:1:aaaa::1')).toBe(neighbourhood('2001:db8::1:ffff:0:0:2'))
-  expect(neighbourhood('2001:db8:0:2::1')).not.toBe(neighbourhood('2001:db8:0:1::1'))
-  expect(neighbourhood('203.0.113.7')).toBe('203.0.113.7')
+test.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+])('an IPv6 address counts with its /64, an IPv4 address by itself: %s', (address, counted) => {
+  expect(neighbourhood(address)).toBe(counted)
 })
 
 test('only so many callers are remembered, the newest', () => {

@@ -224,3 +224,28 @@ test('what is over is forgotten after a week', async () => {
   await jobs.sweep()
   expect(await jobs.knows(id)).toBe(false)
 })
+
+test('the jobs of some accounts leave room for the first of another, not for its second', async () => {
+  const { jobs } = await made()
+  for (let n = 0; n < 4; n++) {
+    const one = caller({ account_id: newId('acct') })
+    await jobs.start(one, 'import', patient().work, { each: 'account' })
+    await jobs.start(one, 'export', patient().work, { each: 'account' })
+  }
+  const other = caller({ account_id: newId('acct') })
+  expect(await jobs.start(other, 'import', patient().work, { each: 'account' })).toMatchObject({ status: 'running' })
+  await expect(jobs.start(other, 'export', patient().work, { each: 'account' })).rejects.toMatchObject({
+    type: 'conflict',
+    code: 'too_many_jobs',
+  })
+  await jobs.stop()
+})
+
+test('the box has an end of jobs, however many accounts there are', async () => {
+  const { jobs } = await made()
+  const each = { each: 'account' } as const
+  for (let n = 0; n < 64; n++) await jobs.start(caller({ account_id: newId('acct') }), 'import', patient().work, each)
+  const other = caller({ account_id: newId('acct') })
+  await expect(jobs.start(other, 'import', patient().work, each)).rejects.toMatchObject({ code: 'too_many_jobs' })
+  await jobs.stop()
+})

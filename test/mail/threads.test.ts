@@ -93,3 +93,21 @@ test('participants are each named once, at most a hundred', async () => {
   const [thread] = await threads()
   expect(thread!.participants.toSorted()).toEqual(['ada@pillarbox.test', 'p0@x.test', 'p1@x.test', 'sender@sender.test'])
 })
+
+test('of many messages under one Message-ID a reference means the newest, and a repeat is looked for among the last two hundred', async () => {
+  const box = await appliance()
+  const { path, send, emails } = await resident(box)
+  const same = { Date: 'Fri, 20 Nov 2026 10:00:00 +0000', 'Message-ID': '<same@x.test>' }
+  for (let n = 0; n <= 200; n += 1) await send({ ...same, Subject: `Talk ${n}` }, `Text ${n}\n`)
+  const original = async (): Promise<unknown> => {
+    const { body } = await box.call('GET', `${path}/emails?duplicates=true&limit=1`)
+    return (await box.call('GET', `${path}/emails/${body.data[0].id}`)).body['duplicate_of']
+  }
+  await send({ ...same, Subject: 'Talk 1' }, 'Text 1\n')
+  expect(await original()).toEqual(expect.stringMatching(/^email_/))
+  await send({ ...same, Subject: 'Talk 0' }, 'Text 0\n')
+  expect(await original()).toBeNull()
+  const [newest] = await emails()
+  await send({ Subject: 'An answer', References: '<same@x.test>' })
+  expect((await emails())[0]).toMatchObject({ subject: 'An answer', thread_id: newest!.thread_id })
+}, 60_000)

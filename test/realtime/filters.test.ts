@@ -48,7 +48,9 @@ test('a filter that many sockets have is read once, and asked once about each ev
 
 test('the filters of a key, and of an account, are bounded together, and what is left makes room', async () => {
   const box = await appliance()
-  const others = await Promise.all(['one', 'two', 'three'].map((label) => keyWith(box, { label, scopes: ['identities:read'] })))
+  const others = await Promise.all(
+    ['one', 'two', 'three'].map((label) => keyWith(box, { label, scopes: ['identities:read', 'messages:read'] })),
+  )
   const first = await Promise.all(Array.from({ length: 3 }, () => opened(box)))
   expect(await joined(first[0]!, large(1))).toBe('ok')
   expect(await joined(first[1]!, large(2))).toBe('ok')
@@ -84,7 +86,7 @@ test('the values that the filters of a key compare with are bounded together', a
 
 test('the sockets of an account are bounded together, and leave the rest to others', async () => {
   const box = await appliance({ PILLARBOX_REALTIME__MAX_SOCKETS_PER_ACCOUNT: '2' })
-  const other = await keyWith(box, { label: 'other', scopes: ['identities:read'] })
+  const other = await keyWith(box, { label: 'other', scopes: ['identities:read', 'messages:read'] })
   await opened(box)
   const second = await opened(box, other.key)
   await expect(opened(box)).rejects.toThrow('429')
