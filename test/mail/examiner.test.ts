@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { inflateRawSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Examiner } from '../../src/mail/examiner.ts'
 import type { ExaminerOptions } from '../../src/mail/examiner.ts'
-import type { ExamineSettings } from '../../src/mail/examine.ts'
+import type { ExamineSettings, Order, Report } from '../../src/mail/examine.ts'
 import { startThread } from '../../src/mail/seat.ts'
+import type { Thread } from '../../src/mail/seat.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, plainMail, rsaKey, sign } from '../support/signed-mail.ts'
 
@@ -42,6 +44,26 @@ function open(options: ExaminerOptions = {}, change: Partial<ExamineSettings> = 
 
 const mail = (subject: string, body = 'hello\r\n') =>
   Buffer.from(plainMail('Eve <eve@evil.test>', body).replace('Subject: pay', `Subject: ${subject}`))
+
+/** A worker that dies over what it is given, and answers nothing about what it is given alone. */
+class MortalWorker extends EventEmitter<{ message: [Report]; error: [Error]; exit: [] }> implements Thread {
+  readonly #alone: (subject: string) => void
+
+  constructor(alone: (subject: string) => void) {
+    super()
+    this.#alone = alone
+    setImmediate(() => this.emit('message', { alive: true }))
+  }
+
+  postMessage(order: Order): void {
+    if ('settings' in order) return
+    const [task] = order.tasks
+    if (task?.suspect !== true) return void setImmediate(() => this.emit('exit'))
+    this.#alone(/^Subject: (.*)\r$/m.exec(Buffer.from(order.octets).toString('latin1'))?.[1] ?? '')
+  }
+
+  async terminate(): Promise<void> {}
+}
 
 describe('a message', () => {
   test('is read, judged, hashed and packed', async () => {
@@ -216,6 +238,37 @@ describe('a message the parser cannot read', () => {
     for (const { parsed } of await stuck)
       expect(parsed).toMatchObject({ subject: 'never', parse_error: 'the parser did not finish (deadline)' })
     expect(pool.counters).toEqual({ examined: 4, retried: 0, killed: 3 })
+  })
+
+  test('waits for a worker of its own beside few of its sender only, and not behind those of others', async () => {
+    const alone: string[] = []
+    const { promise: othersTurn, resolve } = Promise.withResolvers<void>()
+    const thread = (): Thread =>
+      new MortalWorker((subject) => {
+        alone.push(subject)
+        if (subject === 'other') resolve()
+      })
+    const pool = open({ workers: 1, depth: 2, patience: 0, parseDeadline: 120_000, thread })
+    const bad = Array.from({ length: 12 }, (_, index) =>
+      // to two accounts
+      pool.examine(mail('bad'), envelope({ remote_address: '192.0.2.1' }), `account${index % 2}`),
+    )
+    const unread: string[] = []
+    const { promise: enough, resolve: reached } = Promise.withResolvers<void>()
+    const settled = Promise.allSettled(
+      bad.map(async (one) => {
+        unread.push((await one).parsed.parse_error ?? '')
+        if (unread.length === 4) reached()
+      }),
+    )
+    await enough
+    const other = pool.examine(mail('other'), envelope({ remote_address: '198.51.100.1' }), 'account2').catch(() => undefined)
+    await othersTurn
+    // two have a worker, three wait for each account
+    expect(alone).toEqual(['bad', 'bad', 'other'])
+    expect(unread).toEqual(Array.from({ length: 4 }, () => 'the parser did not finish (crash)'))
+    await pool.stop()
+    await Promise.all([settled, other])
   })
 
   test('is not given up while it waits for the DNS alone', async () => {

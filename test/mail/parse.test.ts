@@ -273,7 +273,10 @@ test.each(units)('a megabyte of %j is read', { timeout: 60_000 }, async (unit) =
 test.each([
   ['in one piece', 'Content-Type: a/b\r\n\r\nx\r\n'],
   ['in several pieces', 'Content-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\nx\r\n'],
-  ['with long attachments', `Content-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\n${'x'.repeat(998)}\r\n`],
+  [
+    'with long attachments',
+    `Content-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\n${'x'.repeat(998)}\r\n`,
+  ],
 ])('a message of more than a thousand attachments is given up, %s', async (_, part) => {
   const raw = Buffer.from(
     `From: eve@evil.test\r\nSubject: many\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${`--b\r\n${part}`.repeat(1001)}--b--\r\n`,
