@@ -45,7 +45,7 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
   const bodies = bodiesOf(parser)
   const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
   const body = raw.subarray(Math.min(headEnd(raw), raw.length))
-  // Then nothing ends the attachment that is being read: the library only says so of the whole.
+  // Then nothing ends the attachment that is being read: the library only says so of the whole message.
   let failure: Error | undefined
   let open: Readable | undefined
   parser.on('error', (error: Error) => {
@@ -63,7 +63,7 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
       mime.html = piece.html || undefined
     } else {
       const chunks: Buffer[] = []
-      open = piece.content as Readable
+      open = piece.content
       for await (const chunk of open) chunks.push(chunk as Buffer)
       piece.release?.()
       mime.files.push(Object.assign(piece, { content: Buffer.concat(chunks) }))
