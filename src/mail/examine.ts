@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { deflateRawSync } from 'node:zlib'
@@ -61,10 +62,24 @@ export interface Result {
   message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number }
   attachment?: Attachment
   failure?: string
+  /** The reader never settled, and was given up. */
+  stalled?: true
 }
 
 /** What the store keeps of the bodies, as JSON. */
 export type Bodies = Pick<Parsed, 'body_text' | 'body_html' | 'text'>
+
+/** A reader at work: the milliseconds for which its thread had nothing to do since, and how to give it up. */
+interface Reading {
+  idle: number
+  giveUp(): void
+}
+
+class Stalled extends Error {
+  constructor() {
+    super('the parser did not finish (deadline)')
+  }
+}
 
 interface Finished {
   result: Result
@@ -75,6 +90,9 @@ interface Finished {
 const deflatable = 64 * 1024
 
 const nothing = new Uint8Array()
+
+/** Heartbeats of nothing to do after which a reader is given up; the first may have begun before it. */
+const stalledAfter = 3
 
 /** Octets of messages after which garbage is collected once there is nothing to do: what was made of them is several times as large. */
 const collected = 4 * 1024 * 1024
@@ -89,6 +107,8 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   /** Octets of messages since garbage was last collected. */
   let since = 0
   let finished: Finished[] = []
+  const readings = new Set<Reading>()
+  let { idle } = performance.eventLoopUtilization()
 
   port.on('message', (order: Order) => {
     if ('settings' in order) {
@@ -101,7 +121,10 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     for (const task of order.tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
   })
   const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)
-  const heartbeat = setInterval(() => underway > 0 && say({ alive: true }), start.heartbeat)
+  const heartbeat = setInterval(() => {
+    if (underway > 0) say({ alive: true })
+    giveUpStalled()
+  }, start.heartbeat)
   port.once('close', () => clearInterval(heartbeat))
   say({ alive: true })
 
@@ -109,7 +132,28 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     try {
       finish(task.envelope ? await examine(task, raw, task.envelope) : await extract(task.id, raw, task.attachment))
     } catch (error) {
-      finish({ result: { id: task.id, spans: [], failure: reasonOf(error) }, octets: [] })
+      finish({ result: { id: task.id, spans: [], failure: reasonOf(error), ...markOf(error) }, octets: [] })
+    }
+  }
+
+  /** A reader needs nothing but the processor: one that lets its thread be idle waits for what never comes. */
+  function giveUpStalled() {
+    const before = idle
+    idle = performance.eventLoopUtilization().idle
+    for (const reading of readings) {
+      reading.idle += idle - before
+      if (reading.idle > stalledAfter * start.heartbeat) reading.giveUp()
+    }
+  }
+
+  async function watched<Found>(work: Promise<Found>): Promise<Found> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const reading: Reading = { idle: 0, giveUp: () => reject(new Stalled()) }
+    readings.add(reading)
+    try {
+      return await Promise.race([work, promise])
+    } finally {
+      readings.delete(reading)
     }
   }
 
@@ -126,7 +170,13 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
           })
         : Promise.resolve(undecided(envelope, current.hostname, 'not checked', 'none'))
     const isRefused = suspect && (await judged).action === 'reject'
-    const read = isRefused ? Promise.resolve(unread(raw, 'refused unread')) : parsedOf(raw)
+    const mark: { stalled?: true } = {}
+    const read = isRefused
+      ? Promise.resolve(unread(raw, 'refused unread'))
+      : watched(readers.parse(raw)).catch((error: unknown) => {
+          Object.assign(mark, markOf(error))
+          return unread(raw, reasonOf(error))
+        })
     const [found, judgement] = await Promise.all([read.finally(() => (isRead = true)), judged])
     const verdict = confirm(judgement, found.from, envelope, current)
     const parsed = vouchedLinks(found, verdict)
@@ -140,15 +190,11 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       sha256: hash('sha256', raw),
       body_size: plain.length,
     }
-    return { result: { id, spans: [], message }, octets: [packed.length < raw.length ? packed : nothing, bodies] }
-  }
-
-  async function parsedOf(raw: Buffer): Promise<Parsed> {
-    return readers.parse(raw).catch((error: unknown) => unread(raw, reasonOf(error)))
+    return { result: { id, spans: [], message, ...mark }, octets: [packed.length < raw.length ? packed : nothing, bodies] }
   }
 
   async function extract(id: number, raw: Buffer, index: number): Promise<Finished> {
-    const found = await readers.attachment(raw, index)
+    const found = await watched(readers.attachment(raw, index))
     return found
       ? { result: { id, spans: [], attachment: found.attachment }, octets: [found.content] }
       : { result: { id, spans: [] }, octets: [] }
@@ -184,6 +230,10 @@ function vouchedLinks(parsed: Parsed, { authentication, verified_domain }: Verdi
   if (verified_domain === null || isVouchedFor(authentication, 'list-unsubscribe')) return parsed
   if (!parsed.links.some(({ kind }) => kind === 'unsubscribe')) return parsed
   return { ...parsed, links: linksOf(parsed.body_html, parsed.body_text, undefined).links }
+}
+
+function markOf(error: unknown): { stalled?: true } {
+  return error instanceof Stalled ? { stalled: true } : {}
 }
 
 function reasonOf(error: unknown): string {

@@ -36,6 +36,8 @@ export interface ExaminerOptions {
   parseDeadline?: number
   /** Megabytes of heap for one worker. */
   memory?: number
+  /** Longest that messages under way are waited for when the examiner stops, in milliseconds. */
+  patience?: number
   /** Starts a worker thread; tests give one that served another box before, as most of its cost is in loading the parsers. */
   thread?: (start: Start, memory: number) => Thread
 }
@@ -79,6 +81,7 @@ export class Examiner {
       depth: 32,
       parseDeadline: 10_000,
       memory: 512,
+      patience: 5000,
       thread: (start, megabytes) => startThread(new URL('./examine-worker.ts', import.meta.url), start, megabytes),
       ...options,
     }
@@ -95,7 +98,7 @@ export class Examiner {
     return this.#outstanding
   }
 
-  /** Reads and judges a message of an account, or for it ('' for nobody's): accounts take turns. Rejects only when the examiner has been stopped. */
+  /** Reads and judges a message of an account, or for it ('' for nobody's): accounts take turns. Rejects only when the examiner is stopped. */
   examine(raw: Buffer, envelope: Envelope, account = ''): Promise<Examination> {
     return this.#submit(
       { raw, envelope, attachment: 0, account },
@@ -136,11 +139,21 @@ export class Examiner {
     for (const seat of [...this.#seats, ...this.#solo]) seat.reload(settings)
   }
 
-  /** Answers what was accepted, then ends the workers. */
+  /** Answers what is under way, as far as `patience` allows: what is not answered then is rejected. Then ends the workers. */
   async stop() {
     this.#stopping = true
-    if (this.#outstanding > 0) await new Promise<void>((resolve) => (this.#drained = resolve))
+    if (this.#outstanding > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#drained = resolve
+      const timer = setTimeout(resolve, this.#options.patience)
+      await promise
+      clearTimeout(timer)
+    }
     clearInterval(this.#watch)
+    const seated = [...this.#seats, ...this.#solo].flatMap(({ jobs }) => jobs)
+    const left = [...this.#queue.clear(), ...this.#suspects.clear(), ...seated]
+    if (left.length > 0) this.#log?.warn({ messages: left.length }, 'The workers stop before all messages were read')
+    for (const job of left) job.abandoned()
     await Promise.all([...this.#seats, ...this.#solo].map((seat) => seat.dismiss()))
   }
 
@@ -151,8 +164,7 @@ export class Examiner {
       killed(why: End, verdict: Verdict | null): Answer
     },
   ): Promise<Answer> {
-    if (this.#stopping)
-      return Promise.reject(new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 }))
+    if (this.#stopping) return Promise.reject(stopping())
     this.#outstanding += 1
     return new Promise<Answer>((resolve, reject) => {
       const settle = (give: () => Answer) => {
@@ -167,8 +179,15 @@ export class Examiner {
         ...task,
         suspect: false,
         verdict: null,
-        done: (result, octets) => settle(() => answer.done(result, octets, job.verdict)),
+        done: (result, octets) => {
+          if (result.stalled) this.#stalled(job)
+          settle(() => answer.done(result, octets, job.verdict))
+        },
         killed: (why) => settle(() => answer.killed(why, job.verdict)),
+        abandoned: () =>
+          settle(() => {
+            throw stopping()
+          }),
       }
       this.#queue.push(job.account, job)
       this.#staff()
@@ -177,6 +196,11 @@ export class Examiner {
       // What arrives in one turn of the event loop travels together.
       setImmediate(() => this.#pump())
     })
+  }
+
+  #stalled({ envelope, raw }: Job) {
+    this.counters.killed += 1
+    this.#log?.warn({ session: envelope?.session, octets: raw.length }, 'A message was given up: reading it never ended')
   }
 
   /** Workers come with the first message: a box without mail needs neither their memory nor the time that they take to start. */
@@ -194,10 +218,15 @@ export class Examiner {
     this.#pumpSuspects()
   }
 
+  /** Messages in one worker; suspects of one sender to one account likewise. */
+  get #most(): number {
+    return this.#options.depth + Math.ceil(this.#options.depth / 2)
+  }
+
   /** What a worker may take now: the accounts by turn, and of one account so much that others find room beside it. */
   #take(seat: Seat): Job[] {
     const { depth } = this.#options
-    const room = Math.min(Math.ceil(this.#queue.size / this.#seats.size), depth + Math.ceil(depth / 2) - seat.count)
+    const room = Math.min(Math.ceil(this.#queue.size / this.#seats.size), this.#most - seat.count)
     const jobs = seat.jobs
     const taken: Job[] = []
     let { octets } = seat
@@ -218,8 +247,8 @@ export class Examiner {
 
   // One to a worker, and more than one worker: the innocent do not wait behind the guilty.
   #pumpSuspects() {
-    // nor behind all that one account brings
-    const may = (account: string): boolean => this.#alone(account) < mostSolo - 1
+    // nor behind all that one account or one sender brings
+    const may = (line: string): boolean => this.#hasRoom(line)
     for (const seat of this.#solo) {
       if (!seat.started || seat.count > 0) continue
       const next = this.#suspects.shift(may)
@@ -235,9 +264,12 @@ export class Examiner {
     for (let count = 0; count < wanted; count++) this.#solo.add(this.#open())
   }
 
-  /** Messages of an account that have a worker to themselves. */
-  #alone(account: string): number {
-    return [...this.#solo].filter((seat) => seat.jobs[0]?.account === account).length
+  /** Whether there is a worker left beside those that have a message of the same account, or of the same sender, to themselves. */
+  #hasRoom(line: string): boolean {
+    const [account, sender] = line.split(' ')
+    const alone = [...this.#solo].flatMap(({ jobs }) => jobs.map((job) => lineOf(job).split(' ')))
+    const most = mostSolo - 1
+    return alone.filter((own) => own[0] === account).length < most && alone.filter((own) => own[1] === sender).length < most
   }
 
   #open(): Seat {
@@ -262,13 +294,13 @@ export class Examiner {
         { why, session: job.envelope?.session, octets: job.raw.length, alone: job.suspect },
         'A worker ended over a message',
       )
-      if (job.suspect || isSettled(job, why, seat.count)) {
+      if (job.suspect || isSettled(job, why, seat.count) || this.#suspects.sizeOf(lineOf(job)) >= this.#most) {
         this.counters.killed += 1
         job.killed(why)
       } else {
         this.counters.retried += 1
         job.suspect = true
-        this.#suspects.push(job.account, job)
+        this.#suspects.push(lineOf(job), job)
       }
     }
     if (!started) this.#failedStarts += 1
@@ -312,6 +344,15 @@ export class Examiner {
 // Another try would only make the client wait: nobody reads what is refused, and who kept a worker busy alone did it himself.
 function isSettled({ verdict }: Job, why: End, count: number): boolean {
   return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
+}
+
+/** Where a suspect waits: with those from the same sender to the same account. */
+function lineOf({ account, envelope }: Job): string {
+  return `${account} ${envelope?.remote_address ?? ''}`
+}
+
+function stopping(): Fault {
+  return new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 })
 }
 
 function unreadable(why: string): Fault {

@@ -45,16 +45,26 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
   const bodies = bodiesOf(parser)
   const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
   const body = raw.subarray(Math.min(headEnd(raw), raw.length))
+  // Then nothing ends the attachment that is being read: the library only says so of the whole message.
+  let failure: Error | undefined
+  let open: Readable | undefined
+  parser.on('error', (error: Error) => {
+    failure = error
+    open?.destroy(error)
+  })
   parser.write(headOf(raw, fields))
   if (body.length <= pieceLength) parser.end(body)
   else Readable.from(piecesOf(body)).pipe(parser)
   for await (const piece of parser as AsyncIterable<Piece>) {
+    // what was found before is still handed out
+    if (failure) throw failure
     if (piece.type === 'text') {
       mime.text = piece.text
       mime.html = piece.html || undefined
     } else {
       const chunks: Buffer[] = []
-      for await (const chunk of piece.content) chunks.push(chunk as Buffer)
+      open = piece.content
+      for await (const chunk of open) chunks.push(chunk as Buffer)
       piece.release?.()
       mime.files.push(Object.assign(piece, { content: Buffer.concat(chunks) }))
     }

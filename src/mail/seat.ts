@@ -17,6 +17,8 @@ export interface Job {
   done(result: Result, octets: Uint8Array[]): void
   /** A worker died over it, and it is not tried again. */
   killed(why: End): void
+  /** It is given back unanswered. */
+  abandoned(): void
 }
 
 /** Why a worker is no more. */

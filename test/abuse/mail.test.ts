@@ -34,6 +34,14 @@ const messages: [name: string, octets: () => Buffer, attack?: Partial<Attack> & 
       return mailWith('Content-Type: multipart/mixed; boundary=b0', nested.join(''))
     },
   ],
+  [
+    '1,001 attachments',
+    () =>
+      mailWith(
+        multipart,
+        '--b\r\nContent-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\nx\r\n'.repeat(1001),
+      ),
+  ],
   ['10,000 parts beside one another', () => mailWith(multipart, '--b\r\nContent-Type: text/plain\r\n\r\nx\r\n'.repeat(10_000))],
   [
     '3,000 messages in one another',

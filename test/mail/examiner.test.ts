@@ -1,10 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { inflateRawSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { Examiner } from '../../src/mail/examiner.ts'
 import type { ExaminerOptions } from '../../src/mail/examiner.ts'
-import type { ExamineSettings } from '../../src/mail/examine.ts'
+import type { ExamineSettings, Order, Report } from '../../src/mail/examine.ts'
 import { startThread } from '../../src/mail/seat.ts'
+import type { Thread } from '../../src/mail/seat.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, plainMail, rsaKey, sign } from '../support/signed-mail.ts'
 
@@ -42,6 +44,26 @@ function open(options: ExaminerOptions = {}, change: Partial<ExamineSettings> = 
 
 const mail = (subject: string, body = 'hello\r\n') =>
   Buffer.from(plainMail('Eve <eve@evil.test>', body).replace('Subject: pay', `Subject: ${subject}`))
+
+/** A worker that dies over what it is given, and answers nothing about what it is given alone. */
+class MortalWorker extends EventEmitter<{ message: [Report]; error: [Error]; exit: [] }> implements Thread {
+  readonly #alone: (subject: string) => void
+
+  constructor(alone: (subject: string) => void) {
+    super()
+    this.#alone = alone
+    setImmediate(() => this.emit('message', { alive: true }))
+  }
+
+  postMessage(order: Order): void {
+    if ('settings' in order) return
+    const [task] = order.tasks
+    if (task?.suspect !== true) return void setImmediate(() => this.emit('exit'))
+    this.#alone(/^Subject: (.*)\r$/m.exec(Buffer.from(order.octets).toString('latin1'))?.[1] ?? '')
+  }
+
+  async terminate(): Promise<void> {}
+}
 
 describe('a message', () => {
   test('is read, judged, hashed and packed', async () => {
@@ -207,11 +229,53 @@ describe('a message the parser cannot read', () => {
     expect(order).toHaveLength(4)
   })
 
-  test('and that never ends without being busy is given up as well', async () => {
-    const pool = open({ workers: 1, thread: hostile, parseDeadline: 1500 }, { deadline: 500 })
-    const [never, other] = await Promise.all([pool.examine(mail('never'), envelope()), pool.examine(mail('other'), envelope())])
-    expect(never.parsed.parse_error).toBe('the parser did not finish (deadline)')
-    expect(other.parsed.parse_error).toBeNull()
+  test('and that waits for what never comes is given up alone, and makes room for others', async () => {
+    // long before its worker would be ended
+    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000 }, { verify: false })
+    const ask = (subject: string, account: string) => pool.examine(mail(subject), envelope(), account)
+    const stuck = Promise.all(['a', 'a', 'b'].map((account) => ask('never', account)))
+    expect((await ask('honest', 'c')).parsed).toMatchObject({ subject: 'honest', parse_error: null })
+    for (const { parsed } of await stuck)
+      expect(parsed).toMatchObject({ subject: 'never', parse_error: 'the parser did not finish (deadline)' })
+    expect(pool.counters).toEqual({ examined: 4, retried: 0, killed: 3 })
+  })
+
+  test('waits for a worker of its own beside few of its sender only, and not behind those of others', async () => {
+    const alone: string[] = []
+    const { promise: othersTurn, resolve } = Promise.withResolvers<void>()
+    const thread = (): Thread =>
+      new MortalWorker((subject) => {
+        alone.push(subject)
+        if (subject === 'other') resolve()
+      })
+    const pool = open({ workers: 1, depth: 2, patience: 0, parseDeadline: 120_000, thread })
+    const bad = Array.from({ length: 12 }, (_, index) =>
+      // to two accounts
+      pool.examine(mail('bad'), envelope({ remote_address: '192.0.2.1' }), `account${index % 2}`),
+    )
+    const unread: string[] = []
+    const { promise: enough, resolve: reached } = Promise.withResolvers<void>()
+    const settled = Promise.allSettled(
+      bad.map(async (one) => {
+        unread.push((await one).parsed.parse_error ?? '')
+        if (unread.length === 4) reached()
+      }),
+    )
+    await enough
+    const other = pool.examine(mail('other'), envelope({ remote_address: '198.51.100.1' }), 'account2').catch(() => undefined)
+    await othersTurn
+    // two have a worker, three wait for each account
+    expect(alone).toEqual(['bad', 'bad', 'other'])
+    expect(unread).toEqual(Array.from({ length: 4 }, () => 'the parser did not finish (crash)'))
+    await pool.stop()
+    await Promise.all([settled, other])
+  })
+
+  test('is not given up while it waits for the DNS alone', async () => {
+    stub.txt('slower.test', 'v=spf1 -all').slow('slower.test', 60_000)
+    const pool = open({ workers: 1, parseDeadline: 400 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
+    const { parsed } = await pool.examine(mail('slow'), envelope({ mail_from: 'a@slower.test' }))
+    expect(parsed).toMatchObject({ subject: 'slow', parse_error: null })
   })
 })
 
@@ -263,6 +327,15 @@ describe('the examiner', () => {
     await pool.stop()
     expect(await answers).toHaveLength(50)
     await expect(pool.examine(mail('late'), envelope())).rejects.toMatchObject({ type: 'internal_error' })
+  })
+
+  test('stops without what its workers do not finish', async () => {
+    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000, patience: 50 })
+    const subjects = ['spin', 'never', 'waits', 'waits']
+    const asked = Promise.allSettled(subjects.map((subject) => pool.examine(mail(subject), envelope())))
+    await pool.stop()
+    for (const { status } of await asked) expect(status).toBe('rejected')
+    expect([pool.waiting, pool.outstanding]).toEqual([0, 0])
   })
 
   test('keeps mail unread when no worker starts at all', async () => {

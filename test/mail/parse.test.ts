@@ -269,3 +269,31 @@ test.each(units)('a megabyte of %j is read', { timeout: 60_000 }, async (unit) =
     expect(parsed.parse_error).toBeNull()
   }
 })
+
+test.each([
+  ['in one piece', 'Content-Type: a/b\r\n\r\nx\r\n'],
+  ['in several pieces', 'Content-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\nx\r\n'],
+  [
+    'with long attachments',
+    `Content-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\n${'x'.repeat(998)}\r\n`,
+  ],
+])('a message of more than a thousand attachments is given up, %s', async (_, part) => {
+  const raw = Buffer.from(
+    `From: eve@evil.test\r\nSubject: many\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${`--b\r\n${part}`.repeat(1001)}--b--\r\n`,
+  )
+  expect(await parse(raw)).toMatchObject({
+    subject: 'many',
+    from: { address: 'eve@evil.test' },
+    attachments: [],
+    parse_error: 'too_many_parts: The message has more than 1000 parts.',
+  })
+  expect(await attachment(raw, 0)).toBeUndefined()
+})
+
+test('an attachment whose part ends in a header that is too large is given up', async () => {
+  const file = `--b\r\nContent-Type: application/x\r\n\r\n${'x\r\n'.repeat(30_000)}`
+  const raw = Buffer.from(
+    `From: eve@evil.test\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${file}--b\r\n${`X-A: ${'a'.repeat(900)}\r\n`.repeat(2000)}\r\n`,
+  )
+  expect((await parse(raw)).parse_error).toMatch(/^part_header_too_large/)
+})
