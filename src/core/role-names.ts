@@ -15,12 +15,11 @@ const silent = ['no-reply', 'noreply', 'mailer-daemon']
 
 /**
  * Names that speak for a domain: those of RFC 2142, those at which certificate authorities ask whether a certificate may be issued (CA/Browser Forum,
- * Baseline Requirements 3.2.2.4.4), and what people take for its operator.
+ * Baseline Requirements 3.2.2.4.4) or asked before those, and what people take for its operator.
  */
 const roles =
-  `abuse admin administrator ftp hostmaster info marketing news noc postmaster root sales security support usenet uucp webmaster www`.split(
-    ' ',
-  )
+  `abuse admin administrator ftp hostmaster info is it marketing mis news noc postmaster root sales security ssladmin ssladministrator
+  sslwebmaster support sysadmin usenet uucp webmaster www`.split(/\s+/)
 
 const folded = new Set([...roles, ...silent, ...boxNames].map(fold))
 

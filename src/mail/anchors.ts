@@ -1,5 +1,6 @@
 import { Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
+import { hiddenElements, isHiddenStyle } from './visibility.ts'
 
 /** An `<a href>` as it stands in HTML. */
 export interface Anchor {
@@ -12,7 +13,7 @@ export interface Anchor {
 }
 
 /**
- * The `http` and `https` anchors of HTML in their order, at most `most`; the runs of its other text that hold an address,
+ * The `http` and `https` anchors of HTML that are shown, in their order, at most `most`; the runs of its other text that hold an address,
  * at most as many; how deep its elements nest, and how many there are. One linear pass over the tokens: no tree is
  * built, so hostile nesting costs nothing.
  */
@@ -49,7 +50,8 @@ class Walk {
   #anchor: Anchor | undefined
   #recent = ''
   #run = ''
-  #silent = ''
+  #style: string | undefined
+  #isHidden = false
 
   constructor(html: string, most: number) {
     this.#html = html
@@ -61,15 +63,17 @@ class Walk {
     this.#tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     this.#href = ''
     this.#alt = ''
-    if (this.#tag === 'style' || this.#tag === 'script' || this.#tag === 'title') this.#silent = this.#tag
+    this.#style = undefined
+    this.#isHidden = hiddenElements.includes(this.#tag)
     if (parting.has(this.#tag)) this.#words(' ')
     this.nest.open(this.#tag)
     this.tags++
   }
 
   onattribname(start: number, end: number): void {
-    this.#attribute = end - start > 4 ? '' : this.#html.slice(start, end).toLowerCase()
+    this.#attribute = end - start > 6 ? '' : this.#html.slice(start, end).toLowerCase()
     this.#value = ''
+    if (this.#attribute === 'hidden') this.#isHidden = true
   }
 
   onattribdata(start: number, end: number): void {
@@ -83,19 +87,23 @@ class Walk {
   onattribend(): void {
     if (!this.#wanted()) return
     if (this.#attribute === 'href') this.#href ||= this.#value
-    else this.#alt ||= this.#value
+    else if (this.#attribute === 'alt') this.#alt ||= this.#value
+    else this.#style ??= this.#value
   }
 
   onopentagend(): void {
+    const isShown = !this.#isHidden && (this.#style === undefined || !isHiddenStyle(this.#style))
+    if (!isShown) this.nest.hide(this.#tag)
     if (this.#tag === 'a') {
       this.#finish()
+      if (this.nest.hidden) return
       const href = this.#href
         .replace(/[\t\r\n]/g, '')
         .trim()
         .replaceAll(' ', '%20')
       if (/^https?:\/\//i.test(href) && this.anchors.length < this.#most)
         this.#anchor = { href, text: '', before: this.#recent.slice(-160) }
-    } else if (this.#tag === 'img' && this.#anchor !== undefined && this.#alt !== '') {
+    } else if (this.#tag === 'img' && isShown && this.#anchor !== undefined && this.#alt !== '') {
       this.#words(` ${this.#alt} `)
     }
   }
@@ -109,13 +117,12 @@ class Walk {
     const tag = this.#html.slice(start, Math.min(end, start + 20)).toLowerCase()
     if (tag === 'a') this.#finish()
     else if (tag !== 'span' && tag !== 'b' && tag !== 'strong' && tag !== 'font') this.#words(' ')
-    if (tag === this.#silent) this.#silent = ''
     // Of a longer name only the start is known: better nested too deep than not deep enough.
     if (end - start <= 20) this.nest.close(tag)
   }
 
   ontext(start: number, end: number): void {
-    if (this.#silent === '' && this.#anchor === undefined && this.#run.length < longestRun)
+    if (!this.nest.hidden && this.#anchor === undefined && this.#run.length < longestRun)
       this.#run += this.#html.slice(start, Math.min(end, start + longestRun))
     // Of a long text only the end can stand before an anchor, only the start be its text.
     const cut = end - start > 2000 && this.#anchor === undefined ? end - 2000 : start
@@ -138,6 +145,7 @@ class Walk {
   onprocessinginstruction(): void {}
 
   #wanted(): boolean {
+    if (this.#attribute === 'style') return this.#style === undefined && !this.#isHidden
     return (this.#tag === 'a' && this.#attribute === 'href') || (this.#tag === 'img' && this.#attribute === 'alt')
   }
 
@@ -148,7 +156,7 @@ class Walk {
   }
 
   #words(text: string): void {
-    if (this.#silent !== '') return
+    if (this.nest.hidden) return
     if (this.#anchor !== undefined) {
       if (this.#anchor.text.length < 1000) this.#anchor.text += text
       return

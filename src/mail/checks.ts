@@ -221,7 +221,8 @@ function flawOf(row: VerifiedSignature, header: SignedHeader): { fields: string[
   if (row.canonBodyLengthLimited === true) return { fields, flaw: 'l= leaves the rest of the body unsigned' }
   if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift)
     return { fields, flaw: 'it says that it was made in the future (t=)' }
-  return { fields, flaw }
+  const isRelaxed = row.status.result === 'pass' && /\/\s*relaxed/i.test(row.format ?? '')
+  return { fields, flaw: flaw ?? (isRelaxed ? header.spacing : null) }
 }
 
 function resolverOf(inquiry: Inquiry): Resolver {

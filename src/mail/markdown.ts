@@ -1,5 +1,6 @@
 import { compile } from 'html-to-text'
 import type { DomNode, FormatCallback, HtmlToTextOptions } from 'html-to-text'
+import { hiddenElements, hiddenStyles, isHiddenStyle } from './visibility.ts'
 
 /** The most characters of HTML that are turned to Markdown; the rest is left out. */
 export const htmlLimit = 1024 * 1024
@@ -98,12 +99,6 @@ const rule: FormatCallback = (_element, _walk, builder) => {
   builder.closeBlock({ trailingLineBreaks: 2 })
 }
 
-const hidden = [':', ': ', ' :', ' : '].flatMap((colon) => [
-  `display${colon}none`,
-  `visibility${colon}hidden`,
-  `mso-hide${colon}all`,
-])
-
 const single = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 
 const options: HtmlToTextOptions = {
@@ -117,13 +112,11 @@ const options: HtmlToTextOptions = {
       format: 'block',
       options: single,
     })),
-    ...['img', 'style', 'script', 'title', 'head', 'svg', 'select', 'object', 'template', 'noscript', '[hidden]'].map(
-      (selector) => ({
-        selector,
-        format: 'skip',
-      }),
-    ),
-    ...hidden.map((style) => ({ selector: `[style*="${style}" i]`, format: 'skip' })),
+    ...['img', 'head', '[hidden]', ...hiddenElements].map((selector) => ({ selector, format: 'skip' })),
+    ...hiddenStyles.map((style) => ({
+      selector: style.startsWith('^') ? `[style^="${style.slice(1)}" i]` : `[style*="${style}" i]`,
+      format: 'skip',
+    })),
     { selector: 'a', format: 'markdownAnchor' },
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },
@@ -155,14 +148,14 @@ function isBlock(node: DomNode): boolean {
   return node.name !== undefined && blockNames.has(node.name)
 }
 
-function isHidden(node: DomNode): boolean {
-  const style: string | undefined = node.attribs?.['style']
-  return style !== undefined && /display\s?:\s?none|mso-hide\s?:\s?all|visibility\s?:\s?hidden/i.test(style)
+function isHidden({ name, attribs }: DomNode): boolean {
+  if (name !== undefined && hiddenElements.includes(name)) return true
+  return attribs !== undefined && (attribs['hidden'] !== undefined || isHiddenStyle(attribs['style'] ?? ''))
 }
 
 function alternative(node: DomNode, depth: number): string {
-  if (node.name === 'img') return (node.attribs['alt'] ?? '').replace(/\s+/g, ' ').trim().slice(0, 200)
-  if (depth > 5) return ''
+  if (node.name === 'img' && !isHidden(node)) return (node.attribs['alt'] ?? '').replace(/\s+/g, ' ').trim().slice(0, 200)
+  if (depth > 5 || isHidden(node)) return ''
   for (const child of (node.children ?? []).slice(0, 20)) {
     const found = alternative(child, depth + 1)
     if (found !== '') return found

@@ -5,6 +5,7 @@
 export class Nesting {
   deepest = 0
   readonly #names: string[] = []
+  #hiddenAt = Infinity
   readonly #open = new Map<string, number>()
 
   open(name: string): void {
@@ -18,12 +19,23 @@ export class Nesting {
     if (this.#names.length > this.deepest) this.deepest = this.#names.length
   }
 
+  /** The element that was opened last is not shown, nor is what is in it. */
+  hide(name: string): void {
+    if (!this.hidden && this.#names.at(-1) === name) this.#hiddenAt = this.#names.length
+  }
+
+  /** Whether what comes now is in an element that is not shown. */
+  get hidden(): boolean {
+    return this.#hiddenAt !== Infinity
+  }
+
   close(name: string): void {
     if ((this.#open.get(name) ?? 0) === 0) return
     while (this.#pop() !== name);
   }
 
   #pop(): string | undefined {
+    if (this.#names.length === this.#hiddenAt) this.#hiddenAt = Infinity
     const name = this.#names.pop()
     if (name !== undefined) this.#open.set(name, (this.#open.get(name) ?? 1) - 1)
     return name

@@ -1,4 +1,5 @@
-import { firstValue, headEnd } from './headers.ts'
+import { spacedReading, unsignedReading } from './body-reading.ts'
+import { firstValue } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 
 /** The fields of a header, as they are shown, and as a verifier of signatures read them. */
@@ -6,6 +7,7 @@ export class SignedHeader {
   readonly #raw: Buffer
   readonly #fields: readonly HeaderField[]
   readonly #counts: ReadonlyMap<string, number>
+  #spacing: { flaw: string | null } | undefined
 
   /** `names`: of the fields as the verifier found them, in lower case. */
   constructor(raw: Buffer, fields: readonly HeaderField[], names: readonly (string | null | undefined)[]) {
@@ -21,7 +23,7 @@ export class SignedHeader {
    * that is shown, if so (RFC 6376 8.15): verifiers take the last instances of a field, readers the first, so more instances of a field that
    * occurs once than are signed, or one that reads otherwise, are somebody else's. A Subject that is not signed is a flaw too, as for other
    * receivers (maddy, mox): whoever passes the message on could write another. A Content-Type often is not signed (by Gmail, GitHub and more),
-   * so what it says is held against the body, which is: it must name the boundary that the body begins with.
+   * so what it and the fields like it say is held against the body, which is.
    */
   coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null } {
     const signed = new Map<string, string[]>()
@@ -45,7 +47,7 @@ export class SignedHeader {
     const twice = bodily.find((name) => !fields.includes(name) && this.#countOf(name) > 1)
     if (twice !== undefined) flaw ??= severalOf(twice)
     if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
-    if (!fields.includes('content-type') && !this.#isOfItsBody()) flaw ??= 'Content-Type is not signed, and is of another body'
+    flaw ??= unsignedReading(this.#raw, this.#fields, (name) => fields.includes(name))
     return { fields, flaw }
   }
 
@@ -55,16 +57,10 @@ export class SignedHeader {
     return Math.max(shown, this.#counts.get(name) ?? 0)
   }
 
-  /** Whether a body of several parts begins with the boundary that Content-Type names; looks at 64 KiB. */
-  #isOfItsBody(): boolean {
-    const type = firstValue(this.#fields, 'content-type') ?? ''
-    if (!/^multipart\//i.test(type)) return true
-    // one that two readers might take for another is of no body
-    if (/[()\\]/.test(type) || type.match(/boundary/gi)?.length !== 1) return false
-    const [, quoted, plain] = /;\s*boundary\s*=\s*(?:"([^"\\]{1,200})"|([^\s;"]{1,200}))/i.exec(type.slice(0, 2000)) ?? []
-    const start = headEnd(this.#raw)
-    const body = this.#raw.toString('latin1', start, start + 65_536)
-    return /^--.*/m.exec(body)?.[0].trimEnd() === `--${quoted ?? plain ?? ''}`
+  /** Why a passing signature whose body canonicalization is relaxed says nothing of how the parts are shown; null when it does. */
+  get spacing(): string | null {
+    this.#spacing ??= { flaw: spacedReading(this.#raw, this.#fields) }
+    return this.#spacing.flaw
   }
 
   #textOf({ start, end }: HeaderField): string {
@@ -85,7 +81,7 @@ export function severalOf(name: string): string {
   return `there is more than one ${titleOf(name)}`
 }
 
-const bodily = ['content-type', 'mime-version', 'content-transfer-encoding']
+const bodily = ['content-type', 'mime-version', 'content-transfer-encoding', 'content-disposition']
 
 /** The fields that occur once at most: RFC 5322 3.6, RFC 2045 3, RFC 2183 2 and RFC 3282 2. */
 const once: ReadonlySet<string> = new Set(

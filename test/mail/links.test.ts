@@ -44,6 +44,31 @@ test('links in comments, scripts and attributes are none', () => {
   ).toEqual([])
 })
 
+test.each([
+  '<a style="display:none" href="https://b.test/login">Sign in</a>',
+  '<a hidden href="https://b.test/login">Sign in</a>',
+  '<a href="https://b.test/login" style="x:y; Visibility: hidden">Sign in</a>',
+  '<p style="display: none"><i>Sign in <br><a href="https://b.test/login">here</i></a></p>',
+  '<p hidden>Sign in: https://b.test/login</p>',
+  '<svg><a href="https://b.test/login">Sign in</a></svg>',
+  '<template><a href="https://b.test/login">Sign in</a></template>',
+  '<textarea><a href="https://b.test/login">Sign in</a> https://b.test/login</textarea>',
+])('what is hidden is no link, and what comes after it is: %s', (html) => {
+  expect(ofHtml(`${html}<p><a href="https://a.test/login"><u hidden>Not </u>Sign in</a>`)).toEqual([
+    { url: 'https://a.test/login', text: 'Sign in', kind: 'signin' },
+  ])
+})
+
+test.each([
+  '<a style="mso-hide:all" href="https://a.test/login">Sign in</a>',
+  '<a style="-webkit-backface-visibility:hidden" href="https://a.test/login">Sign in</a>',
+  '<p hidden><p><a href="https://a.test/login">Sign in</a>',
+  '<div hidden></div><br hidden><img hidden><a href="https://a.test/login">Sign in</a>',
+  '<a style="color:red" style="display:none" href="https://a.test/login">Sign in</a>',
+])('what only looks hidden is a link: %s', (html) => {
+  expect(ofHtml(html)).toEqual([{ url: 'https://a.test/login', text: 'Sign in', kind: 'signin' }])
+})
+
 test('text gives its addresses when the HTML has none', () => {
   const { links } = linksOf('<p>no links</p>', 'See https://a.test/x, or (http://b.test/y).', undefined)
   expect(links).toEqual([

@@ -99,13 +99,23 @@ test.each([
 test.each([
   ['<div style="display:none">hidden</div>shown'],
   ['<span style="color:red; DISPLAY : none">hidden</span>shown'],
-  ['<p style="mso-hide:all">hidden</p>shown'],
+  ['<p style="color:red;visibility: hidden">hidden</p>shown'],
   ['<div hidden>hidden</div>shown'],
+  ['<textarea>hidden</textarea><template>hidden</template><svg><text>hidden</text></svg>shown'],
+  ['<a href="https://a.test/hidden"><b hidden>hidden</b></a>shown'],
   ['<style>.hidden{}</style><title>hidden</title><script>hidden</script>shown'],
   ['<!--[if mso]>hidden<![endif]-->shown'],
   ['<a href="https://a.test/hidden" style="display:none">hidden</a>shown'],
   ['<img src="https://a.test/hidden.gif" width=1 height=1 alt="hidden">shown'],
 ])('what is hidden is not read: %s', (html) => {
+  expect(markdownOf(html)).toBe('shown')
+})
+
+test.each([
+  ['<p style="mso-hide:all">shown</p>'],
+  ['<p style="-webkit-backface-visibility:hidden">shown</p>'],
+  ['<td style="font-size:0"><p style="font-size:13px">shown</p></td>'],
+])('what only looks hidden is read: %s', (html) => {
   expect(markdownOf(html)).toBe('shown')
 })
 

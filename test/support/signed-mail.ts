@@ -36,7 +36,7 @@ export async function sign(
   domain: string,
   selector: string,
   key: SigningKey,
-  options: { maxBodyLength?: number; signTime?: Date; expires?: Date; headerList?: string } = {},
+  options: { maxBodyLength?: number; signTime?: Date; expires?: Date; headerList?: string; canonicalization?: string } = {},
 ): Promise<Buffer> {
   const signature = { signingDomain: domain, selector, privateKey: key.pem, ...options }
   const { signatures, errors } = await dkimSign(message, {
@@ -56,8 +56,10 @@ export async function seal(
   key: SigningKey,
   authResults: string,
   cv = 'none',
+  headerList?: string,
 ): Promise<Buffer> {
-  const set = await sealMessage(message, { signingDomain: domain, selector, privateKey: key.pem, authResults, cv })
+  const list = headerList === undefined ? {} : { headerList }
+  const set = await sealMessage(message, { signingDomain: domain, selector, privateKey: key.pem, authResults, cv, ...list })
   return Buffer.concat([Buffer.from(set), message])
 }
 

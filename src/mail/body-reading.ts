@@ -1,0 +1,174 @@
+import { firstValue, headEnd } from './headers.ts'
+import type { HeaderField } from './headers.ts'
+
+/**
+ * Why the fields that say how the body is read (RFC 2045 3, RFC 2183), where a signature does not cover them, may be somebody else's; null when the
+ * body, which is signed, bears them out. `isSigned` says of which of them the signature covers all. Of a body that is one text 1 MiB is looked at.
+ */
+export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isSigned: (name: string) => boolean): string | null {
+  const disposition = firstValue(fields, 'content-disposition')
+  if (disposition !== undefined && !isSigned('content-disposition') && disposition.toLowerCase() !== 'inline')
+    return 'Content-Disposition is not signed, and is not plainly inline'
+  const typeIsSigned = isSigned('content-type')
+  const encodingIsSigned = isSigned('content-transfer-encoding')
+  if (typeIsSigned && encodingIsSigned) return null
+  const start = headEnd(raw)
+  const value = firstValue(fields, 'content-type')
+  const encoding = (firstValue(fields, 'content-transfer-encoding') ?? '7bit').toLowerCase()
+  const type = value === undefined ? plainText : mediaTypeIn(value)
+  const isWhole = raw.length - start <= longestText
+  if (!encodingIsSigned && !isEncodedSo(type, encoding, isWhole ? raw.toString('latin1', start) : null))
+    return 'Content-Transfer-Encoding is not signed, and is not plainly that of the body'
+  if (typeIsSigned) return null
+  const isOfBody =
+    type !== null &&
+    (value !== undefined || disposition === undefined) &&
+    (type.name.startsWith('multipart/')
+      ? isMultipart(raw, start, type)
+      : isWhole && isText(type, encoding, raw.toString('latin1', start)))
+  return isOfBody ? null : 'Content-Type is not signed, and is not plainly that of the body'
+}
+
+/**
+ * Why a body of several parts can be read in two ways under a signature that takes runs of white space for one space, and none at the end of a line
+ * (relaxed, RFC 6376 3.4.4): spaces make a delimiter a line of text, and the empty line after a part's header one more line of it. Null when there
+ * are no such lines. Linear in the message.
+ */
+export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): string | null {
+  if (!/multipart/i.test(firstValue(fields, 'content-type') ?? '')) return null
+  let declared: ReadonlySet<string> | null | undefined
+  let lines = 0
+  for (let at = raw.indexOf('\n--', headEnd(raw) - 1); at !== -1; at = raw.indexOf('\n--', at)) {
+    if (++lines > mostDashed) return twoWays
+    const next = lineEnd(raw, at + 1)
+    const line = raw.toString('latin1', at + 3, Math.min(next, at + 303)).replace(/\r?\n$/, '')
+    at = next - 1
+    if (line === '' || isSpace(line.charCodeAt(0))) continue
+    const header = headerFrom(raw, next)
+    at = header.end - 1
+    if (!header.spaced && !/[ \t]{2}|\t| $/.test(line)) continue
+    declared = declared === undefined ? boundariesIn(raw) : declared
+    const name = relaxed(line)
+    if (declared === null || declared.has(name) || declared.has(name.replace(/--$/, ''))) return twoWays
+  }
+  return null
+}
+
+const twoWays = 'the parts of the body can be read in two ways: there are spaces at the end of a delimiter or of a header'
+
+/** Octets of a body of one text that is held against unsigned fields. */
+const longestText = 1024 * 1024
+/** Lines of a body that begin with `--`, and boundaries that it declares. */
+const mostDashed = 100_000
+const mostDeclared = 1000
+
+interface MediaType {
+  /** `text/plain`; lower case. */
+  name: string
+  params: ReadonlyMap<string, string>
+}
+
+const plainText: MediaType = { name: 'text/plain', params: new Map() }
+
+const token = String.raw`[A-Za-z0-9!#$%&'+._^{|}~-]`
+// Without comments, escapes, encoded words and continuations, which readers know how to read differently.
+const parameter = String.raw`\s*;\s*(${token}+)=(?:(${token}[A-Za-z0-9!#$%&'+._^{|}~=/:-]*)|"((?:(?!=\?)[^"\\()\x00-\x1f\x7f-\uffff])*)")`
+const wholeType = new RegExp(String.raw`^(${token}+/${token}+)((?:${parameter})*)\s*;?\s*$`)
+
+/** A Content-Type that every reader takes for the same; null for any other. */
+function mediaTypeIn(value: string): MediaType | null {
+  const [, name, rest = ''] = value.length > 2000 ? [] : (wholeType.exec(value) ?? [])
+  if (name === undefined) return null
+  const params = new Map<string, string>()
+  for (const [, key = '', plain, quoted] of rest.matchAll(new RegExp(parameter, 'g'))) {
+    if (params.has(key.toLowerCase())) return null
+    params.set(key.toLowerCase(), plain ?? quoted ?? '')
+  }
+  return { name: name.toLowerCase(), params }
+}
+
+/** `body`: null when it is too long to look at. */
+function isEncodedSo(type: MediaType | null, encoding: string, body: string | null): boolean {
+  if (/^(?:7bit|8bit|binary)$/.test(encoding)) return true
+  if (type === null || type.name.startsWith('multipart/') || body === null) return false
+  // no text that quotes another is base64 throughout
+  if (encoding === 'base64') return /^[A-Za-z0-9+/\r\n]*={0,2}$/.test(body.trimEnd()) && body.replace(/\s/g, '').length % 4 === 0
+  // nor does an encoder hide letters, digits and markup
+  return encoding === 'quoted-printable' && !/=(?!\r?\n|3D|20|09|2E|46|[89A-F][\dA-F])/.test(body)
+}
+
+/** Several parts from the first line to the last: nothing is before the first delimiter but what says so, nothing after the last. */
+function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): boolean {
+  const boundary = params.get('boundary') ?? ''
+  if (!subtypes.has(name) || boundary === '' || boundary.length > 200 || boundary.endsWith(' ')) return false
+  const head = raw.toString('latin1', start, start + 1000)
+  const [, preamble = '', opening] = /^((?:(?!--)[^\n]*\n)*)--([^\r\n]*)\r?\n/.exec(head) ?? []
+  if (opening !== boundary || !/^(?:this is a multi-?part message in mime format\.?)?$/i.test(preamble.trim())) return false
+  const tail = raw.toString('latin1', Math.max(start, raw.length - 1000)).trimEnd()
+  return tail.endsWith(`\n--${boundary}--`)
+}
+
+const subtypes = new Set(['alternative', 'mixed', 'related', 'report', 'signed'].map((subtype) => `multipart/${subtype}`))
+
+/** One text, and neither the source of another nor one that an odd charset or file name makes another. */
+function isText({ name, params }: MediaType, encoding: string, body: string): boolean {
+  if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format' && key !== 'delsp')) return false
+  if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(params.get('charset') ?? '')) return false
+  const text = encoding === 'base64' ? Buffer.from(body.slice(0, 4000), 'base64').toString('latin1') : body
+  if (name === 'text/html') return /^\s*<(?:!doctype\s+html|html|head|body)\b/i.test(text)
+  return name === 'text/plain' && !/^(?:\xef\xbb\xbf)?\s*</.test(text) && !isSource(text)
+}
+
+/** Whether text holds the source of several parts: a delimiter and then a part's header, or then the delimiter that closes them. */
+function isSource(text: string): boolean {
+  if (/^--[^\r\n]+\r?\ncontent-[a-z-]+[ \t]*:/im.test(text)) return true
+  const opened = new Set<string>()
+  for (const [, line = ''] of text.matchAll(/^--([^\s][^\r\n]{0,200})/gm)) {
+    const delimiter = line.trimEnd()
+    if (/[^-]/.test(delimiter) && delimiter.endsWith('--') && opened.has(delimiter.slice(0, -2))) return true
+    opened.add(delimiter)
+    if (opened.size > mostDeclared) return true
+  }
+  return false
+}
+
+/** From `start` to the empty line, or to a line that begins with `--`; whether there is a line of nothing but spaces on the way. */
+function headerFrom(raw: Buffer, start: number): { end: number; spaced: boolean } {
+  let spaced = false
+  for (let at = start; at < raw.length;) {
+    const next = lineEnd(raw, at)
+    let first = at
+    while (first < next && isSpace(raw[first]!)) first++
+    const isBlank = first === next || raw[first] === 0x0a || (raw[first] === 0x0d && first === next - 2)
+    if (isBlank && first === at) return { end: next, spaced }
+    if (isBlank) spaced = true
+    if (raw[at] === 0x2d && raw[at + 1] === 0x2d) return { end: at, spaced }
+    at = next
+  }
+  return { end: raw.length, spaced }
+}
+
+/** The boundaries that are declared anywhere in the message, as a relaxed signature has them; null when they cannot be told. */
+function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
+  const found = new Set<string>()
+  for (const [, continued, quoted, plain] of raw
+    .toString('latin1')
+    .matchAll(/boundary(\*)?[^\s=]{0,5}\s{0,10}=\s{0,10}(?:"([^"\r\n]{1,200})|([^\s;"]{1,200}))/gi)) {
+    if (continued !== undefined || found.size > mostDeclared) return null
+    found.add(relaxed(quoted ?? plain ?? ''))
+  }
+  return found
+}
+
+function relaxed(line: string): string {
+  return line.replace(/[ \t]+/g, ' ').trimEnd()
+}
+
+function lineEnd(raw: Buffer, from: number): number {
+  const end = raw.indexOf(0x0a, from)
+  return end === -1 ? raw.length : end + 1
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09
+}

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Dns } from '../../src/mail/dns.ts'
+import { judge } from '../../src/mail/verdict.ts'
+import { DnsStub } from '../support/dns-stub.ts'
+import { envelope, rsaKey, seal, sign } from '../support/signed-mail.ts'
+
+const rsa = rsaKey()
+let stub: DnsStub
+beforeAll(async () => {
+  stub = await DnsStub.start()
+  stub
+    .txt('_dmarc.bank.test', 'v=DMARC1; p=reject')
+    .txt('s._domainkey.bank.test', rsa.record)
+    .txt('s._domainkey.list.test', rsa.record)
+})
+afterAll(() => stub.close())
+
+/** As Gmail signs: neither Content-Type nor Content-Transfer-Encoding. */
+const few = 'from:to:subject:date:message-id:mime-version'
+const all = `${few}:content-type:content-transfer-encoding`
+
+function mail(lines: string[], body: string[]): string {
+  const header = [
+    'From: Bank <service@bank.test>',
+    'To: u@mx.test',
+    'Subject: Your request',
+    'Date: Thu, 19 Nov 2026 10:00:00 +0000',
+    'Message-ID: <1@bank.test>',
+    'MIME-Version: 1.0',
+  ]
+  return [...header, ...lines, '', ...body, ''].join('\r\n')
+}
+
+async function signed(lines: string[], body: string[], headerList = few): Promise<string> {
+  return (await sign(mail(lines, body), 'bank.test', 's', rsa, { headerList })).toString('latin1')
+}
+
+async function verdictOn(raw: string) {
+  const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
+  const from = envelope({ remote_address: '203.0.113.9', mail_from: 'eve@elsewhere.test', helo: 'elsewhere.test' })
+  const settings = { hostname: 'mx.test', dmarc: 'reject' as const, deadline: 15_000, trusted_sealers: ['list.test'] }
+  return judge(Buffer.from(raw, 'latin1'), from, lookup, settings)
+}
+
+/** What the signature comes to. */
+async function outcome(raw: string) {
+  const { verified_domain, authentication } = await verdictOn(raw)
+  const { result, reason } = authentication.dkim[0]!
+  return { verified_domain, result, reason }
+}
+
+const counts = { verified_domain: 'bank.test', result: 'pass', reason: null }
+const flawed = (reason: string) => ({ verified_domain: null, result: 'policy', reason: expect.stringContaining(reason) })
+
+/** What Eve wrote, which the bank quotes. */
+const inner = ['--INNER', 'Content-Type: text/plain', '', 'Your sign-in code is 493817', '--INNER--']
+const outer = [
+  '--OUTER',
+  'Content-Type: text/plain',
+  '',
+  'We could not deliver your message.',
+  '--OUTER',
+  'Content-Type: message/rfc822',
+  '',
+  'From: eve@elsewhere.test',
+  'Content-Type: multipart/mixed; boundary=INNER',
+  '',
+  ...inner,
+  '--OUTER--',
+]
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+describe('a Content-Type that nobody signed', () => {
+  const type = 'Content-Type: multipart/mixed; boundary="OUTER"'
+
+  test.each([
+    'multipart/mixed; boundary=INNER',
+    '"multipart/mixed"; boundary=INNER',
+    '"multi"part/mixed; boundary=INNER',
+    String.raw`\multipart/mixed; boundary=INNER`,
+    'multipart /mixed; boundary=INNER',
+    '=?utf-8?q?multipart/mixed?=; boundary=INNER',
+    ';multipart/mixed; boundary=INNER',
+    '\u00a0multipart/mixed; boundary=INNER',
+    'multipart/mixed; boundary=OUTER" "INNER',
+    'multipart/mixed; boundary="OUTER"INNER',
+    'multipart/mixed; boundary="OUTER\t"',
+    'multipart/mixed; boundary=OUTER; boundary=INNER',
+    'multipart/mixed; boundary=OUTER; boundary*=INNER',
+    `multipart/mixed; boundary=OUTER; a=${'x'.repeat(2000)}; boundary=INNER`,
+    'multipart/mixed; boundary="=?utf-8?q?OUTER?="',
+    'multipart/mixed',
+    'multipart/digest; boundary=OUTER',
+    'text/plain',
+    'text/plain; boundary=INNER',
+    'text/html',
+    'message/rfc822',
+    'application/octet-stream',
+    '',
+  ])('%s: the parts are read in another way than they were sent', async (other) => {
+    const raw = await signed([type], outer)
+    expect(await outcome(raw.replace(type, `Content-Type: ${other}`))).toEqual(flawed('Content-Type is not signed'))
+  })
+
+  test('is taken away', async () => {
+    const raw = await signed([type], outer)
+    expect(await outcome(raw.replace(`${type}\r\n`, ''))).toEqual(flawed('Content-Type is not signed'))
+  })
+
+  test.each([
+    ['boundary="OUTER"', type, outer],
+    ['boundary=OUTER and more', 'Content-Type: Multipart/Report; report-type=delivery-status; boundary=OUTER;', outer],
+    ['a folded field', 'Content-Type: multipart/alternative;\r\n\tboundary="OUTER"', ['', ...outer, '', '']],
+    ['a preamble that says so', type, ['This is a multi-part message in MIME format.', '', ...outer]],
+    [
+      'text',
+      'Content-Type: text/plain; charset="UTF-8"; format=flowed',
+      ['Hello', '', '-- ', 'The bank', '-----', 'x', '-------'],
+    ],
+    ['no type', 'X-Mailer: x', ['Hello']],
+    ['an HTML document', 'Content-Type: text/html; charset=utf-8', ['<!DOCTYPE html>', '<p>Hello</p>']],
+  ])('counts where the body bears it out: %s', async (_, line, body) => {
+    expect(await outcome(await signed([line], body))).toEqual(counts)
+  })
+
+  test.each([
+    [
+      'a text that quotes parts',
+      'text/plain',
+      ['You wrote:', '--x', '', 'Your code is 493817', '--x--'],
+      'multipart/mixed; boundary=x',
+    ],
+    ['a text with a signature', 'text/plain', ['Hello', '-- ', 'Eve'], 'multipart/mixed; boundary*0=zz'],
+    ['a text', 'text/plain', ['You wrote: <a href="https://evil.test">Sign in</a>'], 'text/html'],
+    ['a text in another charset', 'text/plain', ['You wrote: +AGEAYg-'], 'text/plain; charset=utf-7'],
+    ['a text as a file', 'text/plain', ['Hello'], 'text/plain; name=code.txt'],
+    ['HTML as its source', 'text/html', ['<!-- Your code is 493817 --><p>Hello</p>'], 'text/plain'],
+    [
+      'parts before more text',
+      'multipart/mixed; boundary=x',
+      ['--x', '', 'Hello', '--x--', 'More'],
+      'multipart/mixed; boundary=x',
+    ],
+  ])('does not count: %s', async (_, honest, body, other) => {
+    const raw = await signed([`Content-Type: ${honest}`], body)
+    expect(await outcome(raw.replace(`Content-Type: ${honest}`, `Content-Type: ${other}`))).toEqual(
+      flawed('Content-Type is not signed'),
+    )
+    expect(await outcome(await signed([`Content-Type: ${other}`], body, all))).toEqual(counts)
+  })
+
+  test('of a text that quotes parts is not known to be its own', async () => {
+    expect(await outcome(await signed(['Content-Type: text/plain'], ['You wrote:', ...inner]))).toEqual(
+      flawed('Content-Type is not signed'),
+    )
+    expect(await outcome(await signed(['Content-Type: text/plain'], ['You wrote:', ...inner], all))).toEqual(counts)
+  })
+
+  test('nor is a seal of one believed', async () => {
+    const results = 'list.test; dmarc=pass header.from=bank.test'
+    const raw = (await seal(Buffer.from(mail([type], outer)), 'list.test', 's', rsa, results, 'none', few)).toString()
+    expect(await verdictOn(raw)).toMatchObject({ action: 'keep', authentication: { arc: { result: 'pass' } } })
+    expect(await verdictOn(raw.replace(type, 'Content-Type: "multipart/mixed"; boundary=INNER'))).toMatchObject({
+      action: 'reject',
+      authentication: { arc: { result: 'fail', reason: expect.stringContaining('Content-Type is not signed') } },
+    })
+  })
+})
+
+describe('a Content-Transfer-Encoding that nobody signed', () => {
+  const names = `${few}:content-type`
+  const text = 'Content-Type: text/plain; charset=utf-8'
+
+  test.each([
+    ['base64', 'You wrote:', base64('Your code is 493817')],
+    ['quoted-printable', 'You wrote:', '=59our code is =34=39=33=38=31=37'],
+    ['x-uuencode', 'You wrote:', 'x'],
+    ['=?utf-8?q?base64?=', 'You wrote:', 'x'],
+    ['base64 (x)', 'You wrote:', 'x'],
+  ])('%s is put before a text', async (encoding, ...body) => {
+    const raw = await signed([text], body, names)
+    expect(await outcome(raw)).toEqual(counts)
+    expect(await outcome(`Content-Transfer-Encoding: ${encoding}\r\n${raw}`)).toEqual(
+      flawed('Content-Transfer-Encoding is not signed'),
+    )
+  })
+
+  test('is put before several parts', async () => {
+    const raw = await signed(['Content-Type: multipart/mixed; boundary=OUTER'], outer, names)
+    expect(await outcome(`Content-Transfer-Encoding: base64\r\n${raw}`)).toEqual(
+      flawed('Content-Transfer-Encoding is not signed'),
+    )
+  })
+
+  test.each([
+    ['8bit', ['Grüße'], text],
+    ['BASE64', base64('Hello, this is the bank, and you may come and see us.').match(/.{1,40}/g)!, text],
+    ['quoted-printable', ['Gr=C3=BC=C3=9Fe, 1 + 1 =3D 2 and so=', ' on=20', '=2E'], text],
+    ['quoted-printable', ['<html><a href=3D"https://bank.test">Gr=C3=BC=C3=9Fe</a>'], 'Content-Type: text/html'],
+  ])('counts where the body bears it out: %s', async (encoding, body, type) => {
+    expect(await outcome(await signed([type, `Content-Transfer-Encoding: ${encoding}`], body, names))).toEqual(counts)
+    expect(
+      await outcome(
+        await signed([type.replace('text/html', 'text/html; charset=utf-8'), `Content-Transfer-Encoding: ${encoding}`], body),
+      ),
+    ).toEqual(counts)
+  })
+})
+
+describe('a Content-Disposition that nobody signed', () => {
+  test.each(['attachment', 'attachment; filename="493817 is your code.txt"', 'inline; filename=x', '=?utf-8?q?attachment?='])(
+    '%s takes the body away',
+    async (disposition) => {
+      const raw = await signed(['Content-Type: text/plain'], ['Hello'], all)
+      expect(await outcome(`Content-Disposition: ${disposition}\r\n${raw}`)).toEqual(flawed('Content-Disposition is not signed'))
+    },
+  )
+
+  test('inline says nothing', async () => {
+    expect(await outcome(await signed(['Content-Type: text/plain', 'Content-Disposition: inline'], ['Hello']))).toEqual(counts)
+  })
+})
+
+describe('spaces that a relaxed signature does not see', () => {
+  const type = 'Content-Type: multipart/mixed; boundary="b c"'
+  const body = [
+    '--b c',
+    'Content-Type: text/plain',
+    '',
+    'First',
+    '--b c',
+    'Content-Type: text/plain',
+    '',
+    'Your code is 493817',
+    '--b c--',
+  ]
+
+  test.each([
+    [
+      'after a delimiter',
+      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
+      '\r\n--b c  \r\nContent-Type: text/plain\r\n\r\nYour',
+    ],
+    [
+      'a tab after a delimiter',
+      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
+      '\r\n--b c\t\r\nContent-Type: text/plain\r\n\r\nYour',
+    ],
+    [
+      'many',
+      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
+      `\r\n--b c${' '.repeat(900)}\r\nContent-Type: text/plain\r\n\r\nYour`,
+    ],
+    [
+      'within a delimiter',
+      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
+      '\r\n--b  c\r\nContent-Type: text/plain\r\n\r\nYour',
+    ],
+    ['after the first delimiter', '\r\n\r\n--b c\r\n', '\r\n\r\n--b c \r\n'],
+    ['after the last delimiter', '--b c--', '--b c-- '],
+    ['in the line after a header', 'text/plain\r\n\r\nYour', 'text/plain\r\n \r\nYour'],
+    ['in the line after a header, and after its fields', 'text/plain\r\n\r\nYour', 'text/plain \r\n\t\r\nYour'],
+  ])('%s: the signature does not count', async (_, before, after) => {
+    const raw = await signed([type], body, all)
+    expect(await outcome(raw)).toEqual(counts)
+    expect(raw).toContain(before)
+    expect(await outcome(raw.replace(before, after))).toEqual(flawed('read in two ways'))
+  })
+
+  test('do not matter elsewhere', async () => {
+    const text = ['Hello  ', ' ', '-- ', 'The bank', '----  ', ' ', '--Bob  Smith ', '']
+    expect(await outcome(await signed([type], [...body.slice(0, 3), ...text, ...body.slice(4)], all))).toEqual(counts)
+    expect(await outcome(await signed(['Content-Type: text/plain'], [...text, '--x ', ' ', 'boundary=x'], all))).toEqual(counts)
+  })
+
+  test('are seen by a simple signature', async () => {
+    const simple = { headerList: all, canonicalization: 'relaxed/simple' }
+    const raw = await sign(mail([type], ['--b c ', ...body]), 'bank.test', 's', rsa, simple)
+    expect(await outcome(raw.toString())).toEqual(counts)
+  })
+})
