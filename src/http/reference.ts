@@ -36,7 +36,7 @@ Calls take turns by account, or by network without a key: of one account 1,000 w
 Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
 
 Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with \`cursor\`.
-A page has fewer rows than \`limit\` where they are large (about 4 MiB together): \`has_more\` says whether there are more.
+A page has fewer rows than \`limit\` where they are large (about 1 MiB together): \`has_more\` says whether there are more.
 
 **Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400,
 \`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs;
