@@ -152,7 +152,7 @@ const attacks: Attack[] = [
       const body = JSON.stringify({ to: attacker.target.identity.email, body_text: '\n'.repeat(10_000_000) })
       return attacker.repeat(2, () => attacker.own('POST', '/emails', { body }))
     },
-    answers: ['201', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
+    answers: ['201', '400 too_many_escapes', '400 invalid_value', '400 body_too_large', '400 message_too_large', '429 rate_limited'],
   },
   {
     name: 'e-mails to a hundred recipients each',

@@ -4,13 +4,27 @@ import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { route } from '../../src/http/route.ts'
-import { errorOf, openToybox } from './toy-box.ts'
+import { errorOf, openToybox, toyRoutes } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
 
 let box: Toybox
 
+/** Answers how long the text was. */
+const taking = route({
+  method: 'POST',
+  path: '/large',
+  scope: 'identities:write',
+  tag: 'Toys',
+  summary: 'Take a large body',
+  limit: 40 * 1024 * 1024,
+  body: z.strictObject({ text: z.string() }),
+  reply: z.object({ length: z.int() }),
+  handle: async ({ body }) => ({ length: body.text.length }),
+})
+
 beforeAll(async () => {
-  box = await openToybox()
+  const played = { made: 0, aborted: [], release: undefined, held: Promise.resolve() }
+  box = await openToybox({}, { routes: [...toyRoutes(played), taking] })
 })
 
 afterAll(async () => {
@@ -83,6 +97,44 @@ test('it is refused while it arrives: the rest is neither waited for nor read', 
   expect(wide).toContain('"code":"too_many_tokens"')
 })
 
+test('a number without end and white space without end are too_much_padding, while they arrive', async () => {
+  for (const filler of ['1', ' ', '\n\t'] as const) {
+    const sent = `{"name":"a","metadata":{"a":1${filler.repeat(900_000 / filler.length)}`
+    const more = filler.repeat(200_000 / filler.length)
+    expect(await answerTo('/v1/large', 2_000_000, sent + more, 'free')).toContain('"code":"too_much_padding"')
+  }
+  const spaced = (spaces: number): string => `{"name":"a",${' '.repeat(spaces)}"metadata":{"text":"${' '.repeat(10_000)}"}}`
+  expect((await make(spaced(990_000))).status).toBe(201)
+  const error = await errorOf(await make(spaced(1_000_001)))
+  expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_much_padding' })
+  expect(error.message).toBe(
+    'The body has more than 1000000 octets outside of strings, in white space and digits. Send it without indentation.',
+  )
+})
+
+test('strings of nothing but escapes are too_many_escapes, and those of a text are not', async () => {
+  const send = async (text: string) => await box.call('POST', '/v1/large', { key: 'free', body: `{"text":"${text}"}` })
+  // ten mebibytes of text, as programs write it that keep to ASCII
+  const pair = String.raw`\ud83d\ude00`
+  for (const [text, length] of [
+    [pair.repeat(2_621_440), 5_242_880],
+    [`${'words '.repeat(12)}\\n`.repeat(143_640), 73 * 143_640],
+    [String.raw`\"`.repeat(6_291_456), 6_291_456],
+  ] as const) {
+    const taken = await send(text)
+    expect([taken.status, await taken.json()]).toEqual([200, { length }])
+  }
+  for (const escape of [String.raw`\"`, String.raw`\\`, String.raw`\n`, `${'x'.repeat(3)}\\t`]) {
+    const error = await errorOf(await send(escape.repeat(6_291_457)))
+    expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_many_escapes' })
+    expect(error.message).toBe(
+      String.raw`The body has more than 6291456 escapes (\n, \u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
+    )
+  }
+  const begun = `{"text":"${String.raw`\\`.repeat(7_000_000)}`
+  expect(await answerTo('/v1/large', 40_000_000, begun, 'free')).toContain('"code":"too_many_escapes"')
+})
+
 test('a call that needs no key takes 64 KiB, and more is refused by what it announces', async () => {
   const large = await answerTo('/v1/open', 64 * 1024 + 1, '')
   expect(large).toContain('HTTP/1.1 400 ')
@@ -107,17 +159,6 @@ test('who may not call is refused before the body is looked at', async () => {
 const words = (mebibytes: number): string => JSON.stringify({ text: 'x'.repeat(mebibytes * 1024 * 1024) })
 
 test('bodies share the memory: an account that has its part waits, others are read, and what was answered makes room', async () => {
-  const taking = route({
-    method: 'POST',
-    path: '/large',
-    scope: 'identities:write',
-    tag: 'Toys',
-    summary: 'Take a large body',
-    limit: 40 * 1024 * 1024,
-    body: z.strictObject({ text: z.string() }),
-    reply: z.object({ length: z.int() }),
-    handle: async ({ body }) => ({ length: body.text.length }),
-  })
   const roomy = await openToybox({}, { routes: [taking] })
   onTestFinished(() => roomy.server.stop())
   const [body, part] = [words(35), words(30)]

@@ -248,7 +248,7 @@ test('so does a list of messages that went to many', async () => {
     const { body } = await box.call('GET', `${path}/messages?limit=100${cursor && `&cursor=${cursor}`}`)
     expect(JSON.stringify(body).length).toBeLessThan(1.25 * 1024 * 1024)
     subjects.push(...body.data.map(({ subject }: { subject: string }) => subject))
-    cursor = body['next_cursor']
+    cursor = body['next_cursor'] as string | null
   }
   expect(subjects).toEqual(Array.from({ length: 60 }, (_, turn) => `${turn}`))
 })
