@@ -112,8 +112,9 @@ test('a number without end and white space without end are too_much_padding, whi
   )
 })
 
+const sendText = async (text: string) => await box.call('POST', '/v1/large', { key: 'free', body: `{"text":"${text}"}` })
+
 test('strings of nothing but escapes are too_many_escapes, and those of a text are not', async () => {
-  const send = async (text: string) => await box.call('POST', '/v1/large', { key: 'free', body: `{"text":"${text}"}` })
   // ten mebibytes of text, as programs write it that keep to ASCII
   const pair = String.raw`\ud83d\ude00`
   for (const [text, length] of [
@@ -121,11 +122,11 @@ test('strings of nothing but escapes are too_many_escapes, and those of a text a
     [`${'words '.repeat(12)}\\n`.repeat(143_640), 73 * 143_640],
     [String.raw`\"`.repeat(6_291_456), 6_291_456],
   ] as const) {
-    const taken = await send(text)
+    const taken = await sendText(text)
     expect([taken.status, await taken.json()]).toEqual([200, { length }])
   }
   for (const escape of [String.raw`\"`, String.raw`\\`, String.raw`\n`, `${'x'.repeat(3)}\\t`]) {
-    const error = await errorOf(await send(escape.repeat(6_291_457)))
+    const error = await errorOf(await sendText(escape.repeat(6_291_457)))
     expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_many_escapes' })
     expect(error.message).toBe(
       String.raw`The body has more than 6291456 escapes (\n, \u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
@@ -186,4 +187,33 @@ test('bodies share the memory: an account that has its part waits, others are re
   await expect
     .poll(async () => (await Promise.all([send('second'), send('second')])).map(({ status }) => status))
     .toEqual([200, 200])
+})
+
+test('answers that are not read count: an account that leaves much of them is refused, others are not', async () => {
+  const long = route({
+    method: 'GET',
+    path: '/long',
+    scope: 'identities:read',
+    tag: 'Toys',
+    summary: 'Get a long text',
+    reply: z.object({ text: z.string() }),
+    handle: async () => ({ text: 'x'.repeat(16 * 1024 * 1024) }),
+  })
+  const busy = await openToybox({}, { routes: [long] })
+  onTestFinished(() => busy.server.stop())
+  const ask = async (): Promise<Socket> => {
+    const socket = connect(busy.port, '127.0.0.1').on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+    socket.write('GET /v1/long HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n\r\n')
+    await once(socket, 'readable')
+    return socket
+  }
+  const unread = [await ask(), await ask(), await ask(), await ask()]
+  const refused = await busy.call('GET', '/v1/long', { key: 'second' })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect(await errorOf(refused)).toMatchObject({ type: 'rate_limited', code: 'too_much_unread' })
+  const other = await busy.call('GET', '/v1/long', { key: 'other' })
+  expect([other.status, (await other.text()).length]).toEqual([200, 16 * 1024 * 1024 + 11])
+  for (const socket of unread) socket.resume()
+  await expect.poll(async () => (await busy.call('HEAD', '/v1/long', { key: 'second' })).status).toBe(200)
 })
