@@ -171,7 +171,7 @@ export class Api {
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     // a document is in memory once for everybody
-    if (Buffer.isBuffer(answer.body) && !route.document) {
+    if (Buffer.isBuffer(answer.body) && !route.document && hand.cut !== 'gone') {
       context.res.once('close', this.#unread.hold(holder, answer.body.length))
     }
     send(context, answer)

@@ -217,3 +217,32 @@ test('answers that are not read count: an account that leaves much of them is re
   for (const socket of unread) socket.resume()
   await expect.poll(async () => (await busy.call('HEAD', '/v1/long', { key: 'second' })).status).toBe(200)
 })
+
+test('an answer whose caller has gone before it was made holds nothing', async () => {
+  const begun: (() => void)[] = []
+  const late = route({
+    method: 'GET',
+    path: '/late',
+    scope: 'identities:read',
+    tag: 'Toys',
+    summary: 'Get a long text late',
+    reply: z.object({ text: z.string() }),
+    handle: async () => {
+      if (begun.length === 4) return { text: '' }
+      await new Promise<void>((resolve) => begun.push(resolve))
+      return { text: 'x'.repeat(16 * 1024 * 1024) }
+    },
+  })
+  const busy = await openToybox({}, { routes: [late] })
+  onTestFinished(() => busy.server.stop())
+  for (let turn = 1; turn <= 4; turn += 1) {
+    const socket = connect(busy.port, '127.0.0.1').on('error', () => undefined)
+    socket.write('GET /v1/late HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n\r\n')
+    await expect.poll(() => begun.length).toBe(turn)
+    socket.destroy()
+  }
+  // by then it is known that they have gone
+  expect((await busy.call('GET', '/v1/late')).status).toBe(200)
+  for (const finish of begun) finish()
+  expect((await busy.call('GET', '/v1/late')).status).toBe(200)
+})
