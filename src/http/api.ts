@@ -33,6 +33,7 @@ import { spellings, stores } from './route.ts'
 import type { Spelling } from './route.ts'
 import type { ApiParts, ApiSettings } from './surroundings.ts'
 import { readTarget } from './target.ts'
+import { UnreadAnswers } from './unread-answers.ts'
 import { Upgrades } from './upgrades.ts'
 
 /** What is known of a request while it is answered. */
@@ -66,6 +67,7 @@ export class Api {
   readonly #hands = new Set<Hand>()
   readonly #bodies = new BodyRoom()
   readonly #turns = new CallTurns()
+  readonly #unread = new UnreadAnswers()
   readonly #operators = new WeakSet<IncomingMessage>()
   #settings: ApiSettings
   #trusted: Networks
@@ -157,7 +159,12 @@ export class Api {
     if (stores(route) && !this.#parts.roomy()) throw storageFull()
     const { requestId, search, hand } = state
     const holder = caller.account_id || neighbourhood(caller.ip)
-    const turn = (): Promise<void> | undefined => this.#turns.take(caller.account_id || neighbourhoods(caller.ip).at(-1)!, hand)
+    const turn = (): Promise<void> | undefined => {
+      const waiting = this.#turns.take(caller.account_id || neighbourhoods(caller.ip).at(-1)!, hand)
+      if (waiting) return waiting.then(() => this.#unread.require(holder))
+      this.#unread.require(holder)
+      return undefined
+    }
     const room = this.#bodies.share(holder)
     const body = bodyOf(context, room, route.raw)
     const requireStill = (): Promise<void> => this.#admission.requireStill(state.arrival, caller)
@@ -165,6 +172,10 @@ export class Api {
     const answer = await answerCall(route, call, this.#parts.idempotency, this.#parts.log).finally(() => room.end())
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
+    // a document is in memory once for everybody
+    if (Buffer.isBuffer(answer.body) && !route.document && hand.cut !== 'gone') {
+      context.res.once('close', this.#unread.hold(holder, answer.body.length))
+    }
     send(context, answer)
   }
 

@@ -30,13 +30,15 @@ interface Schema {
 
 const conventions = `Every call but the public ones carries \`Authorization: Bearer <key>\`. Bodies are JSON (\`Content-Type: application/json\`, UTF-8); no body
 is \`{}\`. A body has at most 1 MiB (64 KiB on calls without a key, 40 MiB where it is an e-mail; else \`body_too_large\`), 32 levels (\`too_deep\`) and
-10,000 tokens, which are the braces and brackets that open, the commas and the colons outside of strings (\`too_many_tokens\`).
+10,000 tokens, which are the braces and brackets that open, the commas and the colons outside of strings (\`too_many_tokens\`);
+1,000,000 octets outside of strings, such as white space (\`too_much_padding\`); and 6,291,456 escapes in them (\`too_many_escapes\`).
 Bodies that are read at once have 48 MiB in each account and 96 MiB together: above it stands \`rate_limited\`, \`too_much_at_once\`.
+Answers of one account that are not read yet have 48 MiB: above it the next is \`rate_limited\`, \`too_much_unread\`.
 Calls take turns by account, or by network without a key: of one account 1,000 wait at most, and the next is \`rate_limited\`, \`too_many_waiting\`.
 Fields and parameters that are not listed are refused, with the nearest one named. Times are ISO 8601 in UTC, ids are opaque.
 
 Lists answer \`{data, has_more, next_cursor}\`; the next page is asked for with \`cursor\`.
-A page has fewer rows than \`limit\` where they are large (about 4 MiB together): \`has_more\` says whether there are more.
+A page has fewer rows than \`limit\` where they are large (about 1 MiB together): \`has_more\` says whether there are more.
 
 **Errors** have one shape, \`{"error": {type, message, param, status, code, request_id}}\`, and one of these types: \`invalid_request\` 400,
 \`unauthorized\` 401, \`forbidden\` 403, \`not_found\` 404, \`conflict\` 409, \`rate_limited\` 429, \`internal_error\` 500. \`code\` is a stable word for programs;

@@ -87,9 +87,15 @@ export const rowColumns: Sql = join(columns.map((name) => sql([`emails.${name}`]
 /** E-mails with all of their bodies. */
 export const selectWithBody = sql`SELECT emails.*, blobs.deflated, blobs.bytes FROM emails LEFT JOIN blobs ON blobs.id = emails.body_id`
 
-/** Octets that an e-mail has when it is shown whole, as far as who wrote it chose them; without reading what they are. */
-export const octetsOfWhole = sql`octet_length(subject) + octet_length(labels) + octet_length(detail)
-  + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)`
+/** Octets of one delivery beside its texts. */
+const ofDelivery = 250
+
+/** Octets that an e-mail has when it is shown whole, as far as who wrote it chose them, and its deliveries; without reading what they are. */
+export const octetsOfWhole = sql`octet_length(from_name) + octet_length(to_text) + octet_length(subject) + octet_length(snippet)
+  + octet_length(labels) + octet_length(codes) + coalesce(octet_length(message_id), 0) + coalesce(octet_length(in_reply_to), 0)
+  + octet_length(detail) + coalesce((SELECT size FROM blobs WHERE blobs.id = emails.body_id), 0)
+  + CASE direction WHEN 'outbound' THEN coalesce((SELECT sum(${ofDelivery} + octet_length(address) + coalesce(octet_length(response), 0))
+    FROM email_recipients WHERE email_id = emails.id), 0) ELSE 0 END`
 
 /** A row as lists show it. */
 export function emailRow(row: StoredEmail): EmailRow {

@@ -287,7 +287,7 @@ export type Thread = z.output<typeof Thread>
 export const ThreadWithMessages = z
   .object({
     ...Thread.shape,
-    messages: z.array(Email).meta({ description: 'oldest first, as many as one answer carries (about 4 MiB)' }),
+    messages: z.array(Email).meta({ description: 'oldest first, as many as one answer carries (about 1 MiB)' }),
     has_more: z.boolean().meta({ description: 'whether there are messages after these' }),
     next_cursor: z.string().nullable(),
   })

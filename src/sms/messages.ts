@@ -184,9 +184,9 @@ export class Messages {
   }
 
   /** Where the messages of one identity stand in time, in the order they came, for the timeline. */
-  heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string }[]> {
+  heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string; octets: number }[]> {
     return this.#parts.database.all(
-      sql`SELECT seq, created_at FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
+      sql`SELECT seq, created_at, octets FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
     )
   }
 

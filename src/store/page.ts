@@ -17,7 +17,7 @@ export interface List<Row, Item> {
 }
 
 /** Octets that the rows of one answer have together, about: who wrote them chose their size, and an answer is written on the event loop. */
-const mostOctets = 4 * 1024 * 1024
+const mostOctets = 1024 * 1024
 
 /** How many of these rows, by their octets, one answer carries: at most `limit`, and always one. */
 export function fitting(octets: readonly number[], limit: number): number {

@@ -108,7 +108,7 @@ export class Timeline {
     const merged = inOrder(emails, sms)
     const wished = merged.slice(offset, offset + limit)
     const carried = fitting(
-      wished.map(({ octets = 0 }) => octets),
+      wished.map(({ octets }) => octets),
       limit,
     )
     const [before, shown] = [counted(merged.slice(0, offset)), wished.slice(0, carried)]
@@ -134,8 +134,8 @@ interface Head {
   type: 'email' | 'sms'
   seq: number
   created_at: string
-  /** Of an e-mail: how large it is when it is shown. */
-  octets?: number
+  /** How large it is when it is shown. */
+  octets: number
 }
 
 type Place = Record<Head['type'], number>

@@ -92,7 +92,7 @@ class Mbox {
   }
 }
 
-/** The lines of a list, each read for itself; what is no JSON is undefined. Throws Fault `line_too_long`, `too_deep` or `too_many_tokens`. */
+/** The lines of a list, each read for itself; what is no JSON is undefined. Throws Fault `line_too_long`, or as JsonScan does. */
 async function* linesOf(name: string, file: AsyncIterable<Buffer>): AsyncGenerator<{ told: unknown; size: number }> {
   const line = new Octets(longestLine)
   let number = 1

@@ -4,6 +4,10 @@ import { underAttack } from './harness.ts'
 
 const deep = Buffer.alloc(41_000_000, '[')
 const many = Buffer.from(`{"to":[${'{},'.repeat(3_300_000)}{}]}`)
+const digits = Buffer.alloc(41_000_000, '1')
+digits.write('{"subject":')
+const escapes = Buffer.alloc(41_000_000, '\\"')
+escapes.write('{"to":"nobody@pillarbox.test","body_text":" ')
 
 /** Bodies whose octets are few beside the work they ask for. */
 const attacks: Attack[] = [
@@ -18,6 +22,18 @@ const attacks: Attack[] = [
     scopes: ['emails:write'],
     run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: many })),
     answers: ['400 too_many_tokens', '429 too_much_at_once', 'closed'],
+  },
+  {
+    name: 'a number of 41 MB',
+    scopes: ['emails:write'],
+    run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: digits })),
+    answers: ['400 too_much_padding', '429 too_much_at_once', '429 rate_limited', 'closed'],
+  },
+  {
+    name: 'a text of twenty million escapes',
+    scopes: ['emails:write'],
+    run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: escapes })),
+    answers: ['400 too_many_escapes', '429 too_much_at_once', '429 rate_limited', 'closed'],
   },
   {
     name: '1 MB of [ in place of a password, from forty addresses',

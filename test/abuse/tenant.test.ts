@@ -64,6 +64,14 @@ const attacks: Attack[] = [
     answers: ['200', '400 invalid_value', '429 rate_limited'],
   },
   {
+    name: 'lists of the largest events and messages, on sixteen connections',
+    scopes: ['messages:read'],
+    prepare: (attacker) => mailbox(attacker, 60, () => mailWith('Subject: Long', words.repeat(4400))),
+    run: (attacker) =>
+      attacker.repeat(16, (number) => attacker.own('GET', number % 2 === 0 ? '/events?limit=100' : '/messages?limit=100')),
+    answers: ['200', '429 rate_limited', '429 too_much_unread'],
+  },
+  {
     name: 'three hundred calls that wait',
     scopes: ['messages:read'],
     run: (attacker) => {
@@ -171,6 +179,7 @@ const attacks: Attack[] = [
     },
     answers: [
       '201',
+      '400 too_many_escapes',
       '400 invalid_value',
       '400 body_too_large',
       '400 message_too_large',

@@ -4,13 +4,27 @@ import type { Socket } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { route } from '../../src/http/route.ts'
-import { errorOf, openToybox } from './toy-box.ts'
+import { errorOf, openToybox, toyRoutes } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
 
 let box: Toybox
 
+/** Answers how long the text was. */
+const taking = route({
+  method: 'POST',
+  path: '/large',
+  scope: 'identities:write',
+  tag: 'Toys',
+  summary: 'Take a large body',
+  limit: 40 * 1024 * 1024,
+  body: z.strictObject({ text: z.string() }),
+  reply: z.object({ length: z.int() }),
+  handle: async ({ body }) => ({ length: body.text.length }),
+})
+
 beforeAll(async () => {
-  box = await openToybox()
+  const played = { made: 0, aborted: [], release: undefined, held: Promise.resolve() }
+  box = await openToybox({}, { routes: [...toyRoutes(played), taking] })
 })
 
 afterAll(async () => {
@@ -83,6 +97,45 @@ test('it is refused while it arrives: the rest is neither waited for nor read', 
   expect(wide).toContain('"code":"too_many_tokens"')
 })
 
+test('a number without end and white space without end are too_much_padding, while they arrive', async () => {
+  for (const filler of ['1', ' ', '\n\t'] as const) {
+    const sent = `{"name":"a","metadata":{"a":1${filler.repeat(900_000 / filler.length)}`
+    const more = filler.repeat(200_000 / filler.length)
+    expect(await answerTo('/v1/large', 2_000_000, sent + more, 'free')).toContain('"code":"too_much_padding"')
+  }
+  const spaced = (spaces: number): string => `{"name":"a",${' '.repeat(spaces)}"metadata":{"text":"${' '.repeat(10_000)}"}}`
+  expect((await make(spaced(990_000))).status).toBe(201)
+  const error = await errorOf(await make(spaced(1_000_001)))
+  expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_much_padding' })
+  expect(error.message).toBe(
+    'The body has more than 1000000 octets outside of strings, in white space and digits. Send it without indentation.',
+  )
+})
+
+const sendText = async (text: string) => await box.call('POST', '/v1/large', { key: 'free', body: `{"text":"${text}"}` })
+
+test('strings of nothing but escapes are too_many_escapes, and those of a text are not', async () => {
+  // ten mebibytes of text, as programs write it that keep to ASCII
+  const pair = String.raw`\ud83d\ude00`
+  for (const [text, length] of [
+    [pair.repeat(2_621_440), 5_242_880],
+    [`${'words '.repeat(12)}\\n`.repeat(143_640), 73 * 143_640],
+    [String.raw`\"`.repeat(6_291_456), 6_291_456],
+  ] as const) {
+    const taken = await sendText(text)
+    expect([taken.status, await taken.json()]).toEqual([200, { length }])
+  }
+  for (const escape of [String.raw`\"`, String.raw`\\`, String.raw`\n`, `${'x'.repeat(3)}\\t`]) {
+    const error = await errorOf(await sendText(escape.repeat(6_291_457)))
+    expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_many_escapes' })
+    expect(error.message).toBe(
+      String.raw`The body has more than 6291456 escapes (\n, \u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
+    )
+  }
+  const begun = `{"text":"${String.raw`\\`.repeat(7_000_000)}`
+  expect(await answerTo('/v1/large', 40_000_000, begun, 'free')).toContain('"code":"too_many_escapes"')
+})
+
 test('a call that needs no key takes 64 KiB, and more is refused by what it announces', async () => {
   const large = await answerTo('/v1/open', 64 * 1024 + 1, '')
   expect(large).toContain('HTTP/1.1 400 ')
@@ -107,17 +160,6 @@ test('who may not call is refused before the body is looked at', async () => {
 const words = (mebibytes: number): string => JSON.stringify({ text: 'x'.repeat(mebibytes * 1024 * 1024) })
 
 test('bodies share the memory: an account that has its part waits, others are read, and what was answered makes room', async () => {
-  const taking = route({
-    method: 'POST',
-    path: '/large',
-    scope: 'identities:write',
-    tag: 'Toys',
-    summary: 'Take a large body',
-    limit: 40 * 1024 * 1024,
-    body: z.strictObject({ text: z.string() }),
-    reply: z.object({ length: z.int() }),
-    handle: async ({ body }) => ({ length: body.text.length }),
-  })
   const roomy = await openToybox({}, { routes: [taking] })
   onTestFinished(() => roomy.server.stop())
   const [body, part] = [words(23), words(20)]
@@ -145,4 +187,62 @@ test('bodies share the memory: an account that has its part waits, others are re
   await expect
     .poll(async () => (await Promise.all([send('second'), send('second')])).map(({ status }) => status))
     .toEqual([200, 200])
+})
+
+test('answers that are not read count: an account that leaves much of them is refused, others are not', async () => {
+  const long = route({
+    method: 'GET',
+    path: '/long',
+    scope: 'identities:read',
+    tag: 'Toys',
+    summary: 'Get a long text',
+    reply: z.object({ text: z.string() }),
+    handle: async () => ({ text: 'x'.repeat(16 * 1024 * 1024) }),
+  })
+  const busy = await openToybox({}, { routes: [long] })
+  onTestFinished(() => busy.server.stop())
+  const ask = async (): Promise<Socket> => {
+    const socket = connect(busy.port, '127.0.0.1').on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+    socket.write('GET /v1/long HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n\r\n')
+    await once(socket, 'readable')
+    return socket
+  }
+  const unread = [await ask(), await ask(), await ask(), await ask()]
+  const refused = await busy.call('GET', '/v1/long', { key: 'second' })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect(await errorOf(refused)).toMatchObject({ type: 'rate_limited', code: 'too_much_unread' })
+  const other = await busy.call('GET', '/v1/long', { key: 'other' })
+  expect([other.status, (await other.text()).length]).toEqual([200, 16 * 1024 * 1024 + 11])
+  for (const socket of unread) socket.resume()
+  await expect.poll(async () => (await busy.call('HEAD', '/v1/long', { key: 'second' })).status).toBe(200)
+})
+
+test('an answer whose caller has gone before it was made holds nothing', async () => {
+  const begun: (() => void)[] = []
+  const late = route({
+    method: 'GET',
+    path: '/late',
+    scope: 'identities:read',
+    tag: 'Toys',
+    summary: 'Get a long text late',
+    reply: z.object({ text: z.string() }),
+    handle: async () => {
+      if (begun.length === 4) return { text: '' }
+      await new Promise<void>((resolve) => begun.push(resolve))
+      return { text: 'x'.repeat(16 * 1024 * 1024) }
+    },
+  })
+  const busy = await openToybox({}, { routes: [late] })
+  onTestFinished(() => busy.server.stop())
+  for (let turn = 1; turn <= 4; turn += 1) {
+    const socket = connect(busy.port, '127.0.0.1').on('error', () => undefined)
+    socket.write('GET /v1/late HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n\r\n')
+    await expect.poll(() => begun.length).toBe(turn)
+    socket.destroy()
+  }
+  // by then it is known that they have gone
+  expect((await busy.call('GET', '/v1/late')).status).toBe(200)
+  for (const finish of begun) finish()
+  expect((await busy.call('GET', '/v1/late')).status).toBe(200)
 })
