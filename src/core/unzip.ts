@@ -133,9 +133,9 @@ async function directoryOf(file: FileHandle): Promise<Packed[]> {
 
 /** Throws Fault `bad_archive` where octets belong to two files: few of them could then be unpacked very often. */
 function requireApart(entries: Packed[], directory: number): void {
-  const starts = Float64Array.from(entries, ({ offset }) => offset).sort()
+  const starts = Float64Array.from(entries, ({ offset }) => offset).toSorted()
   // the name stands twice, and may be shorter at the file
-  const ends = Float64Array.from(entries, ({ offset, packed }) => offset + 30 + packed).sort()
+  const ends = Float64Array.from(entries, ({ offset, packed }) => offset + 30 + packed).toSorted()
   // in order, each must end before the next begins: only then do those that end by a place number those that begin before it
   if (ends.some((end, index) => end > (starts[index + 1] ?? directory))) throw damaged('files in it overlap')
 }
