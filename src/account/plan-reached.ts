@@ -34,7 +34,7 @@ export function reached(met: Reached): Fault {
 
 function sentence({ what, most, used, more, month }: Reached): string {
   if (what === 'storage_bytes') {
-    return `This account may keep ${most} octets of messages, keeps ${used}, and this needs ${more} more: delete some messages`
+    return `This account may keep ${most} octets of messages and long texts, keeps ${used}, and this needs ${more} more: delete some messages`
   }
   const [one, many, less] = words[what]
   const allowed = `${most} ${most === 1 ? one : many}`

@@ -25,7 +25,7 @@ export const limits = Group({
   agents: Whole(0, most).optional().meta({ description: 'Agents at once', otherwise: none, example: 1000 }),
   storage_bytes: Size(0).optional().meta({
     description:
-      "Mail, text messages and pictures kept at once, of all of an account's identities together; above it mail is put off (452) and nothing is sent",
+      "Mail, text messages, pictures and long texts in events kept at once, of all of an account's identities together; above it mail is put off (452) and nothing is sent",
     unit: bytes,
     otherwise: none,
     example: '50 GiB',
