@@ -188,7 +188,7 @@ export class Keys {
       // a key that rotates itself tells nobody else
       const itself = caller.key_id === id
       const rotated_by = itself ? before.rotated_by : makerOf(caller)
-      if (!itself) await this.origins.rotated(tx, id, caller, until)
+      await (itself ? this.origins.renewed(tx, id) : this.origins.rotated(tx, id, caller, until))
       return tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
           previous_expires_at = ${until}, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,

@@ -82,6 +82,11 @@ export class Origins {
     }
   }
 
+  /** A key gave itself a new secret: it may have been called with the former one, by somebody who was about to be let go. */
+  async renewed(tx: Transaction, id: string): Promise<void> {
+    await tx.run(sql`UPDATE credential_origins SET until = NULL WHERE id = ${id} AND ${this.#live()}`)
+  }
+
   /** The ids of a key and, through all generations, those that it made or gave a new secret; but not `but`, nor what only that one made. */
   madeWith(id: string, but: string | null): Sql {
     const others = but === null || but === id ? sql`` : sql` AND api_keys.id <> ${but}`
