@@ -12,7 +12,7 @@ import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import type { Bounds } from './granting.ts'
 import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
-import { admits, inherit, madeWith, requireAdmitted, rotated } from './origins.ts'
+import { Origins } from './origins.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
@@ -56,6 +56,7 @@ const mostGenerations = 16
 
 /** The API keys of every account. Found keys stay in memory until they change, so a call costs no read of the store. */
 export class Keys {
+  readonly origins: Origins
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
@@ -69,6 +70,7 @@ export class Keys {
   constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
     this.#database = parts.database
     this.#clock = parts.clock
+    this.origins = new Origins(parts.clock)
     this.#cursors = parts.cursors
     this.#plan = parts.plan
     this.#defaultRate = parts.rateLimit
@@ -113,7 +115,7 @@ export class Keys {
 
   /** Whether a key that once admitted a caller still would. */
   stillAdmits(caller: Pick<Caller, 'key_id' | 'session_id'>): Promise<boolean> {
-    return admits(this.#database, this.#clock, caller)
+    return this.origins.admits(this.#database, caller)
   }
 
   async create(caller: Caller, wish: NewApiKey): Promise<ApiKey & { key: string }> {
@@ -127,7 +129,7 @@ export class Keys {
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
-      await requireAdmitted(tx, this.#clock, caller)
+      await this.origins.requireAdmitted(tx, caller)
       const bounds = await this.#bounds(tx, caller)
       const rate_limit = wish.rate_limit ?? bounds.usualRate
       const expires_at = wish.expires_at ?? bounds.expires_at
@@ -136,7 +138,7 @@ export class Keys {
       await this.#requireGeneration(tx, caller)
       const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at, created_by: makerOf(caller) }
       const inserted = await this.#insert(tx, caller.account_id, made, key)
-      await inherit(tx, this.#clock, inserted.id, caller)
+      await this.origins.inherit(tx, inserted.id, caller)
       return inserted
     })
     return { ...this.#shown(row), key }
@@ -178,7 +180,7 @@ export class Keys {
   async rotate(caller: Caller, id: string, grace: number): Promise<ApiKey & { key: string }> {
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
-      await requireAdmitted(tx, this.#clock, caller)
+      await this.origins.requireAdmitted(tx, caller)
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
       requireWithin(await this.#bounds(tx, caller), this.#shown(before))
@@ -186,7 +188,7 @@ export class Keys {
       // a key that rotates itself tells nobody else
       const itself = caller.key_id === id
       const rotated_by = itself ? before.rotated_by : makerOf(caller)
-      if (!itself) await rotated(tx, this.#clock, id, caller, until)
+      await (itself ? this.origins.renewed(tx, id) : this.origins.rotated(tx, id, caller, until))
       return tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
           previous_expires_at = ${until}, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
@@ -205,7 +207,7 @@ export class Keys {
     const [ids, ended] = await this.#database.transaction(async (tx) => {
       const row = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
-      const which = keep ? sql`SELECT ${id}` : madeWith(this.#clock, id, caller.key_id)
+      const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
       const revoked = await tx.all<KeyRow>(
         sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
       )

@@ -11,76 +11,92 @@ type Who = Pick<Caller, 'key_id' | 'session_id'>
 /** Keys and sessions that one key may end with, beside the one that made it. */
 const most = 16
 
-/** Whether the key or session is neither revoked nor expired nor ended; so is the operator, who has neither. */
-export async function admits(reader: Reader, clock: Clock, { key_id, session_id }: Who): Promise<boolean> {
-  if (key_id === null && session_id === null) return true
-  const now = iso(clock.now())
-  const row = await reader.get(
-    key_id === null
-      ? sql`SELECT 1 FROM sessions WHERE id = ${session_id}`
-      : sql`SELECT 1 FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`,
-  )
-  return row !== undefined
-}
+/** What ends with a key or session, beside what it made: keys that it gave a new secret, webhooks that it changed, and what those who held it made. */
+export class Origins {
+  readonly #clock: Clock
 
-/** In the transaction in which a caller makes what can act by itself: its end comes before or after, and finds it then. Throws Fault 401. */
-export async function requireAdmitted(tx: Transaction, clock: Clock, caller: Who): Promise<void> {
-  if (!(await admits(tx, clock, caller))) throw noLongerAdmitted(caller)
-}
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
-/** What the caller makes or changes ends also with those who know the caller's secret because they gave it. */
-export async function inherit(tx: Transaction, clock: Clock, id: string, { key_id }: Who): Promise<void> {
-  await tx.run(
-    sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, origin_id FROM credential_origins WHERE id = ${key_id} AND origin_id <> ${id}
-      AND ${live(clock)} ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
-  )
-}
+  /** Whether the key or session is neither revoked nor expired nor ended; so is the operator, who has neither. */
+  async admits(reader: Reader, { key_id, session_id }: Who): Promise<boolean> {
+    if (key_id === null && session_id === null) return true
+    const now = iso(this.#clock.now())
+    const row = await reader.get(
+      key_id === null
+        ? sql`SELECT 1 FROM sessions WHERE id = ${session_id}`
+        : sql`SELECT 1 FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`,
+    )
+    return row !== undefined
+  }
 
-/** What the caller changed ends with the caller too. */
-export async function changed(tx: Transaction, clock: Clock, id: string, caller: Who): Promise<void> {
-  await tx.run(
-    sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, ${makerOf(caller)} WHERE ${makerOf(caller)} IS NOT NULL
-      ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
-  )
-  await inherit(tx, clock, id, caller)
-}
+  /** In the transaction in which a caller makes what can act by itself: its end comes before or after, and finds it then. Throws Fault 401. */
+  async requireAdmitted(tx: Transaction, caller: Who): Promise<void> {
+    if (!(await this.admits(tx, caller))) throw noLongerAdmitted(caller)
+  }
 
-/**
- * The caller gave another key a new secret, and the former one works until then. Those who knew that one are let go then, but not by a key that comes
- * from them or from the key itself. Throws Fault 403, code `too_many_rotators`.
- */
-export async function rotated(tx: Transaction, clock: Clock, id: string, caller: Who, until: string): Promise<void> {
-  const above = sql`WITH RECURSIVE above (id) AS (SELECT ${makerOf(caller)}
-    UNION SELECT api_keys.created_by FROM above JOIN api_keys ON api_keys.id = above.id
-    UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id WHERE ${live(clock)})
-    SELECT id FROM above WHERE id IS NOT NULL`
-  if (!(await tx.get(sql`SELECT 1 WHERE ${id} IN (${above})`))) {
-    // the secret before the one that is replaced now works no more
-    await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id} AND until IS NOT NULL AND origin_id NOT IN (${above})`)
+  /** What the caller makes or changes ends also with those who know the caller's secret because they gave it. */
+  async inherit(tx: Transaction, id: string, { key_id }: Who): Promise<void> {
     await tx.run(
-      sql`UPDATE credential_origins SET until = ${until} WHERE id = ${id} AND until IS NULL AND origin_id NOT IN (${above})`,
+      sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, origin_id FROM credential_origins WHERE id = ${key_id} AND origin_id <> ${id}
+        AND ${this.#live()} ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
     )
   }
-  await changed(tx, clock, id, caller)
-  const row = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM credential_origins WHERE id = ${id} AND ${live(clock)}`)
-  if (row!.n > most) {
-    throw new Fault(
-      'forbidden',
-      `${most} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
-      { code: 'too_many_rotators' },
+
+  /** What the caller changed ends with the caller too. */
+  async changed(tx: Transaction, id: string, caller: Who): Promise<void> {
+    await tx.run(
+      sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, ${makerOf(caller)} WHERE ${makerOf(caller)} IS NOT NULL
+        ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
     )
+    await this.inherit(tx, id, caller)
   }
-}
 
-/** The ids of a key and, through all generations, those that it made or gave a new secret; but not `but`, nor what only that one made. */
-export function madeWith(clock: Clock, id: string, but: string | null): Sql {
-  const others = but === null || but === id ? sql`` : sql` AND api_keys.id <> ${but}`
-  return sql`WITH RECURSIVE made (id) AS (SELECT ${id}
-    UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.created_by = made.id${others}
-    UNION SELECT api_keys.id FROM made JOIN credential_origins ON origin_id = made.id AND ${live(clock)}
-      JOIN api_keys ON api_keys.id = credential_origins.id${others}) SELECT id FROM made`
-}
+  /**
+   * The caller gave another key a new secret, and the former one works until then. Those who knew that one are let go then, but not by a key that comes
+   * from them or from the key itself. Throws Fault 403, code `too_many_rotators`.
+   */
+  async rotated(tx: Transaction, id: string, caller: Who, until: string): Promise<void> {
+    const above = sql`WITH RECURSIVE above (id) AS (SELECT ${makerOf(caller)}
+      UNION SELECT api_keys.created_by FROM above JOIN api_keys ON api_keys.id = above.id
+      UNION SELECT origin_id FROM above JOIN credential_origins ON credential_origins.id = above.id WHERE ${this.#live()})
+      SELECT id FROM above WHERE id IS NOT NULL`
+    if (!(await tx.get(sql`SELECT 1 WHERE ${id} IN (${above})`))) {
+      // the secret before the one that is replaced now works no more
+      await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id} AND until IS NOT NULL AND origin_id NOT IN (${above})`)
+      await tx.run(
+        sql`UPDATE credential_origins SET until = ${until} WHERE id = ${id} AND until IS NULL AND origin_id NOT IN (${above})`,
+      )
+    }
+    await this.changed(tx, id, caller)
+    const row = await tx.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM credential_origins WHERE id = ${id} AND ${this.#live()}`,
+    )
+    if (row!.n > most) {
+      throw new Fault(
+        'forbidden',
+        `${most} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
+        { code: 'too_many_rotators' },
+      )
+    }
+  }
 
-function live(clock: Clock): Sql {
-  return sql`(until IS NULL OR until > ${iso(clock.now())})`
+  /** A key gave itself a new secret: it may have been called with the former one, by somebody who was about to be let go. */
+  async renewed(tx: Transaction, id: string): Promise<void> {
+    await tx.run(sql`UPDATE credential_origins SET until = NULL WHERE id = ${id} AND ${this.#live()}`)
+  }
+
+  /** The ids of a key and, through all generations, those that it made or gave a new secret; but not `but`, nor what only that one made. */
+  madeWith(id: string, but: string | null): Sql {
+    const others = but === null || but === id ? sql`` : sql` AND api_keys.id <> ${but}`
+    return sql`WITH RECURSIVE made (id) AS (SELECT ${id}
+      UNION SELECT api_keys.id FROM made JOIN api_keys ON api_keys.created_by = made.id${others}
+      UNION SELECT api_keys.id FROM made JOIN credential_origins ON origin_id = made.id AND ${this.#live()}
+        JOIN api_keys ON api_keys.id = credential_origins.id${others}) SELECT id FROM made`
+  }
+
+  #live(): Sql {
+    return sql`(until IS NULL OR until > ${iso(this.#clock.now())})`
+  }
 }

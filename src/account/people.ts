@@ -8,10 +8,10 @@ import type { Database } from '../store/database.ts'
 import type { Accounts } from './accounts.ts'
 import { requireSession } from './granting.ts'
 import type { Guess, Guesses, Target } from './guesses.ts'
+import type { Keys } from './keys.ts'
 import type { KnownNetworks } from './known-networks.ts'
 import type { LoginRow, Logins } from './logins.ts'
 import type { Account, FactorProof, PasswordWish, SecondFactorSetup } from './model.ts'
-import { requireAdmitted } from './origins.ts'
 import type { PasswordHashes } from './password-hash.ts'
 import { requirePassword } from './password-rules.ts'
 import { isAppCode, keyUri } from './second-factor.ts'
@@ -29,6 +29,7 @@ interface Parts {
   guesses: Guesses
   networks: KnownNetworks
   sessions: Sessions
+  keys: Pick<Keys, 'origins'>
 }
 
 /** What people change of how they sign in. Each change ends every other session of the account. */
@@ -41,7 +42,7 @@ export class People {
 
   /** Throws Fault 403, code `wrong_password`, or `setup_link_required` for a key where there is no password yet; 400 for a password that may not be one; 409 for an address that another account has. */
   async changePassword(caller: Caller, wish: PasswordWish): Promise<Account> {
-    const { database, clock, log, accounts, logins, hashes, sessions } = this.#parts
+    const { database, clock, log, accounts, logins, hashes, sessions, keys } = this.#parts
     const { id } = await accounts.get(caller)
     requireLasting(caller, 'decide how people sign in')
     const before = await logins.of(id)
@@ -52,7 +53,7 @@ export class People {
     requirePassword(wish.password, email)
     const password = await hashes.hash(wish.password)
     await database.transaction(async (tx) => {
-      await requireAdmitted(tx, clock, caller)
+      await keys.origins.requireAdmitted(tx, caller)
       const now = await logins.of(id, tx)
       if (now?.password !== before?.password) throw changedMeanwhile()
       await logins.write(tx, { account_id: id, email, password, changed_at: iso(clock.now()) })
@@ -67,12 +68,12 @@ export class People {
    * Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a second factor that counts.
    */
   async beginFactor(caller: Caller, password: string): Promise<SecondFactorSetup> {
-    const { database, clock, factor } = this.#parts
+    const { database, factor, keys } = this.#parts
     requirePerson(caller)
     const login = await this.#login(caller)
     await this.#requirePassword(caller, login, password, 'password')
     return database.transaction(async (tx) => {
-      await requireAdmitted(tx, clock, caller)
+      await keys.origins.requireAdmitted(tx, caller)
       const now = await this.#login(caller, tx)
       if (now.password !== login.password) throw changedMeanwhile()
       if (now.confirmed_at !== null) {
@@ -85,11 +86,11 @@ export class People {
 
   /** Throws Fault 403, code `wrong_code`; 409 when there is nothing to confirm. */
   async confirmFactor(caller: Caller, code: string): Promise<Account> {
-    const { database, clock, log, accounts, factor, sessions } = this.#parts
+    const { database, clock, log, accounts, factor, sessions, keys } = this.#parts
     requirePerson(caller)
     await this.#counted(caller, 'code', () =>
       database.transaction(async (tx) => {
-        await requireAdmitted(tx, clock, caller)
+        await keys.origins.requireAdmitted(tx, caller)
         const login = await this.#login(caller, tx)
         if (!login.second_factor || login.confirmed_at !== null) {
           throw conflict('There is no second factor that waits to be confirmed. Begin with POST /v1/account/totp.', {
@@ -108,7 +109,7 @@ export class People {
 
   /** By the password, or by a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without one. */
   async removeFactor(caller: Caller, proof: FactorProof): Promise<{ id: string; deleted: true }> {
-    const { database, clock, log, factor, sessions } = this.#parts
+    const { database, log, factor, sessions, keys } = this.#parts
     requirePerson(caller)
     const login = await this.#login(caller)
     if (!login.second_factor) throw notFound('second factor')
@@ -118,7 +119,7 @@ export class People {
     if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
     else await this.#requireCode(caller, proof.code!)
     await database.transaction(async (tx) => {
-      await requireAdmitted(tx, clock, caller)
+      await keys.origins.requireAdmitted(tx, caller)
       const now = await this.#login(caller, tx)
       if (now.password !== login.password) throw changedMeanwhile()
       await factor.clear(tx, login.account_id)

@@ -1,5 +1,4 @@
 import type { Keys } from '../account/keys.ts'
-import { requireAdmitted } from '../account/origins.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
@@ -56,15 +55,17 @@ export class Jobs {
   readonly #clock: Clock
   readonly #cursors: Cursors
   readonly #log: Log
+  readonly #origins: Keys['origins'] | undefined
   readonly #running = new Map<string, Running>()
   readonly #listeners: ((id: string) => void)[] = []
   readonly #endedBy = new Map<string, readonly Scope[]>()
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; log: Log; keys?: Pick<Keys, 'ends'> }) {
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; log: Log; keys?: Pick<Keys, 'ends' | 'origins'> }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#cursors = parts.cursors
     this.#log = parts.log
+    this.#origins = parts.keys?.origins
     parts.keys?.ends('jobs', (tx, keys) => this.#endOf(tx, keys))
   }
 
@@ -237,7 +238,7 @@ export class Jobs {
 
   async #insert(caller: Caller, row: JobRow): Promise<void> {
     await this.#database.transaction(async (tx) => {
-      await requireAdmitted(tx, this.#clock, caller)
+      await this.#origins?.requireAdmitted(tx, caller)
       await tx.run(
         sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, created_by) VALUES (${row.id}, ${row.account_id},
           ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at}, ${row.created_by})`,

@@ -38,7 +38,7 @@ interface Needs {
   queue: Queue
   seal: Seal
   plan: Plan
-  keys: Pick<Keys, 'ends'>
+  keys: Pick<Keys, 'ends' | 'origins'>
   log: Log
   metrics: Metrics
   config: Config

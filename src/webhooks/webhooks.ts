@@ -1,5 +1,4 @@
 import type { Keys } from '../account/keys.ts'
-import { changed, inherit, requireAdmitted } from '../account/origins.ts'
 import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -38,7 +37,7 @@ interface Parts {
   queue: Queue
   sealed: Sealed
   plan: Plan
-  keys: Pick<Keys, 'ends'>
+  keys: Pick<Keys, 'ends' | 'origins'>
 }
 
 /** Where events are sent: the webhooks of every account. */
@@ -52,7 +51,7 @@ export class Webhooks {
   }
 
   async create(caller: Caller, wish: NewWebhook): Promise<Webhook & { secret: string }> {
-    const { database, clock, names, sealed, plan } = this.#parts
+    const { database, names, sealed, plan, keys } = this.#parts
     names.require(caller, wish.events)
     const identityId = wish.identity_id ?? caller.identity_id
     await this.#requireIdentity(database, caller, identityId)
@@ -61,10 +60,10 @@ export class Webhooks {
     const secret = wish.secret ?? newSecret()
     const now = this.#now()
     const row = await database.transaction(async (tx) => {
-      await requireAdmitted(tx, clock, caller)
+      await keys.origins.requireAdmitted(tx, caller)
       await this.#requireIdentity(tx, caller, identityId)
       await plan.require(tx, caller.account_id, 'webhooks')
-      await inherit(tx, clock, id, caller)
+      await keys.origins.inherit(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
           created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},
@@ -99,12 +98,12 @@ export class Webhooks {
 
   /** Switching it on again forgets why it was off. Needs the scopes of all that the webhook hears, before and after. */
   async update(caller: Caller, id: string, change: WebhookChange): Promise<Webhook> {
-    const { database, clock, names, sealed } = this.#parts
+    const { database, clock, names, sealed, keys } = this.#parts
     await rowOf(database, clock, caller, id)
     if (change.events) names.require(caller, change.events)
     if (change.url !== undefined) await this.#requireUrl(change.url)
     return database.transaction(async (tx) => {
-      await requireAdmitted(tx, clock, caller)
+      await keys.origins.requireAdmitted(tx, caller)
       const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
       const turned = [change.url, change.events, change.identity_id, change.headers].some((value) => value !== undefined)
@@ -137,7 +136,7 @@ export class Webhooks {
           failing_since = ${after.failing_since}, disabled_at = ${after.disabled_at}, disabled_reason = ${after.disabled_reason},
           updated_at = ${after.updated_at}, updated_by = ${after.updated_by}, expires_at = ${after.expires_at} WHERE id = ${id}`,
       )
-      if (turned) await changed(tx, clock, id, caller)
+      if (turned) await keys.origins.changed(tx, id, caller)
       return shown(after, sealed)
     })
   }
@@ -157,15 +156,15 @@ export class Webhooks {
 
   /** A new secret; the former one signs beside it for 24 h. */
   async rotate(caller: Caller, id: string, given: string | undefined): Promise<Webhook & { secret: string }> {
-    const { database, clock, sealed } = this.#parts
+    const { database, clock, sealed, keys } = this.#parts
     const secret = given ?? newSecret()
     const row = await database.transaction(async (tx) => {
-      await requireAdmitted(tx, clock, caller)
+      await keys.origins.requireAdmitted(tx, caller)
       const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
       requireLastingAs(caller, before)
       if (sealed.read(id, before.secret) === secret) throw conflict('This is the secret already.', { param: 'secret' })
-      await changed(tx, clock, id, caller)
+      await keys.origins.changed(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`UPDATE webhooks SET previous_secret = secret, previous_expires_at = ${iso(clock.now() + overlap)},
           secret = ${sealed.write(id, secret)}, updated_at = ${this.#now()},

@@ -218,3 +218,15 @@ test('only so many keys of its own give a key a new secret', async () => {
   // whoever is above it goes on as before
   expect((await box.call('POST', `/v1/api-keys/${owners.id}/rotate`, {})).status).toBe(200)
 })
+
+test('a former secret does not let its key go by rotating it once more', async () => {
+  const clock = new HeldClock()
+  const box = await appliance({}, clock)
+  const [owners, stolen] = [await keyOf(box), await keyOf(box)]
+  const taken = await rotate(box, owners, stolen.key)
+  await rotate(box, owners, box.key, 60)
+  const again = await rotate(box, owners, taken.key)
+  clock.advance(60_000)
+  expect(await end(box, stolen)).toMatchObject({ ended: { api_keys: 1 } })
+  expect(await works(box, again)).toBe(false)
+})
