@@ -56,6 +56,9 @@ async function answerTo(path: string, announced: number, sent: string, key?: str
   return answer
 }
 
+/** A body with so much white space outside of strings. */
+const spaced = (spaces: number): string => `{"name":"a",${' '.repeat(spaces)}"metadata":{"text":"${' '.repeat(10_000)}"}}`
+
 test('a body nested deeper than 32 levels is too_deep, and one of 32 is taken', async () => {
   expect((await make(deep(32))).status).toBe(201)
   const error = await errorOf(await make(deep(33)))
@@ -103,7 +106,6 @@ test('a number without end and white space without end are too_much_padding, whi
     const more = filler.repeat(200_000 / filler.length)
     expect(await answerTo('/v1/large', 2_000_000, sent + more, 'free')).toContain('"code":"too_much_padding"')
   }
-  const spaced = (spaces: number): string => `{"name":"a",${' '.repeat(spaces)}"metadata":{"text":"${' '.repeat(10_000)}"}}`
   expect((await make(spaced(990_000))).status).toBe(201)
   const error = await errorOf(await make(spaced(1_000_001)))
   expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_much_padding' })
