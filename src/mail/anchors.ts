@@ -64,7 +64,7 @@ class Walk {
     this.#href = ''
     this.#alt = ''
     this.#style = undefined
-    this.#isHidden = hiddenElements.includes(this.#tag)
+    this.#isHidden = hiddenElements.has(this.#tag)
     if (parting.has(this.#tag)) this.#words(' ')
     this.nest.open(this.#tag)
     this.tags++

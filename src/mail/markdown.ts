@@ -112,11 +112,7 @@ const options: HtmlToTextOptions = {
       format: 'block',
       options: single,
     })),
-    ...['img', 'head', '[hidden]', ...hiddenElements].map((selector) => ({ selector, format: 'skip' })),
-    ...hiddenStyles.map((style) => ({
-      selector: style.startsWith('^') ? `[style^="${style.slice(1)}" i]` : `[style*="${style}" i]`,
-      format: 'skip',
-    })),
+    ...['img', 'head', '[hidden]', ...hiddenElements, ...hiddenStyles].map((selector) => ({ selector, format: 'skip' })),
     { selector: 'a', format: 'markdownAnchor' },
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },
@@ -149,7 +145,7 @@ function isBlock(node: DomNode): boolean {
 }
 
 function isHidden({ name, attribs }: DomNode): boolean {
-  if (name !== undefined && hiddenElements.includes(name)) return true
+  if (name !== undefined && hiddenElements.has(name)) return true
   return attribs !== undefined && (attribs['hidden'] !== undefined || isHiddenStyle(attribs['style'] ?? ''))
 }
 
