@@ -4,9 +4,8 @@ import { defineConfig } from 'vitest/config'
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
 
-/** Tests beside real programs (the packages are named in .ci/run), in other machines, and those that attack, kill or fuzz for minutes. */
+/** Tests beside real programs (the packages are named in .ci/run), in other machines, and those that kill or fuzz for minutes. */
 const peers = [
-  'test/abuse/**/*.test.ts',
   'test/peers/**/*.test.ts',
   'test/install/**/*.test.ts',
   'test/**/*{killed,restart}*.test.ts',
@@ -28,6 +27,9 @@ const peers = [
   'test/webhooks/examples.test.ts',
 ]
 
+/** Attacks beside an honest caller: how long others wait and how much memory is held says something on a machine without other work alone. */
+const abuse = ['test/abuse/**/*.test.ts']
+
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -43,7 +45,7 @@ export default defineConfig({
         test: {
           name: 'box',
           include: ['test/**/*.test.ts'],
-          exclude: peers,
+          exclude: [...peers, ...abuse],
           // loading the box costs more than most tests: a worker keeps it from file to file
           isolate: false,
           // bounds for what must come, on a machine that has much else to do
@@ -61,6 +63,10 @@ export default defineConfig({
           testTimeout: 300_000,
           hookTimeout: 600_000,
         },
+      },
+      {
+        extends: true,
+        test: { name: 'abuse', include: abuse, maxWorkers: 1, testTimeout: 300_000, hookTimeout: 600_000 },
       },
     ],
   },
