@@ -61,8 +61,9 @@ export function inspectBlobs(archive: Archive, file: string): number {
   return reading(archive, file, (database) => {
     let count = 0
     const rows = database.prepare('SELECT id, size, sha256, deflated, bytes FROM blobs').iterate() as IterableIterator<Blob>
+    const piecesOf = pieces(database)
     for (const { id, size, sha256, deflated, bytes } of rows) {
-      const octets = plain(deflated === 1, bytes)
+      const octets = plain(deflated === 1, Buffer.concat([bytes, ...piecesOf(id)]))
       const sound = octets?.length === size && (sha256 === null || createHash('sha256').update(octets).digest().equals(sha256))
       if (!sound) throw damaged(archive.file, `the octets of blob ${id} are not those that were kept`)
       count += 1
@@ -101,6 +102,13 @@ interface Blob {
   sha256: Uint8Array | null
   deflated: number
   bytes: Uint8Array
+}
+
+/** What follows the first piece of a blob; a backup from before there were pieces has none. */
+function pieces(database: DatabaseSync): (id: number) => Uint8Array[] {
+  if (!database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'blob_pieces'").get()) return () => []
+  const query = database.prepare('SELECT bytes FROM blob_pieces WHERE blob_id = ? ORDER BY place')
+  return (id) => query.all(id).map(({ bytes }) => bytes as Uint8Array)
 }
 
 function plain(deflated: boolean, bytes: Uint8Array): Buffer | undefined {

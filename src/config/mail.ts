@@ -29,9 +29,9 @@ export const smtp = Group({
       restart: true,
     }),
   size: Size(65_536).prefault('25 MiB').meta({ description: 'The largest message taken', unit: bytes }),
-  max_memory: Size(0).prefault('128 MiB').meta({
+  max_memory: Size(0).prefault('80 MiB').meta({
     description:
-      'What all messages on their way in may hold of memory together, until each is on disk; above it one is put off (452). There is always room for four of the largest; the process itself needs about twice as much',
+      'What all messages on their way in may hold of memory together, until each is on disk; above it one is put off (452). There is always room for three of the largest; the process itself needs about twice as much',
     unit: bytes,
   }),
   greeting_delay: Duration(0, 30_000).prefault('20 ms').meta({

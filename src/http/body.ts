@@ -17,7 +17,7 @@ const empty = Buffer.alloc(0)
  * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
  * `too_many_tokens`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-export async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Buffer> {
+async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Buffer> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {

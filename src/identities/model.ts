@@ -71,7 +71,7 @@ export const Identity = z
 export type Identity = z.output<typeof Identity>
 
 /** What stands before the @ of an address that is given out here. */
-export const LocalPart = z.string().regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55}$/, {
+const LocalPart = z.string().regex(/^[a-z0-9](?:[a-z0-9]|[._-](?=[a-z0-9])){0,55}$/, {
   error: 'must be 1 to 56 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit',
 })
 

@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob, readBlob } from '../store/blobs.ts'
+import { keepBlob, keepWhole, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Sql, Transaction } from '../store/database.ts'
 import { operatorMailboxes } from './address.ts'
@@ -115,7 +115,7 @@ export class Archive {
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     })
-    const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const bodyId = await keepWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const sender = state.mail_from ?? clues.sender ?? examined.parsed.from?.address ?? ''
     const envelope = envelopeOf(raw, sender)
     const copy: Copy = { envelope, raw, examined, spam: state.spam ?? false, rawId, bodyId, owner, recipient: owner.email }

@@ -1,3 +1,4 @@
+import { release } from '../core/release.ts'
 import type { Share } from './budget.ts'
 
 /** The longest line we take, in octets without its CRLF; far above the 998 of RFC 5322 2.1.1, which real mail overruns. */
@@ -9,8 +10,11 @@ export const longestLine = 65_536
  */
 export type Flaw = 'bare' | 'line' | 'size' | 'memory'
 
-/** A client that stuffs dots makes chunks of a few octets each; this many are put together, or they would weigh fifty times their octets. */
-const gathered = 512
+/**
+ * Chunks, and their octets, that are put together: small ones weigh fifty times their octets (a client that stuffs dots makes them), and the memory of
+ * many that come and go between others is not given back, as that of a large block is.
+ */
+const gathered = { chunks: 512, octets: 1024 * 1024 }
 
 /** Octets of a message with a flaw that are held to say which it was. */
 const shownOfFlawed = 16_384
@@ -21,6 +25,7 @@ export class MessageOctets {
   readonly #share: Share
   #blocks: Buffer[] = []
   #recent: Buffer[] = []
+  #recentOctets = 0
   #size = 0
   #flaw: Flaw | null = null
   #head: Buffer | null = null
@@ -69,16 +74,25 @@ export class MessageOctets {
   whole(): Buffer {
     const whole = Buffer.allocUnsafeSlow(this.#size)
     let at = 0
-    for (const part of [...this.#blocks, ...this.#recent]) at += part.copy(whole, at)
+    for (const block of this.#blocks) {
+      at += block.copy(whole, at)
+      release(block)
+    }
+    for (const chunk of this.#recent) at += chunk.copy(whole, at)
     this.#blocks = this.#recent = []
     return whole
   }
 
   #hold(chunk: Buffer): void {
     this.#recent.push(chunk)
-    if (this.#recent.length < gathered) return
-    this.#blocks.push(Buffer.concat(this.#recent))
+    this.#recentOctets += chunk.length
+    if (this.#recent.length < gathered.chunks && this.#recentOctets < gathered.octets) return
+    const block = Buffer.allocUnsafeSlow(this.#recentOctets)
+    let at = 0
+    for (const recent of this.#recent) at += recent.copy(block, at)
+    this.#blocks.push(block)
     this.#recent = []
+    this.#recentOctets = 0
   }
 
   #check(chunk: Buffer): Flaw | null {

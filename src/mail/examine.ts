@@ -94,8 +94,9 @@ const nothing = new Uint8Array()
 /** Heartbeats of nothing to do after which a reader is given up; the first may have begun before it. */
 const stalledAfter = 3
 
-/** Octets of messages after which garbage is collected once there is nothing to do: what was made of them is several times as large. */
+/** Octets of large messages after which garbage is collected once there is nothing to do: what was made of them is several times as large. */
 const collected = 4 * 1024 * 1024
+const large = 1024 * 1024
 
 /** Serves the thread that started this one, or the other end of a port until that is closed. */
 export function serve(readers: Readers, port: MessagePort | null = parentPort, start: Start = workerData) {
@@ -104,7 +105,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   const tally = new DnsTally(start.queries)
   let dns = new Dns(settings.dns, undefined, tally)
   let underway = 0
-  /** Octets of messages since garbage was last collected. */
+  /** Octets of large messages since garbage was last collected. */
   let since = 0
   let finished: Finished[] = []
   const readings = new Set<Reading>()
@@ -117,7 +118,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       return
     }
     underway += order.tasks.length
-    since += order.octets.byteLength
+    if (order.octets.byteLength >= large) since += order.octets.byteLength
     for (const task of order.tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
   })
   const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)

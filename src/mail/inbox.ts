@@ -7,7 +7,7 @@ import { littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob } from '../store/blobs.ts'
+import { keepBlob, keepWhole } from '../store/blobs.ts'
 import type { Trash } from '../retention/trash.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
@@ -211,7 +211,7 @@ export class Inbox implements Mailroom {
       bytes: examined.deflated ?? raw,
     }
     const rawId = await keepBlob(tx, kept)
-    const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const bodyId = await keepWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const ids: string[] = []
     for (const { owner, recipient } of owners) {
       ids.push(await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient }))

@@ -81,7 +81,7 @@ export class Intake {
   /** Without a mailroom, mail is taken only of who has logged in, into theirs. */
   constructor(limits: () => IntakeLimits, mailroom: Mailroom | null, log: Log, { budget, figures, journal }: IntakeBeside = {}) {
     this.#limits = limits
-    this.#budget = budget ?? new Budget(() => Math.max(limits().max_memory, 4 * limits().size))
+    this.#budget = budget ?? new Budget(() => Math.max(limits().max_memory, 3 * limits().size))
     this.#mailroom = mailroom
     this.#manners = mailroom ? receiving : submitting
     this.#log = log

@@ -6,7 +6,7 @@ import { littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob, readBlob } from '../store/blobs.ts'
+import { keepBlob, keepWhole, readBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Transaction } from '../store/database.ts'
 import { cut, insertEmail, insertSearchable } from './arrival.ts'
@@ -94,7 +94,7 @@ export class Outgoing {
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     })
-    const bodyId = await keepBlob(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const bodyId = await keepWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: from })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)

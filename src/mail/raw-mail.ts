@@ -1,6 +1,7 @@
 import type { Plan } from '../account/plan.ts'
 import { sweep } from '../core/sweep.ts'
 import type { Trash } from '../retention/trash.ts'
+import { emptyBlob } from '../store/blobs.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { leaveRoom } from './trash.ts'
@@ -53,7 +54,6 @@ export class RawMail {
     )
     for (const { identity_id, size } of [...living, ...thrown]) await leaveRoom(tx, plan, identity_id, size)
     for (const { id, extra_octets } of thrown) await trash.resize(tx, id, extra_octets)
-    // the row stays: its number must not become that of other octets
-    await tx.run(sql`UPDATE blobs SET bytes = zeroblob(0), deflated = 0 WHERE id = ${rawId}`)
+    await emptyBlob(tx, rawId)
   }
 }

@@ -7,7 +7,7 @@ import { execute } from './execute.ts'
 import type { Processor } from './packages.ts'
 
 /** Where the package has the program. */
-export const programPath = '/usr/lib/pillarbox'
+const programPath = '/usr/lib/pillarbox'
 
 /** Debian's names of processors. */
 export const architectures: Record<Processor, string> = { x64: 'amd64', arm64: 'arm64' }

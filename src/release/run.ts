@@ -11,8 +11,7 @@ import { buildPage, makeTree, trackedFiles } from './tree.ts'
 // npm run release: tarballs and Debian packages of this checkout, in dist/release (src/README.md)
 
 const checkout = resolve(import.meta.dirname, '..', '..')
-const { values } = parseArgs({ options: { output: { type: 'string', default: join(checkout, 'dist', 'release') } } })
-const output = resolve(values.output)
+const output = resolve(wished())
 const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }
 const time = await sourceTime()
 // dpkg-deb takes it from there
@@ -51,6 +50,16 @@ try {
   process.stderr.write(`The release is in ${output}.\n`)
 } finally {
   for (const directory of [work, made]) rmSync(directory, { recursive: true, force: true })
+}
+
+/** The directory that the release is for. A command line that cannot be read ends the process with 2, and says what would be right. */
+function wished(): string {
+  try {
+    return parseArgs({ options: { output: { type: 'string', default: join(checkout, 'dist', 'release') } } }).values.output
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\nUsage: npm run release -- [--output DIRECTORY]\n`)
+    return process.exit(2)
+  }
 }
 
 /** SOURCE_DATE_EPOCH (reproducible-builds.org), else the time of the commit. */

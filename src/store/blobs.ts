@@ -1,5 +1,6 @@
 import { inflateRawSync } from 'node:zlib'
-import type { Database, Reader, Sql, Transaction } from './database.ts'
+import { Turns } from '../core/turns.ts'
+import type { Database, Reader, Transaction } from './database.ts'
 import { sql } from './database.ts'
 
 /** Octets as they are kept: deflated where that makes them smaller. */
@@ -11,30 +12,58 @@ export interface Packed {
   bytes: Uint8Array
 }
 
-/** Octets from which a statement must not keep its copy of them. */
-const large = 256 * 1024
+/** Octets of one row: it is three times in memory while it is written. */
+const piece = 1024 * 1024
 
-/** Keeps octets in the caller's transaction; answers the blob's id. */
+/** Keeps octets in the caller's transaction, in pieces where they are large; answers the blob's id. */
 export async function keepBlob(tx: Transaction, packed: Packed): Promise<number> {
-  const row = await tx.get<{ id: number }>(insertion(packed, true))
-  // a statement has a copy of what it was given last until it is given something else
-  if (packed.bytes.length >= large) await tx.get(insertion({ ...packed, bytes: new Uint8Array() }, false))
+  const { bytes } = packed
+  const id = await keepWhole(tx, { ...packed, bytes: bytes.subarray(0, piece) })
+  const turns = new Turns()
+  for (let place = 1; place * piece < bytes.length; place += 1) {
+    if (turns.due) await turns.yield()
+    const next = bytes.subarray(place * piece, (place + 1) * piece)
+    await tx.run(sql`INSERT INTO blob_pieces (blob_id, place, bytes) VALUES (${id}, ${place}, ${next})`)
+  }
+  return id
+}
+
+/** The same in one row, for what queries join: the bodies of e-mails and the long fields of events. */
+export async function keepWhole(tx: Transaction, { size, sha256, deflated, bytes }: Packed): Promise<number> {
+  const row = await tx.get<{ id: number }>(
+    sql`INSERT INTO blobs (size, sha256, deflated, bytes) VALUES (${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes}) RETURNING id`,
+  )
   return row!.id
 }
 
-/** Inserts nothing unless `meant`. */
-function insertion({ size, sha256, deflated, bytes }: Packed, meant: boolean): Sql {
-  return sql`INSERT INTO blobs (size, sha256, deflated, bytes)
-    SELECT ${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes} WHERE ${meant ? 1 : 0} RETURNING id`
+/** Lets go of the octets. The row stays: its number must not become that of others while something names it. */
+export async function emptyBlob(tx: Transaction, id: number): Promise<void> {
+  await tx.run(sql`UPDATE blobs SET bytes = zeroblob(0), deflated = 0 WHERE id = ${id}`)
+  await tx.run(sql`DELETE FROM blob_pieces WHERE blob_id = ${id}`)
 }
 
-/** The octets as they came; undefined when retention has removed them. */
+/** The octets as they came; undefined when there is no such blob. */
 export async function readBlob(database: Reader | Database, id: number): Promise<Buffer | undefined> {
   const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
-  return row && unpack(row.deflated === 1, row.bytes)
+  if (!row || row.bytes.length < piece) return row && unpack(row.deflated === 1, row.bytes)
+  const { rest } = (await database.get<{ rest: number }>(
+    sql`SELECT coalesce(sum(octet_length(bytes)), 0) AS rest FROM blob_pieces WHERE blob_id = ${id}`,
+  ))!
+  const whole = Buffer.allocUnsafeSlow(row.bytes.length + rest)
+  whole.set(row.bytes)
+  for (let place = 1, at = row.bytes.length; at < whole.length; place += 1) {
+    const next = await database.get<{ bytes: Uint8Array }>(
+      sql`SELECT bytes FROM blob_pieces WHERE blob_id = ${id} AND place = ${place}`,
+    )
+    // purged meanwhile
+    if (!next) return undefined
+    whole.set(next.bytes, at)
+    at += next.bytes.length
+  }
+  return unpack(row.deflated === 1, whole)
 }
 
 /** The octets of a packed row as they came. */
 export function unpack(deflated: boolean, bytes: Uint8Array): Buffer {
-  return deflated ? inflateRawSync(bytes) : Buffer.from(bytes)
+  return deflated ? inflateRawSync(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

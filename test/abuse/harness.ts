@@ -49,8 +49,6 @@ export interface Attack {
   run: (attacker: Attacker) => Promise<unknown>
   /** Milliseconds. */
   lasts?: number
-  /** Mebibytes that the box may hold, where it cannot be less than `mostMemory`; the row says why. */
-  memory?: number
   /** All that the attacker may hear: a status with the code of the refusal, an SMTP reply's code, `closed`. */
   answers: readonly string[]
 }
@@ -176,7 +174,7 @@ class Scene {
         if (bounded.includes(call) && held >= longest) harm.push(`the p99 of ${call} was ${held} ms (${wall} ms on the wall)`)
       }
       const memory = Math.round(seen.memory / 1024 / 1024)
-      if (memory >= (attack.memory ?? mostMemory)) harm.push(`the box held ${memory} MiB`)
+      if (memory >= mostMemory) harm.push(`the box held ${memory} MiB`)
       if (seen.accepted.length === 0) harm.push('no honest mail was accepted')
       if (this.#alive) harm.push(...(await this.#lost(seen.accepted)))
     }

@@ -69,10 +69,8 @@ const attacks: Attack[] = [
     answers: ['354', '421', '452', '552', 'closed'],
   },
   {
-    // five on their way (smtp.max_memory), one of them copied for a worker, taken apart there, and twice in SQLite while it is written
     name: 'the largest messages, one after the other',
     scopes: [],
-    memory: 800,
     run: (attacker) => {
       const message = mailWith('Subject: Large', Buffer.alloc(24 * mebibyte, 'a'.repeat(900).concat('\r\n')))
       return attacker.repeat(8, (number) => attacker.mail(message, address(number % 8)))

@@ -128,10 +128,8 @@ const attacks: Attack[] = [
     answers: ['201', '409 job_running', '409 too_many_exports', '429 rate_limited'],
   },
   {
-    // two bodies of 24 MB, and of one of them the text, the file, the message, its copy for a worker, and two in SQLite while it is written
     name: 'e-mails of 25 MB to oneself',
     scopes: ['messages:write'],
-    memory: 750,
     run: (attacker) => {
       const content = Buffer.alloc(18_000_000, 'words and ').toString('base64')
       const body = JSON.stringify({

@@ -19,6 +19,7 @@ beforeAll(async () => {
   ;({ box, close } = await openAppliance())
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Kept' }, 'Some words that stay.') })
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Large' }, 'Words, many of them.\r\n'.repeat(100_000)) })
   await box.call('POST', `/v1/identities/${ada.id}/totp`, { secret: 'JBSWY3DPEHPK3PXP', service_name: 'X' })
   whole = join(box.directory, 'whole.tar')
   assert.equal((await pillarbox(box, 'backup', whole, '--passphrase-file', passphraseFile(box.directory))).status, 0)
@@ -122,6 +123,10 @@ test('a database that is wrong inside a right archive is noticed', async () => {
     [
       (database) => database.exec(`UPDATE blobs SET bytes = zeroblob(length(bytes)) WHERE deflated = 0 OR id = 1`),
       /the octets of blob 1 are not/,
+    ],
+    [
+      (database) => database.exec('UPDATE blob_pieces SET bytes = zeroblob(length(bytes)) WHERE place = 2'),
+      /the octets of blob \d+ are not/,
     ],
     [
       (database) => database.exec('UPDATE totp_secrets SET secret = zeroblob(length(secret))'),

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { EventLog } from '../../src/events/log.ts'
 import { eventType } from '../../src/events/model.ts'
 import type { Event } from '../../src/events/model.ts'
-import { keepBlob } from '../../src/store/blobs.ts'
+import { keepWhole } from '../../src/store/blobs.ts'
 import { sql } from '../../src/store/database.ts'
 import type { SqliteDatabase } from '../../src/store/sqlite.ts'
 import { opened } from '../store/opened.ts'
@@ -79,7 +79,7 @@ describe('the log', () => {
     const heard: Event[] = []
     events.tail((event) => heard.push(event))
     const appended = await database.transaction(async (tx) => {
-      const id = await keepBlob(tx, {
+      const id = await keepWhole(tx, {
         size: body.length,
         sha256: null,
         deflated: true,

@@ -12,7 +12,7 @@ import { deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { peer } from '../support/peer.ts'
 import { boxProcess, testBox } from '../support/process.ts'
-import { succeed } from '../support/program.ts'
+import { run, succeed } from '../support/program.ts'
 import { checkoutIn, makeRelease, release } from '../support/release.ts'
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
@@ -42,6 +42,13 @@ function machineOf(file: string): number {
   expect(head.subarray(0, 4).toString('latin1')).toBe('\u007FELF')
   return head.readUInt16LE(18)
 }
+
+test('a command line that cannot be read is answered with what would be right', async () => {
+  const { code, errors } = await run('bin/with-node', ['node', 'src/release/run.ts', '--outptu', made])
+  expect(code).toBe(2)
+  expect(errors).toContain("Unknown option '--outptu'")
+  expect(errors.trimEnd().split('\n').at(-1)).toBe('Usage: npm run release -- [--output DIRECTORY]')
+})
 
 test('made again, in another directory, time zone, language and umask, it is the same to the byte', async () => {
   const directory = folder()
