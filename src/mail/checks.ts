@@ -44,6 +44,8 @@ type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resol
 
 const mostSignatures = 10
 const mostSeals = 5
+/** Signatures with `l=`, which never count: the body is hashed anew for each length that one names. */
+const mostWithLength = 1
 /** Fields that one signature names; people name some twenty. */
 const mostNamed = 300
 /** Field names that are shown of one signature, and characters of each. */
@@ -242,12 +244,14 @@ function named(header: Header, name: string): HeaderField[] {
   return header.fields.filter((field) => field.name === name)
 }
 
-/** The DKIM-Signature fields beyond the tenth or naming too many fields, and all ARC fields when there are more than five of a kind or one does. */
+/** The DKIM-Signature fields beyond the tenth, naming too many fields, or beyond the first with `l=`, and all ARC fields when there are more than five of a kind or one does. */
 function surplusOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
   const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
   const seals = sets.some((set) => set.length > mostSeals) || sets[1]!.some(namesTooMany)
   const signatures = named(header, 'dkim-signature')
-  const surplus = [...signatures.slice(mostSignatures), ...signatures.slice(0, mostSignatures).filter(namesTooMany)]
+  const looked = signatures.slice(0, mostSignatures)
+  const limited = looked.filter(({ value }) => /(?:^|;)\s*l\s*=/.test(value)).slice(mostWithLength)
+  const surplus = [...signatures.slice(mostSignatures), ...looked.filter(namesTooMany), ...limited]
   return { fields: new Set([...surplus, ...(seals ? sets.flat() : [])]), seals }
 }
 

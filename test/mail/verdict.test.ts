@@ -108,6 +108,20 @@ describe('signatures', () => {
     expect(stub.queries.filter((query) => query.includes('_domainkey')).length).toBeLessThanOrEqual(10)
   })
 
+  test('of the signatures with l= one is looked at, as each has the body hashed anew', async () => {
+    const bogus = Array.from(
+      { length: 5 },
+      (_, index) =>
+        `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed;\r\n\tl = ${index}; d=d${index}.test; s=s; h=from; bh=AAAA; b=AAAA\r\n`,
+    ).join('')
+    const honest = await sign(plainMail('eve@evil.test'), 'evil.test', 'rsa', rsa)
+    const verdict = await verdictOn(Buffer.concat([Buffer.from(bogus), honest]))
+    expect(verdict.authentication.dkim.map(({ domain, result }) => `${domain} ${result}`)).toEqual([
+      'd0.test neutral',
+      'evil.test pass',
+    ])
+  })
+
   test('a signature of another domain does not vouch for the author', async () => {
     const verdict = await verdictOn(await sign(plainMail('ceo@bank.test'), 'evil.test', 'rsa', rsa))
     expect(verdict.authentication.dkim).toMatchObject([{ result: 'pass', aligned: false }])
