@@ -13,6 +13,7 @@ const source = fileURLToPath(new URL('../../src/', import.meta.url))
 const open: Record<string, string> = {
   'blobs.sha256': 'a hash',
   'blobs.bytes': 'mail and bodies, as they are',
+  'blob_pieces.bytes': 'the rest of large ones',
   'card_secrets.encrypted_data': 'encrypted by the client, under a key that the box never has',
   'outbound_report_counts.key': 'a hash',
   'outbound_report_messages.content': 'reports that are about to be sent to others',

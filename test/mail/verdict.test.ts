@@ -117,7 +117,7 @@ describe('signatures', () => {
     const honest = await sign(plainMail('eve@evil.test'), 'evil.test', 'rsa', rsa)
     const verdict = await verdictOn(Buffer.concat([Buffer.from(bogus), honest]))
     expect(verdict.authentication.dkim.map(({ domain, result }) => `${domain} ${result}`)).toEqual([
-      'd0.test neutral',
+      'd0.test fail',
       'evil.test pass',
     ])
   })
