@@ -31,6 +31,7 @@ function caller(wish: Partial<Caller> = {}): Caller {
     account_id: account,
     key_id: null,
     session_id: null,
+    secret: 0,
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,
