@@ -203,10 +203,10 @@ export class Keys {
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
       const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
       const revoked = await tx.all<KeyRow>(
-        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
+        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
       )
       if (revoked.some((one) => makesOthers(one))) await this.#requireAnother(tx, row, keep)
-      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0 }
+      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0 }
       if (!keep) for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
       return [revoked.map((one) => one.id), counts] as const
     })
@@ -269,12 +269,18 @@ export class Keys {
 
   /** Whoever knows a secret that was replaced must neither prolong it nor shut out who knows the new one. */
   async #requireCurrent(tx: Transaction, { key_id, secret }: Caller): Promise<void> {
-    const row = await tx.get<SecretEnds>(sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id}`)
+    const row = await tx.get<SecretEnds>(
+      sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id}`,
+    )
     if (!row || row.rotations === secret) return
     const until = iso(endOfSecret(row, secret))
-    throw new Fault('forbidden', `This secret of the key was replaced: it works until ${until}, and rotates no key. Use the new one.`, {
-      code: 'former_secret',
-    })
+    throw new Fault(
+      'forbidden',
+      `This secret of the key was replaced: it works until ${until}, and rotates no key. Use the new one.`,
+      {
+        code: 'former_secret',
+      },
+    )
   }
 
   async #requireAnother(tx: Transaction, { account_id }: KeyRow, keep: boolean): Promise<void> {

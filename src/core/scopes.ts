@@ -59,7 +59,10 @@ export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session
 
 /** Throws Fault 403, code `beyond_own`, for a key or secret that ends before what it would make or change does; `why` names that. */
 export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
-  if (until < end) throw new Fault('forbidden', `A key that expires, or the former secret of one, cannot ${why}, which lasts longer.`, { code: 'beyond_own' })
+  if (until < end)
+    throw new Fault('forbidden', `A key that expires, or the former secret of one, cannot ${why}, which lasts longer.`, {
+      code: 'beyond_own',
+    })
 }
 
 /** 403: the caller holds none of the scopes any one of which is needed. */

@@ -31,7 +31,11 @@ export class SignedUrls {
     { until, key_id, secret }: Pick<Caller, 'until' | 'key_id' | 'secret'>,
     emailId: string,
     index: number,
-    { place = 'attachments', lifetime = quarter, by = key_id && `${key_id}.${secret}` }: { place?: string; lifetime?: number; by?: string | null } = {},
+    {
+      place = 'attachments',
+      lifetime = quarter,
+      by = key_id && `${key_id}.${secret}`,
+    }: { place?: string; lifetime?: number; by?: string | null } = {},
   ): { url: string; expires_at: string } {
     const expires = Math.min(Math.ceil((this.#clock.now() + lifetime) / 1000), Math.floor(until / 1000))
     const signature = this.#signature(emailId, index, expires, by).toString('base64url')

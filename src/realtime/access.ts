@@ -101,7 +101,16 @@ export class Access {
   async requireIdentity(grant: Grant, id: string): Promise<void> {
     const { account_id, identity_id } = grant
     if (identity_id !== null && identity_id !== id) throw notFound('identity')
-    const nobody = { key_id: null, session_id: null, secret: 0, rate_limit: 0, until: 0, ip: '', user_agent: '', scopes: new Set<never>() }
+    const nobody = {
+      key_id: null,
+      session_id: null,
+      secret: 0,
+      rate_limit: 0,
+      until: 0,
+      ip: '',
+      user_agent: '',
+      scopes: new Set<never>(),
+    }
     await this.#parts.identities.row({ account_id, identity_id, ...nobody }, id)
   }
 }

@@ -92,6 +92,7 @@ export class Submitter implements Mailroom {
     if (address === null) throw unreadable(reason)
     if (!(await maySendFrom(this.#parts.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
     const email = await outbox.acceptRaw({
+      caller: this.#login.caller,
       owner,
       from: mailboxOf(address),
       raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),

@@ -15,6 +15,8 @@ interface Key {
 const near = { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' }
 const minute = 60_000
 
+const statuses = (...urls: string[]): Promise<number[]> => Promise.all(urls.map(async (url) => (await fetch(url)).status))
+
 const keyOf = async (box: Appliance, wish: object = {}, key = box.key): Promise<Key> =>
   (await box.call<Key>('POST', '/v1/api-keys', wish, { key })).body
 const rotate = async (box: Appliance, { id }: Key, grace_seconds = 0): Promise<Key> =>
@@ -48,7 +50,11 @@ test('a former secret gives no key a new secret, its own least of all', async ()
   const owners = await rotate(box, stolen, 60)
   for (const { id } of [stolen, other]) {
     const told = await box.call('POST', `/v1/api-keys/${id}/rotate`, {}, { key: stolen.key })
-    expect(told.body['error']).toMatchObject({ status: 403, code: 'former_secret', message: expect.stringMatching(/Use the new one/) })
+    expect(told.body['error']).toMatchObject({
+      status: 403,
+      code: 'former_secret',
+      message: expect.stringMatching(/Use the new one/),
+    })
   }
   expect([await works(box, owners.key), await works(box, stolen.key), await works(box, other.key)]).toEqual([true, true, true])
   clock.advance(minute)
@@ -69,8 +75,8 @@ test('what a former secret makes ends with it', async () => {
   const as = { key: stolen.key }
   const made = await keyOf(box, {}, stolen.key)
   const { body: hook } = await box.call('POST', '/v1/webhooks', hear, as)
-  const { body: token } = await box.call('POST', `/v1/identities/${ada['id']}/token`, {}, as)
-  expect([made.expires_at, hook['expires_at'], token['expires_at']]).toEqual([end, end, end])
+  const { body: proof } = await box.call('POST', `/v1/identities/${ada['id']}/token`, {}, as)
+  expect([made.expires_at, hook['expires_at'], proof['expires_at']]).toEqual([end, end, end])
   const beyond = new Date(clock.now() + 2 * minute).toISOString()
   for (const [method, path, body] of [
     ['POST', '/v1/api-keys', { expires_at: beyond }],
@@ -98,7 +104,6 @@ test('a URL that a secret signed opens no more once another replaced it', async 
   const { body: list } = await box.call('GET', `/v1/identities/${ada['id']}/emails`)
   const at = `/v1/identities/${ada['id']}/emails/${list.data[0].id}/attachments/0`
   const sign = async (key: string): Promise<string> => (await box.call('GET', at, undefined, { key })).body['url'] as string
-  const statuses = async (...urls: string[]) => Promise.all(urls.map(async (url) => (await fetch(url)).status))
   const key = await keyOf(box)
   const first = await sign(key.key)
   const second = await rotate(box, key, 60)
