@@ -64,6 +64,7 @@ export async function openStore(directory: string): Promise<Store> {
     account_id,
     key_id: null,
     session_id: null,
+    secret: 0,
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,

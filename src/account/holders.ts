@@ -12,9 +12,9 @@ export class Holders {
     this.#sessions = sessions
   }
 
-  /** What a key or session is good for now; undefined once it has ended. */
-  holder(id: string): Promise<Holder | undefined> {
-    return id.startsWith('sess_') ? this.#sessions.holder(id) : this.#keys.holder(id)
+  /** What a session, or a secret of a key, is good for now; undefined once it has ended. */
+  holder(id: string, secret: number): Promise<Holder | undefined> {
+    return id.startsWith('sess_') ? this.#sessions.holder(id) : this.#keys.holder(id, secret)
   }
 
   /** Hears the id of each that was revoked, rotated or ended, once that is on disk. */
@@ -24,7 +24,7 @@ export class Holders {
   }
 
   /** Whether what once admitted a caller still would. */
-  async stillAdmits(caller: Pick<Caller, 'key_id' | 'session_id'>): Promise<boolean> {
+  async stillAdmits(caller: Caller): Promise<boolean> {
     if (caller.session_id === null) return this.#keys.stillAdmits(caller)
     return (await this.#sessions.row(caller.session_id)) !== undefined
   }

@@ -12,11 +12,12 @@ import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
 import type { Bounds } from './granting.ts'
 import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
-import { Origins } from './origins.ts'
+import { endOfSecret, Origins } from './origins.ts'
+import type { SecretEnds } from './origins.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
-interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
+interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnds {
   seq: number
   account_id: string
   scopes: string
@@ -24,7 +25,6 @@ interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'> {
   rate_limit: number | null
   hash: string
   previous_hash: string | null
-  previous_expires_at: string | null
 }
 
 type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | 'created_by'> & { rate_limit: number | null }
@@ -33,15 +33,10 @@ type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | '
 interface Known {
   id: string
   admits: Identified
-  /** Milliseconds since the epoch; Infinity for never. */
-  until: number
 }
 
-/** A key or session by its id, for what outlives the call it was made with; `until` is when it ends. */
-export interface Holder extends Identified {
-  /** What was made with the key before this moment ends at it: an older secret was rotated away then. 0 for never. */
-  rotated: number
-}
+/** Who holds a key or session; `until` is when it ends. */
+export type Holder = Identified
 
 type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
@@ -90,17 +85,16 @@ export class Keys {
   async authenticate(key: string): Promise<Identified | undefined> {
     const hash = keyHash(key)
     const known = this.#known.get(hash) ?? (await this.#find(hash))
-    if (!known || known.until <= this.#clock.now()) return undefined
+    if (!known || known.admits.until <= this.#clock.now()) return undefined
     this.#used.set(known.id, iso(this.#clock.now()))
     return known.admits
   }
 
-  /** What a key is good for now; undefined once it is revoked, expired, or bound to a deleted identity. */
-  async holder(id: string): Promise<Holder | undefined> {
+  /** What a secret of a key is good for now; undefined once the key is revoked, expired, or bound to a deleted identity, or the secret was replaced. */
+  async holder(id: string, secret: number): Promise<Holder | undefined> {
     const row = await this.#living(sql`api_keys.id = ${id}`)
-    const held = row && this.#identified(row)
-    if (!held || held.until <= this.#clock.now()) return undefined
-    return { ...held, rotated: row.previous_expires_at ? Date.parse(row.previous_expires_at) : 0 }
+    const held = row && this.#identified(row, secret)
+    return held && held.until > this.#clock.now() ? held : undefined
   }
 
   /** Hears the id of each key that was revoked or rotated, once that is on disk. */
@@ -113,9 +107,9 @@ export class Keys {
     this.#ends.set(what, end)
   }
 
-  /** Whether a key that once admitted a caller still would. */
-  stillAdmits(caller: Pick<Caller, 'key_id' | 'session_id'>): Promise<boolean> {
-    return this.origins.admits(this.#database, caller)
+  /** Whether the secret of a key that once admitted a caller still would. */
+  async stillAdmits(caller: Caller): Promise<boolean> {
+    return (await this.origins.until(this.#database, caller)) !== undefined
   }
 
   async create(caller: Caller, wish: NewApiKey): Promise<ApiKey & { key: string }> {
@@ -129,7 +123,6 @@ export class Keys {
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
-      await this.origins.requireAdmitted(tx, caller)
       const bounds = await this.#bounds(tx, caller)
       const rate_limit = wish.rate_limit ?? bounds.usualRate
       const expires_at = wish.expires_at ?? bounds.expires_at
@@ -176,14 +169,15 @@ export class Keys {
     })
   }
 
-  /** A new secret for the same key; the old one works for `grace` seconds more. */
+  /** A new secret for the same key; the old one works for `grace` seconds more. Throws Fault 403, code `former_secret`, to who calls with an old one. */
   async rotate(caller: Caller, id: string, grace: number): Promise<ApiKey & { key: string }> {
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
-      await this.origins.requireAdmitted(tx, caller)
+      const bounds = await this.#bounds(tx, caller)
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
-      requireWithin(await this.#bounds(tx, caller), this.#shown(before))
+      await this.#requireCurrent(tx, caller)
+      requireWithin(bounds, this.#shown(before))
       const until = iso(this.#clock.now() + grace * 1000)
       // a key that rotates itself tells nobody else
       const itself = caller.key_id === id
@@ -191,7 +185,7 @@ export class Keys {
       await (itself ? this.origins.renewed(tx, id) : this.origins.rotated(tx, id, caller, until))
       return tx.get<KeyRow>(
         sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
-          previous_expires_at = ${until}, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
+          previous_expires_at = ${until}, rotations = rotations + 1, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
       )
     })
     this.#forget(id)
@@ -209,10 +203,10 @@ export class Keys {
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
       const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
       const revoked = await tx.all<KeyRow>(
-        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
+        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
       )
       if (revoked.some((one) => makesOthers(one))) await this.#requireAnother(tx, row, keep)
-      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0 }
+      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0 }
       if (!keep) for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
       return [revoked.map((one) => one.id), counts] as const
     })
@@ -233,16 +227,10 @@ export class Keys {
   async #find(hash: string): Promise<Known | undefined> {
     const row = await this.#living(sql`(hash = ${hash} OR previous_hash = ${hash})`)
     if (!row) return undefined
-    const ends = [row.expires_at, row.hash === hash ? null : row.previous_expires_at]
-      .filter((text) => text !== null)
-      .map((text) => Date.parse(text))
     const line = row.created_by === null ? [] : await this.#line(this.#database, row.id)
     const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
-    const known: Known = {
-      id: row.id,
-      until: Math.min(Infinity, ...ends),
-      admits: { ...this.#identified(row), made_by },
-    }
+    const secret = row.hash === hash ? row.rotations : row.rotations - 1
+    const known: Known = { id: row.id, admits: { ...this.#identified(row, secret), made_by } }
     if (this.#known.size >= 10_000) this.#known.clear()
     this.#known.set(hash, known)
     return known
@@ -261,24 +249,38 @@ export class Keys {
     for (const listener of this.#changed) listener(id)
   }
 
-  #identified(row: KeyRow): Identified {
+  #identified(row: KeyRow, secret: number): Identified {
     const { account_id, id, identity_id } = row
     const scopes = new Set(JSON.parse(row.scopes) as Scope[])
-    const until = row.expires_at === null ? Infinity : Date.parse(row.expires_at)
     const rate_limit = row.rate_limit ?? this.#defaultRate
-    return { account_id, key_id: id, session_id: null, scopes, identity_id, rate_limit, until }
+    return { account_id, key_id: id, session_id: null, secret, scopes, identity_id, rate_limit, until: endOfSecret(row, secret) }
   }
 
-  /** What a key that this caller makes may have at most, and has when nothing is said. */
+  /** What a key that this caller makes may have at most, and has when nothing is said. Throws Fault 401 to one that is admitted no more. */
   async #bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
+    const until = await this.origins.requireAdmitted(tx, caller)
     if (caller.session_id !== null) return { rate_limit: 0, expires_at: null, usualRate: null }
-    const maker = await tx.get<Pick<KeyRow, 'rate_limit' | 'expires_at'>>(
-      sql`SELECT rate_limit, expires_at FROM api_keys WHERE id = ${caller.key_id}`,
-    )
+    const maker = await tx.get<Pick<KeyRow, 'rate_limit'>>(sql`SELECT rate_limit FROM api_keys WHERE id = ${caller.key_id}`)
     const own = maker?.rate_limit ?? null
     const usual = this.#defaultRate === 0 ? Infinity : this.#defaultRate
     const usualRate = own === null || own === 0 ? null : Math.min(own, usual)
-    return { rate_limit: own ?? this.#defaultRate, expires_at: maker?.expires_at ?? null, usualRate }
+    return { rate_limit: own ?? this.#defaultRate, expires_at: until === Infinity ? null : iso(until), usualRate }
+  }
+
+  /** Whoever knows a secret that was replaced must neither prolong it nor shut out who knows the new one. */
+  async #requireCurrent(tx: Transaction, { key_id, secret }: Caller): Promise<void> {
+    const row = await tx.get<SecretEnds>(
+      sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id}`,
+    )
+    if (!row || row.rotations === secret) return
+    const until = iso(endOfSecret(row, secret))
+    throw new Fault(
+      'forbidden',
+      `This secret of the key was replaced: it works until ${until}, and rotates no key. Use the new one.`,
+      {
+        code: 'former_secret',
+      },
+    )
   }
 
   async #requireAnother(tx: Transaction, { account_id }: KeyRow, keep: boolean): Promise<void> {

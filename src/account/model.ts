@@ -80,7 +80,7 @@ export const KeyRevoked = z
   .object({
     ...Deleted.shape,
     ended: z
-      .object({ api_keys: ended, webhooks: ended, jobs: ended })
+      .object({ api_keys: ended, webhooks: ended, jobs: ended, scheduled_emails: ended })
       .meta({ id: 'EndedWithKey', description: 'how many of what was made with it ended; 0 with keep' }),
   })
   .meta({ id: 'KeyRevoked' })

@@ -6,7 +6,15 @@ import type { Caller } from '../core/scopes.ts'
 import { sql } from '../store/database.ts'
 import type { Reader, Sql, Transaction } from '../store/database.ts'
 
-type Who = Pick<Caller, 'key_id' | 'session_id'>
+type Who = Pick<Caller, 'key_id' | 'session_id' | 'secret'>
+
+/** What of a key says when its secrets end. */
+export interface SecretEnds {
+  expires_at: string | null
+  /** The number of the secret that it has. */
+  rotations: number
+  previous_expires_at: string | null
+}
 
 /** Keys and sessions that one key may end with, beside the one that made it. */
 const most = 16
@@ -19,25 +27,34 @@ export class Origins {
     this.#clock = clock
   }
 
-  /** Whether the key or session is neither revoked nor expired nor ended; so is the operator, who has neither. */
-  async admits(reader: Reader, { key_id, session_id }: Who): Promise<boolean> {
-    if (key_id === null && session_id === null) return true
-    const now = iso(this.#clock.now())
-    const row = await reader.get(
-      key_id === null
-        ? sql`SELECT 1 FROM sessions WHERE id = ${session_id}`
-        : sql`SELECT 1 FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`,
+  /**
+   * Until when the key's secret or the session is good, in milliseconds since the epoch, as far as can be told now; undefined once it was revoked
+   * or replaced, has expired or ended. The operator has neither.
+   */
+  async until(reader: Reader, { key_id, session_id, secret }: Who): Promise<number | undefined> {
+    if (key_id === null) {
+      if (session_id === null) return Infinity
+      return (await reader.get(sql`SELECT 1 FROM sessions WHERE id = ${session_id}`)) === undefined ? undefined : Infinity
+    }
+    const row = await reader.get<SecretEnds>(
+      sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`,
     )
-    return row !== undefined
+    const end = row ? endOfSecret(row, secret) : 0
+    return end > this.#clock.now() ? end : undefined
   }
 
-  /** In the transaction in which a caller makes what can act by itself: its end comes before or after, and finds it then. Throws Fault 401. */
-  async requireAdmitted(tx: Transaction, caller: Who): Promise<void> {
-    if (!(await this.admits(tx, caller))) throw noLongerAdmitted(caller)
+  /**
+   * In the transaction in which a caller makes what can act by itself: its end comes before or after, and finds it then. Answers when what is made
+   * ends at the latest, in milliseconds since the epoch. Throws Fault 401.
+   */
+  async requireAdmitted(tx: Transaction, caller: Who): Promise<number> {
+    const until = await this.until(tx, caller)
+    if (until === undefined) throw noLongerAdmitted(caller)
+    return until
   }
 
   /** What the caller makes or changes ends also with those who know the caller's secret because they gave it. */
-  async inherit(tx: Transaction, id: string, { key_id }: Who): Promise<void> {
+  async inherit(tx: Transaction, id: string, { key_id }: Pick<Who, 'key_id'>): Promise<void> {
     await tx.run(
       sql`INSERT INTO credential_origins (id, origin_id) SELECT ${id}, origin_id FROM credential_origins WHERE id = ${key_id} AND origin_id <> ${id}
         AND ${this.#live()} ON CONFLICT (id, origin_id) DO UPDATE SET until = NULL`,
@@ -82,9 +99,9 @@ export class Origins {
     }
   }
 
-  /** A key gave itself a new secret: it may have been called with the former one, by somebody who was about to be let go. */
+  /** A key gave itself a new secret: the one before that which is replaced now works no more, and who knew it is let go. */
   async renewed(tx: Transaction, id: string): Promise<void> {
-    await tx.run(sql`UPDATE credential_origins SET until = NULL WHERE id = ${id} AND ${this.#live()}`)
+    await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id} AND until IS NOT NULL`)
   }
 
   /** The ids of a key and, through all generations, those that it made or gave a new secret; but not `but`, nor what only that one made. */
@@ -99,4 +116,11 @@ export class Origins {
   #live(): Sql {
     return sql`(until IS NULL OR until > ${iso(this.#clock.now())})`
   }
+}
+
+/** When a secret of a key ends, in milliseconds since the epoch: with the key, the one before when its grace is over. 0 for older ones. */
+export function endOfSecret({ expires_at, rotations, previous_expires_at }: SecretEnds, secret: number): number {
+  const end = expires_at === null ? Infinity : Date.parse(expires_at)
+  if (secret === rotations) return end
+  return secret === rotations - 1 && previous_expires_at !== null ? Math.min(end, Date.parse(previous_expires_at)) : 0
 }

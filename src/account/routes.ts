@@ -43,7 +43,8 @@ export function routes(keys: Keys): AnyRoute[] {
       receipt: ['key', 'key_prefix', 'expires_at'],
       summary: 'Give a key a new secret',
       description:
-        'The former one works for grace_seconds more. The key ends with the key that did this, and with what that one comes from, until a key that comes ' +
+        'The former one works for grace_seconds more: until then, as a key that expires then, so that nothing made with it lasts longer; it rotates no key ' +
+        '(forbidden, code former_secret). What was made with the key before stays. The key ends with the key that did this, and with what that one comes from, until a key that comes ' +
         'from neither does it again. At most 16 may do it that come from one another (forbidden, code too_many_rotators).',
       body: Rotation,
       reply: ApiKeyWithSecret,
@@ -58,7 +59,7 @@ export function routes(keys: Keys): AnyRoute[] {
       summary: 'Revoke an API key',
       description:
         'The next call with it is 401. What was made with it ends too: keys, also those it gave a new secret, webhooks, also those it ' +
-        'ever turned elsewhere, jobs that run and files of exports; and what those keys made. A key that a key from elsewhere gave another secret since is let go, once the secret ' +
+        'ever turned elsewhere, jobs that run, files of exports and scheduled e-mails; and what those keys made. A key that a key from elsewhere gave another secret since is let go, once the secret ' +
         'before it works no more. The key that asks stays. With keep=true all of it stays, and ' +
         'names the key in created_by. A last lasting key with account:write stays: a conflict, code last_key.',
       query: Revocation,

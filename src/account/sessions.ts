@@ -93,7 +93,7 @@ export class Sessions {
   async holder(id: string): Promise<Holder | undefined> {
     const row = await this.row(id)
     if (!row) return undefined
-    return { ...this.#identified(row), until: this.endOf(row), rotated: 0 }
+    return { ...this.#identified(row), until: this.endOf(row) }
   }
 
   /** Undefined once it has ended. */
@@ -225,7 +225,16 @@ export class Sessions {
   /** A person may do what their account may. */
   #identified({ id, account_id }: Pick<Known, 'id' | 'account_id'>): Identified {
     const { rate_limit } = this.#settings
-    return { account_id, key_id: null, session_id: id, scopes: everyScope, identity_id: null, rate_limit, until: Infinity }
+    return {
+      account_id,
+      key_id: null,
+      session_id: id,
+      secret: 0,
+      scopes: everyScope,
+      identity_id: null,
+      rate_limit,
+      until: Infinity,
+    }
   }
 }
 

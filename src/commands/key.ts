@@ -40,7 +40,7 @@ export function addKeyCommand(program: Command): void {
     .action(rotate)
   add('revoke', 'let an API key open nothing any more, and end what was made with it')
     .argument('<key>', which)
-    .option('--keep', 'the keys and webhooks that were made with it stay')
+    .option('--keep', 'what was made with it stays: keys, webhooks, jobs, scheduled e-mails')
     .action(revoke)
   const master = key
     .command('rotate-master')
@@ -107,7 +107,7 @@ async function revoke(who: string, options: Options & { keep?: boolean }): Promi
     )
     const ended = Object.entries(revoked.ended)
       .filter(([, count]) => count > 0)
-      .map(([what, count]) => `${what.replace('api_keys', 'API keys')}: ${count}`)
+      .map(([what, count]) => `${what.replace('api_keys', 'API keys').replace('_', ' ')}: ${count}`)
     const words = `The key ${id} (${label}) opens nothing any more.`
     say(options, revoked, ended.length === 0 ? words : `${words} With it ended ${ended.join(', ')}.`)
   })

@@ -29,6 +29,8 @@ export interface Caller {
   key_id: string | null
   /** The session of a signed-in person; a caller has this or a key, or is nobody. */
   session_id: string | null
+  /** Which of the key's secrets admitted the call: how often it had been rotated when that one was made. 0 without a key. */
+  secret: number
   scopes: ReadonlySet<Scope>
   /** For everything but this identity the caller answers 404; null means the whole account. */
   identity_id: string | null
@@ -36,7 +38,10 @@ export interface Caller {
   rate_limit: number
   /** The keys with a limit of their own that made this one, nearest first: its calls count as theirs too. */
   made_by?: readonly RateOf[]
-  /** When the key expires, in milliseconds since the epoch, and with it what it makes. Infinity for a key that lasts, and for a person. */
+  /**
+   * When the key expires, or the secret of it that was used, in milliseconds since the epoch, and with it what the caller makes. Infinity for a key
+   * that lasts, and for a person.
+   */
   until: number
   ip: string
   user_agent: string
@@ -52,9 +57,12 @@ export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session
   return key_id ?? session_id
 }
 
-/** Throws Fault 403, code `beyond_own`, for a key that expires before what it would make or change does; `why` names that. */
+/** Throws Fault 403, code `beyond_own`, for a key or secret that ends before what it would make or change does; `why` names that. */
 export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
-  if (until < end) throw new Fault('forbidden', `A key that expires cannot ${why}, which lasts longer.`, { code: 'beyond_own' })
+  if (until < end)
+    throw new Fault('forbidden', `A key that expires, or the former secret of one, cannot ${why}, which lasts longer.`, {
+      code: 'beyond_own',
+    })
 }
 
 /** 403: the caller holds none of the scopes any one of which is needed. */

@@ -65,7 +65,12 @@ export const SignedQuery = z.strictObject({
     .regex(/^\d{1,12}$/, { error: 'must be the number of the signed URL' })
     .transform(Number)
     .meta({ override: { type: 'integer' }, description: 'when it opens no more, in seconds since 1970' }),
-  by: z.string().min(1).max(64).optional().meta({ description: 'the key that asked for it, and ends it' }),
+  by: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'the key that asked for it and the number of its secret, which end it' }),
   signature: z.string().min(1).max(100),
 })
 export type SignedQuery = z.output<typeof SignedQuery>

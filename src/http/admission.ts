@@ -228,6 +228,7 @@ function nobody(arrival: Arrival): Caller {
     account_id: '',
     key_id: null,
     session_id: null,
+    secret: 0,
     scopes: new Set(),
     identity_id: null,
     rate_limit: 0,

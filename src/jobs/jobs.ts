@@ -34,11 +34,22 @@ interface Running {
   progress: Progress
   /** When the progress was last written, in milliseconds since the epoch. */
   written: number
+  /** When the key that began it expires, in milliseconds since the epoch. */
+  until: number
   stop: AbortController
   ended: Promise<void>
 }
 
 type End = { status: 'done'; result: string } | { status: 'failed'; error: string; code: string | null } | { status: 'cancelled' }
+
+/** What is told of a job that was not cancelled, and did not end by itself. */
+const cutShort = {
+  stopped: { error: 'The box was stopped before it was done.', code: 'stopped' },
+  expired: {
+    error: 'The key that began it expired before it was done. Begin it again with one that lasts longer.',
+    code: 'key_expired',
+  },
+}
 
 /** Between two writes of how far one job is, in milliseconds. */
 const pause = 1000
@@ -105,6 +116,7 @@ export class Jobs {
       row,
       progress: { done: 0, total: null, unit: 'steps' },
       written: this.#clock.now(),
+      until: caller.until,
       stop: new AbortController(),
       ended: Promise.resolve(),
     }
@@ -250,6 +262,7 @@ export class Jobs {
     const { row, stop } = running
     const report: Report = (progress) => {
       Object.assign(running.progress, progress)
+      if (running.until <= this.#clock.now()) stop.abort('expired')
       if (this.#clock.now() - running.written >= pause) void this.#write(running)
     }
     try {
@@ -267,10 +280,8 @@ export class Jobs {
 
   #failed({ row, stop }: Running, error: unknown): End {
     if (stop.signal.aborted) {
-      const why = stop.signal.reason as 'cancelled' | 'stopped'
-      return why === 'cancelled'
-        ? { status: why }
-        : { status: 'failed', error: 'The box was stopped before it was done.', code: 'stopped' }
+      const why = stop.signal.reason as 'cancelled' | keyof typeof cutShort
+      return why === 'cancelled' ? { status: why } : { status: 'failed', ...cutShort[why] }
     }
     if (error instanceof Fault) return { status: 'failed', error: error.message, code: error.code ?? error.type }
     this.#log.error({ job: row.id, kind: row.kind, err: error }, 'a job failed')

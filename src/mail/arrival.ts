@@ -117,6 +117,7 @@ export function emailOf(
     authentication: verdict.authentication,
     parse_error: parsed.parse_error,
     send_at: null,
+    created_by: null,
     deliveries: [],
     ...cut(parsed),
   }
@@ -134,7 +135,8 @@ export async function insertEmail(
     extra_octets = 0,
   }: { rawId: number; bodyId: number; trace: string; mail_from: string; extra_octets?: number },
 ): Promise<number> {
-  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at } = email
+  const { references, reply_to, cc, bcc, recipients, links, attachments, authentication, parse_error, send_at, created_by } =
+    email
   const detail: EmailDetail = {
     references,
     reply_to,
@@ -146,6 +148,7 @@ export async function insertEmail(
     authentication,
     parse_error,
     ...(send_at === null ? {} : { send_at }),
+    ...(created_by === null ? {} : { created_by }),
     mail_from,
   }
   const row = await tx.get<{ seq: number }>(

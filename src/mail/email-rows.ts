@@ -9,7 +9,7 @@ import type { Email, EmailRow } from './model.ts'
 export type EmailDetail = Pick<
   Email,
   'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
-> & { mail_from: string; send_at?: string }
+> & { mail_from: string; send_at?: string; created_by?: string }
 
 /** A row of `emails`. */
 export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
@@ -135,10 +135,10 @@ function texts(json: string): string[] {
 
 /** A row as it is shown alone, yet without the deliveries of a message of ours. */
 export function whole(row: WithBody): Email {
-  const { mail_from: _, send_at = null, ...detail } = JSON.parse(row.detail) as EmailDetail
+  const { mail_from: _, send_at = null, created_by = null, ...detail } = JSON.parse(row.detail) as EmailDetail
   const none: Bodies = { body_text: null, body_html: null, text: '' }
   const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
   const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
   const shown = { ...emailRow(row), ...detail, ...bodies }
-  return { ...shown, reply_to_verified, send_at, deliveries: [], duplicate_of: row.duplicate_of }
+  return { ...shown, reply_to_verified, send_at, created_by, deliveries: [], duplicate_of: row.duplicate_of }
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { Maker } from '../account/model.ts'
 import type { Scope } from '../core/scopes.ts'
 import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
@@ -230,6 +231,11 @@ export const Email = z
     authentication: Authentication.nullable(),
     parse_error: z.string().nullable(),
     send_at: Timestamp.nullable().meta({ description: 'when a scheduled message leaves' }),
+    created_by: Maker.default(null).meta({
+      description:
+        'the key or session that an outbound message was sent or scheduled with; null for others, and from before this was kept',
+      example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
+    }),
     deliveries: z.array(z.object({ ...Delivery.shape, history: z.array(DeliveryAttempt).optional() })).meta({
       description: 'one for each recipient of an outbound message; history is there when it is read alone, for 30 days',
     }),

@@ -31,6 +31,8 @@ export interface OutgoingMessage {
   labels: string[]
   /** ISO 8601; null is at once. */
   send_at: string | null
+  /** The key or session it is sent with; null for what the box sends by itself. */
+  created_by: string | null
   /** The header block that goes before the octets: our signatures, whole lines with CRLF; empty when it is signed later. */
   trace: string
   /** The conversation it belongs to, when that is known better than by its header. */
@@ -249,7 +251,7 @@ function lastWord({ status, smtp_code, enhanced_code, response, next_attempt_at 
 }
 
 function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string; thread_id: string }): Email {
-  const { owner, from, raw, recipients, labels, send_at, examined } = message
+  const { owner, from, raw, recipients, labels, send_at, created_by, examined } = message
   const { parsed } = examined
   const of = (field: RecipientRow['field']): Address[] =>
     recipients.filter((one) => one.field === field).map(({ address }) => address)
@@ -294,6 +296,7 @@ function outboundEmail(message: OutgoingMessage, { at, thread_id }: { at: string
     authentication: null,
     parse_error: parsed.parse_error,
     send_at,
+    created_by,
     deliveries: [],
     duplicate_of: null,
   }

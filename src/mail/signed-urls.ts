@@ -24,14 +24,18 @@ export class SignedUrls {
   }
 
   /**
-   * `place` is the path below which it is opened. It opens no longer than the key of the caller lives; with `by` null only no longer than until
-   * that expires, for what is ended otherwise when the key is revoked.
+   * `place` is the path below which it is opened. It opens no longer than the caller's key and the secret of it live; with `by` null only no
+   * longer than until they expire, for what is ended otherwise when the key is revoked.
    */
   sign(
-    { until, key_id }: Pick<Caller, 'until' | 'key_id'>,
+    { until, key_id, secret }: Pick<Caller, 'until' | 'key_id' | 'secret'>,
     emailId: string,
     index: number,
-    { place = 'attachments', lifetime = quarter, by = key_id }: { place?: string; lifetime?: number; by?: string | null } = {},
+    {
+      place = 'attachments',
+      lifetime = quarter,
+      by = key_id && `${key_id}.${secret}`,
+    }: { place?: string; lifetime?: number; by?: string | null } = {},
   ): { url: string; expires_at: string } {
     const expires = Math.min(Math.ceil((this.#clock.now() + lifetime) / 1000), Math.floor(until / 1000))
     const signature = this.#signature(emailId, index, expires, by).toString('base64url')
@@ -40,7 +44,7 @@ export class SignedUrls {
     return { url, expires_at: iso(expires * 1000) }
   }
 
-  /** Throws Fault forbidden for a URL that this box did not sign, was changed, has expired, or was signed for a key that has ended. */
+  /** Throws Fault forbidden for a URL that this box did not sign, was changed, has expired, or was signed for a key, or a secret of one, that has ended. */
   async verify(emailId: string, index: number, { expires, by, signature }: SignedQuery): Promise<void> {
     const given = Buffer.from(signature, 'base64url')
     const same =
@@ -49,8 +53,10 @@ export class SignedUrls {
     if (expires * 1000 <= this.#clock.now()) {
       throw new Fault('forbidden', 'This URL has expired; ask for a new one.', { code: 'url_expired' })
     }
-    if (by !== undefined && !(await this.#holders.holder(by))) {
-      throw new Fault('forbidden', 'The key that asked for this URL has ended; ask for a new one with another.', {
+    if (by === undefined) return
+    const [id = '', secret] = by.split('.')
+    if (!(await this.#holders.holder(id, Number(secret)))) {
+      throw new Fault('forbidden', 'The key that asked for this URL, or its secret, has ended; ask for a new one with another.', {
         code: 'url_ended',
       })
     }

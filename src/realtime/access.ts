@@ -15,15 +15,16 @@ import { readToken, writeToken } from './tokens.ts'
 export interface Grant {
   /** The key or session it was made with. */
   holder_id: string
+  /** Which secret of the key it was; 0 for a session. */
+  secret: number
   account_id: string
   /** The one identity it is bound to; null for the whole account. */
   identity_id: string | null
   /** For each channel it opens, the event types that are heard on it. */
   channels: ReadonlyMap<ChannelName, ReadonlySet<string>>
-  issued_at: number
   /** Until when it connects and joins, in milliseconds since the epoch. */
   expires_at: number
-  /** When its key or session ends; Infinity for never. */
+  /** When its key, the secret of it, or its session ends; Infinity for never. */
   until: number
 }
 
@@ -60,10 +61,9 @@ export class Access {
         param: 'channels',
       })
     }
-    const issued_at = clock.now()
-    const expires_at = issued_at + wish.expires_in * 1000
-    const { account_id } = caller
-    const claims = { holder_id, account_id, identity_id: identityId, channels: wish.channels ?? readable, issued_at, expires_at }
+    const expires_at = clock.now() + wish.expires_in * 1000
+    const { account_id, secret } = caller
+    const claims = { holder_id, secret, account_id, identity_id: identityId, channels: wish.channels ?? readable, expires_at }
     const url = publicUrl()
     return {
       token: writeToken(tokenKey, claims),
@@ -81,35 +81,38 @@ export class Access {
     if (claims.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Get a new one.', { code: 'token_expired' })
     }
-    const holder = await holders.holder(claims.holder_id)
-    const until = holder ? end(holder, claims.issued_at) : 0
-    if (!holder || until <= clock.now()) throw gone()
+    const holder = await holders.holder(claims.holder_id, claims.secret)
+    if (!holder) throw gone()
     const seen = types.visibleTo(holder)
     const opened = claims.channels
       .filter((name) => may(holder, channels[name].scopes))
       .map((name) => [name, new Set(seen.filter((type) => channels[name].covers(type)))] as const)
-    const grant = { ...claims, channels: new Map(opened), until }
+    const grant = { ...claims, channels: new Map(opened), until: holder.until }
     if (claims.identity_id !== null) await this.requireIdentity(grant, claims.identity_id).catch(rethrown)
     return grant
   }
 
   /** Until when a grant still holds: asked again when its key or session was changed. */
   async until(grant: Grant): Promise<number> {
-    const holder = await this.#parts.holders.holder(grant.holder_id)
-    return holder ? end(holder, grant.issued_at) : 0
+    return (await this.#parts.holders.holder(grant.holder_id, grant.secret))?.until ?? 0
   }
 
   /** Throws Fault not_found unless the identity lives and belongs to the account of the grant. */
   async requireIdentity(grant: Grant, id: string): Promise<void> {
     const { account_id, identity_id } = grant
     if (identity_id !== null && identity_id !== id) throw notFound('identity')
-    const nobody = { key_id: null, session_id: null, rate_limit: 0, until: 0, ip: '', user_agent: '', scopes: new Set<never>() }
+    const nobody = {
+      key_id: null,
+      session_id: null,
+      secret: 0,
+      rate_limit: 0,
+      until: 0,
+      ip: '',
+      user_agent: '',
+      scopes: new Set<never>(),
+    }
     await this.#parts.identities.row({ account_id, identity_id, ...nobody }, id)
   }
-}
-
-function end({ until, rotated }: { until: number; rotated: number }, issued: number): number {
-  return issued < rotated ? Math.min(until, rotated) : until
 }
 
 function gone(): Fault {

@@ -6,10 +6,11 @@ import { channelNames } from './model.ts'
 export interface Claims {
   /** The key or session that it was made with, and dies with. */
   holder_id: string
+  /** Which secret of the key it was; 0 for a session. */
+  secret: number
   account_id: string
   identity_id: string | null
   channels: readonly ChannelName[]
-  issued_at: number
   expires_at: number
 }
 
@@ -17,9 +18,9 @@ const prefix = 'rtt_'
 
 /** A token: the claims and their HMAC-SHA-256, so that nothing has to be kept of it. */
 export function writeToken(key: Uint8Array, claims: Claims): string {
-  const { holder_id, account_id, identity_id, channels, issued_at, expires_at } = claims
+  const { holder_id, secret, account_id, identity_id, channels, expires_at } = claims
   const flags = channelNames.map((name) => (channels.includes(name) ? '1' : '0')).join('')
-  const said = [holder_id, account_id, identity_id ?? '', flags, issued_at.toString(36), expires_at.toString(36)].join('.')
+  const said = [holder_id, secret, account_id, identity_id ?? '', flags, expires_at.toString(36)].join('.')
   const body = Buffer.from(said).toString('base64url')
   return `${prefix}${body}.${mac(key, body).toString('base64url')}`
 }
@@ -31,13 +32,15 @@ export function readToken(key: Uint8Array, token: string): Claims | undefined {
   // compared as text: what only decodes to the same octets was not given out
   const expected = `${prefix}${body}.${mac(key, body).toString('base64url')}`
   if (signature === '' || !sameBytes(Buffer.from(expected), Buffer.from(token))) return undefined
-  const [holder_id, account_id, identity_id, flags, issued, expires] = Buffer.from(body, 'base64url').toString().split('.')
+  const [holder_id, secret, account_id, identity_id, flags, expires] = Buffer.from(body, 'base64url').toString().split('.')
+  // one of before secrets were told apart
+  if (!/^\d+$/.test(secret!)) return undefined
   return {
     holder_id: holder_id!,
+    secret: Number(secret),
     account_id: account_id!,
     identity_id: identity_id === '' ? null : identity_id!,
     channels: channelNames.filter((_, index) => flags![index] === '1'),
-    issued_at: Number.parseInt(issued!, 36),
     expires_at: Number.parseInt(expires!, 36),
   }
 }

@@ -41,7 +41,7 @@ export class Letters {
     const addressees = addresseesOf(wish)
     const original = wish.in_reply_to === undefined ? undefined : await this.#namedIn(caller, identityId, wish.in_reply_to)
     const from = await senderOf(identities, owner, wish.from, original?.email)
-    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
+    return outbox.accept(owner, { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
       const draft = await drafts.read(wish, signal)
       if (!original) return draft
       requireUnsaid(draft, 'in_reply_to')
@@ -63,7 +63,7 @@ export class Letters {
     const { to, cc } = answered(original, others, wish.allow_unsigned ?? false)
     const addressees = addresseesOf({ to, cc: [...cc, ...[wish.cc ?? []].flat()], bcc: wish.bcc })
     if (addressees.length === 0) throw nobody()
-    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
+    return outbox.accept(owner, { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
       return {
@@ -83,7 +83,7 @@ export class Letters {
     const addressees = addresseesOf(wish)
     const from = await senderOf(identities, owner, wish.from)
     requireFewHops(await this.#parts.emails.octets(original.row), 'email_id')
-    return outbox.accept(owner, { addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
+    return outbox.accept(owner, { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
       const draft = await drafts.read(wish, signal)
       requireUnsaid(draft, 'headers')
       const isWhole = wish.as_attachment ?? false

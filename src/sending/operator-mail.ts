@@ -83,7 +83,7 @@ export class OperatorMail implements Courier<Load> {
     signal.throwIfAborted()
     try {
       const addressees = [{ field: 'to' as const, address: recipientAddress(address, 'to') }]
-      const sent = await outbox.accept(owner, { addressees, send_at: null }, async () => ({
+      const sent = await outbox.accept(owner, { caller: null, addressees, send_at: null }, async () => ({
         subject: forwardSubject(email.subject),
         text: `This came for ${email.to} from ${email.from || 'nobody'}, and is attached.\n`,
         html: null,

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
+import type { Keys } from '../account/keys.ts'
 import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import { loggable } from '../core/log.ts'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/release.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
+import { makerOf } from '../core/scopes.ts'
+import type { Caller } from '../core/scopes.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { IdentityRow } from '../identities/identities.ts'
@@ -41,6 +44,7 @@ export interface OutboxSettings {
 interface Parts {
   log: Log
   database: Database
+  keys: Pick<Keys, 'origins'>
   clock: Clock
   domains: Pick<Domains, 'receives' | 'requireSending'>
   queue: Queue
@@ -56,6 +60,7 @@ interface Parts {
 
 /** A message that a program composed itself. */
 export interface RawMail {
+  caller: Caller
   owner: IdentityRow
   /** The address in its From, one of the owner's, without a tag. */
   from: string
@@ -69,6 +74,8 @@ export interface RawMail {
 
 /** A message whose octets are settled. */
 interface Ready {
+  /** Null for the box itself. */
+  caller: Caller | null
   owner: IdentityRow
   /** The address it is from, one of the owner's. */
   from: string
@@ -101,11 +108,17 @@ export class Outbox {
 
   /**
    * Composes and takes a message of an identity, from its own address unless the caller has seen to it that another is its, too; answers it as stored. `write` is asked for what it says only when it may be sent at all.
+   * The box itself has no caller.
    * Throws the Fault that says why not.
    */
   async accept(
     owner: IdentityRow,
-    { addressees, send_at, from = owner.email }: Pick<Draft, 'addressees' | 'send_at'> & { from?: string },
+    {
+      caller,
+      addressees,
+      send_at,
+      from = owner.email,
+    }: Pick<Draft, 'addressees' | 'send_at'> & Pick<Ready, 'caller'> & { from?: string },
     write: () => Promise<Written>,
   ): Promise<Email> {
     await this.#require(owner, from, addressees, send_at)
@@ -117,13 +130,13 @@ export class Outbox {
       const param = draft.attachments.length > 0 ? 'attachments' : draft.html === null ? 'body_text' : 'body_html'
       throw invalid(param, `The message has ${raw.length} octets; ${largestMessage} (25 MiB) can be sent.`, 'message_too_large')
     }
-    const email = await this.#post({ ...draft, owner, raw, head, whole })
+    const email = await this.#post({ ...draft, caller, owner, raw, head, whole })
     release(whole)
     return email
   }
 
   /** Takes a message as it is, to be sent at once; the caller has seen to it that its From is the owner's. */
-  async acceptRaw({ owner, from, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
+  async acceptRaw({ caller, owner, from, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
     const addresses = recipients.map((one) => recipientAddress(one, 'to'))
     const { clock, examiner } = this.#parts
     requireFewHops(raw, 'raw')
@@ -134,7 +147,7 @@ export class Outbox {
     const addressees = placed(addresses, examined)
     await this.#require(owner, from, addressees, null)
     const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
-    return this.#post({ owner, from, raw: octets, whole: octets, ...rest }, examined)
+    return this.#post({ caller, owner, from, raw: octets, whole: octets, ...rest }, examined)
   }
 
   /** What a message counts for: of this identity, from this address. */
@@ -172,13 +185,15 @@ export class Outbox {
 
   async #post(ready: Ready, known?: Examination): Promise<Email> {
     const { database, clock, examiner, signer } = this.#parts
-    const { owner, from, raw, head, whole, addressees, send_at } = ready
+    const { caller, owner, from, raw, head, whole, addressees, send_at } = ready
     const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id))
     // what leaves later is signed then: with the keys that are published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
     await this.#makeRoom(owner, raw.length)
     return database.transaction(async (tx) => {
-      const { outgoing, limits, plan } = this.#parts
+      const { keys, outgoing, limits, plan } = this.#parts
+      // what it encloses may have been long in coming
+      if (caller) await keys.origins.requireAdmitted(tx, caller)
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
@@ -191,7 +206,8 @@ export class Outbox {
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
-      const kept = await outgoing.keep(tx, { ...ready, recipients: addressees, examined, trace: signatures + head })
+      const created_by = caller && makerOf(caller)
+      const kept = await outgoing.keep(tx, { ...ready, created_by, recipients: addressees, examined, trace: signatures + head })
       await this.#enqueue(tx, ready, kept)
       await kept.tell(emailQueued)
       tx.afterCommit(() => this.#tell(kept.email, addresses))

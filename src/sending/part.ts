@@ -152,6 +152,8 @@ export class SendingPart implements Part {
     const { database } = this.#needs
     return [
       { name: 'clear-sent-counts', schedule: '41 4 * * *', run: () => database.transaction((tx) => this.#limits.clear(tx)) },
+      // what a stop of the box cut short
+      { name: 'cancel-mail-of-ended-keys', schedule: '19 * * * *', run: () => this.#pending.withdrawEnded() },
     ]
   }
 

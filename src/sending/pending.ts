@@ -1,7 +1,9 @@
+import type { Keys } from '../account/keys.ts'
 import type { Plan } from '../account/plan.ts'
 import type { Clock } from '../core/clock.ts'
 import { iso } from '../core/clock.ts'
 import { conflict, notFound } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -12,7 +14,7 @@ import type { Dispatcher } from '../mail/mailroom.ts'
 import type { Email } from '../mail/model.ts'
 import type { Outgoing } from '../mail/outgoing.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Database, Sql, Transaction } from '../store/database.ts'
 import type { Drafts } from './drafts.ts'
 import type { Limits } from './limits.ts'
 import { emailCancelled } from './model.ts'
@@ -21,6 +23,8 @@ import { headerDate } from './ready-octets.ts'
 import { suspended } from './undelivered.ts'
 
 interface Parts {
+  keys: Pick<Keys, 'ends'>
+  log: Log
   database: Database
   clock: Clock
   identities: Identities
@@ -33,12 +37,22 @@ interface Parts {
   plan: Plan
 }
 
+/** Messages that are taken back in one transaction. */
+const handful = 50
+
+/** The maker of a message, as the index of what is scheduled has it. */
+const madeBy = sql`json_extract(detail, '$.created_by')`
+
+/** Keys that were revoked with what was made with them. */
+export const endedKeys = sql`SELECT id FROM api_keys WHERE revoked_at IS NOT NULL AND kept = 0`
+
 /** What was taken for sending and has not left: it can be taken back, and what is scheduled can be put to another time. */
 export class Pending implements Dispatcher {
   readonly #parts: Parts
 
   constructor(parts: Parts) {
     this.#parts = parts
+    parts.keys.ends('scheduled_emails', (tx, keys) => this.#end(tx, keys))
   }
 
   /** Takes a message back whole; throws Fault conflict once a delivery was tried, for any of its recipients. */
@@ -80,6 +94,20 @@ export class Pending implements Dispatcher {
     for (const { id } of rows) await this.withdraw(tx, id)
   }
 
+  /** Takes back what keys scheduled that were revoked since: some at a time, so that much holds up nobody. */
+  async withdrawEnded(): Promise<void> {
+    const { database } = this.#parts
+    const ended = await database.all<{ id: string }>(
+      sql`SELECT id FROM emails WHERE status = 'scheduled' AND ${madeBy} IN (${endedKeys})`,
+    )
+    while (ended.length > 0) {
+      const some = ended.splice(-handful)
+      await database.transaction(async (tx) => {
+        for (const { id } of some) await this.withdraw(tx, id)
+      })
+    }
+  }
+
   /** Tries now what waits for no other reason than that its identity was suspended. */
   async resume(tx: Transaction, identityId: string): Promise<void> {
     const { queue, outgoing, clock } = this.#parts
@@ -108,6 +136,17 @@ export class Pending implements Dispatcher {
     // unsigned until it leaves, so that the date is all there is before the octets
     await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
     for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
+  }
+
+  /** From this moment they do not leave (`Release`); they are taken back one by one, and told of, soon after. */
+  async #end(tx: Transaction, keys: Sql): Promise<number> {
+    const row = await tx.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${madeBy} IN (${keys})`,
+    )
+    const failed = (error: unknown): void =>
+      this.#parts.log.error({ err: error }, 'what revoked keys scheduled could not be cancelled')
+    if (row!.n > 0) tx.afterCommit(() => void this.withdrawEnded().catch(failed))
+    return row!.n
   }
 
   /** Answers how many recipients will have no copy. */

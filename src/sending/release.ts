@@ -9,6 +9,7 @@ import { sql } from '../store/database.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { enqueueCopies } from './outbox.ts'
 import { emailFailed } from './model.ts'
+import { endedKeys } from './pending.ts'
 import { domainOf } from './recipients.ts'
 import { kind } from './release-load.ts'
 import type { ReleaseLoad } from './release-load.ts'
@@ -23,6 +24,8 @@ interface Parts {
 }
 
 const minute = 60_000
+
+const gone = 'it is not scheduled any more'
 
 /**
  * Lets go of what waited for its time: signs it with the keys of that day (those of the day it was written may be gone from the DNS by then),
@@ -42,21 +45,21 @@ export class Release implements Courier<ReleaseLoad> {
   async deliver({ email_id, require_tls }: ReleaseLoad): Promise<string> {
     const { database, outgoing, signer, queue } = this.#parts
     const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
-    if (!email) return 'it is not scheduled any more'
+    if (!email) return gone
     const octets = await outgoing.octets(email)
     if (!octets) throw new Error(`The octets of ${email_id} are gone.`)
     const trace = `${await signer.sign(domainOf(email.from_address), octets)}${email.trace}`
-    await database.transaction(async (tx) => {
+    return database.transaction(async (tx) => {
       const row = await tx.get<{ account_id: string }>(
-        sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id
-          WHERE emails.id = ${email_id} AND emails.status = 'scheduled'`,
+        sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}
+          AND emails.status = 'scheduled' AND NOT EXISTS (${endedKeys} AND id = json_extract(emails.detail, '$.created_by'))`,
       )
-      if (!row) return
+      if (!row) return gone
       await outgoing.stamp(tx, email_id, { trace })
       const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
       await enqueueCopies(tx, queue, row.account_id, recipients, require_tls)
+      return 'released'
     })
-    return 'released'
   }
 
   async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {

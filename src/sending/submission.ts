@@ -22,7 +22,7 @@ export class Submission implements Gate {
   }
 
   async enter(user: string, password: string, address: string): Promise<Entry> {
-    const { keys, identities, clock } = this.#parts
+    const { keys, identities } = this.#parts
     // before it is known whether there is such a name, so that the time tells nothing
     const holder = await keys.authenticate(password)
     const owner = await identities.named(canonical(user))
@@ -30,6 +30,6 @@ export class Submission implements Gate {
     const why = refusal(owner, holder)
     if (why !== null || !holder) return { mailroom: null, who: owner.email, why: why ?? 'no such key' }
     const caller: Caller = { ...holder, ip: address, user_agent: 'smtp' }
-    return { mailroom: new Submitter(this.#parts, { caller, owner, since: clock.now() }), who: owner.email }
+    return { mailroom: new Submitter(this.#parts, { caller, owner }), who: owner.email }
   }
 }

@@ -40,8 +40,6 @@ export interface SubmissionSettings {
 export interface Login {
   caller: Caller
   owner: IdentityRow
-  /** In milliseconds since the Unix epoch. */
-  since: number
 }
 
 /** The mailroom of an identity that has logged in: takes its mail, in its name only, to whom it may write. */
@@ -94,6 +92,7 @@ export class Submitter implements Mailroom {
     if (address === null) throw unreadable(reason)
     if (!(await maySendFrom(this.#parts.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
     const email = await outbox.acceptRaw({
+      caller: this.#login.caller,
       owner,
       from: mailboxOf(address),
       raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
@@ -104,14 +103,13 @@ export class Submitter implements Mailroom {
     return email.id
   }
 
-  /** The identity as it stands now. A key or identity that is gone since the login ends the session. */
+  /** The identity as it stands now. A key, a secret of it or an identity that is gone since the login ends the session. */
   async #requireStanding(): Promise<IdentityRow> {
-    const { keys, identities, clock } = this.#parts
-    const { caller, since } = this.#login
-    const holder = await keys.holder(caller.key_id ?? '')
+    const { keys, identities } = this.#parts
+    const { caller } = this.#login
+    const holder = await keys.holder(caller.key_id ?? '', caller.secret)
     const owner = await identities.ownerOf(this.#login.owner.email)
-    const rotated = holder !== undefined && since < holder.rotated && holder.rotated <= clock.now()
-    if (owner && !rotated && refusal(owner, holder) === null) return owner
+    if (owner && refusal(owner, holder) === null) return owner
     throw new Fault('unauthorized', 'This login is no longer good')
   }
 

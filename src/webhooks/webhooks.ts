@@ -60,7 +60,7 @@ export class Webhooks {
     const secret = wish.secret ?? newSecret()
     const now = this.#now()
     const row = await database.transaction(async (tx) => {
-      await keys.origins.requireAdmitted(tx, caller)
+      const until = await keys.origins.requireAdmitted(tx, caller)
       await this.#requireIdentity(tx, caller, identityId)
       await plan.require(tx, caller.account_id, 'webhooks')
       await keys.origins.inherit(tx, id, caller)
@@ -69,7 +69,7 @@ export class Webhooks {
           created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},
           ${JSON.stringify([...caller.scopes])}, ${Number(wish.active)}, ${wish.description ?? null},
           ${sealHeaders(sealed, id, wish.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}, ${makerOf(caller)},
-          ${endOf(caller)} FROM events RETURNING *`,
+          ${endOf(until)} FROM events RETURNING *`,
       )
     })
     return { ...shown(row!, sealed), secret }
@@ -103,11 +103,11 @@ export class Webhooks {
     if (change.events) names.require(caller, change.events)
     if (change.url !== undefined) await this.#requireUrl(change.url)
     return database.transaction(async (tx) => {
-      await keys.origins.requireAdmitted(tx, caller)
+      const until = await keys.origins.requireAdmitted(tx, caller)
       const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
       const turned = [change.url, change.events, change.identity_id, change.headers].some((value) => value !== undefined)
-      if (turned || change.active === true) requireLastingAs(caller, before)
+      if (turned || change.active === true) requireLastingAs(until, before)
       const identityId = change.identity_id === undefined ? before.identity_id : change.identity_id
       if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
       const on = change.active === true
@@ -128,7 +128,7 @@ export class Webhooks {
         updated_at: this.#now(),
         updated_by: turned ? makerOf(caller) : before.updated_by,
         // one whose key ended goes on as long as whoever says so
-        expires_at: on && before.disabled_reason === 'key_ended' ? endOf(caller) : before.expires_at,
+        expires_at: on && before.disabled_reason === 'key_ended' ? endOf(until) : before.expires_at,
       }
       await tx.run(
         sql`UPDATE webhooks SET url = ${after.url}, events = ${after.events}, scopes = ${after.scopes}, active = ${after.active},
@@ -159,10 +159,10 @@ export class Webhooks {
     const { database, clock, sealed, keys } = this.#parts
     const secret = given ?? newSecret()
     const row = await database.transaction(async (tx) => {
-      await keys.origins.requireAdmitted(tx, caller)
+      const until = await keys.origins.requireAdmitted(tx, caller)
       const before = await rowOf(tx, clock, caller, id)
       this.#requireScopes(caller, before)
-      requireLastingAs(caller, before)
+      requireLastingAs(until, before)
       if (sealed.read(id, before.secret) === secret) throw conflict('This is the secret already.', { param: 'secret' })
       await keys.origins.changed(tx, id, caller)
       return tx.get<WebhookRow>(
@@ -229,14 +229,14 @@ export class Webhooks {
   }
 }
 
-/** When what this caller makes ends; null for never. */
-function endOf({ until }: Caller): string | null {
+/** As it is written; null for never. */
+function endOf(until: number): string | null {
   return until === Infinity ? null : iso(until)
 }
 
-function requireLastingAs(caller: Caller, { expires_at }: WebhookRow): void {
+function requireLastingAs(until: number, { expires_at }: WebhookRow): void {
   requireLasting(
-    caller,
+    { until },
     'change where a webhook posts and what it hears',
     expires_at === null ? Infinity : Date.parse(expires_at),
   )

@@ -33,6 +33,7 @@ async function ask(
   const caller = {
     account_id,
     key_id: null,
+    secret: 0,
     scopes: new Set(),
     identity_id: null,
     rate_limit: 0,

@@ -159,6 +159,7 @@ describe('revealing', () => {
     const caller = {
       account_id,
       key_id: null,
+      secret: 0,
       scopes: new Set(),
       identity_id: null,
       rate_limit: 0,

@@ -28,6 +28,7 @@ const operator: Caller = {
   account_id: 'acct_operator',
   key_id: null,
   session_id: null,
+  secret: 0,
   scopes: new Set(),
   identity_id: null,
   rate_limit: 0,

@@ -5,7 +5,7 @@ import { route } from '../../src/http/route.ts'
 import { errorOf, openToybox } from './toy-box.ts'
 
 const everyScope = new Set(scopes)
-const caller = { session_id: null, scopes: everyScope, rate_limit: 0, until: Infinity }
+const caller = { session_id: null, secret: 0, scopes: everyScope, rate_limit: 0, until: Infinity }
 
 /** Whom a token stands for: all hold every scope. */
 const callers = {

@@ -281,6 +281,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
         account_id: key.account_id,
         key_id: `key_${token}`,
         session_id: null,
+        secret: 0,
         scopes: new Set(key.scopes),
         identity_id: key.identity_id ?? null,
         rate_limit: key.rate_limit ?? 600,

@@ -31,6 +31,7 @@ function caller(wish: Partial<Caller> = {}): Caller {
     account_id: account,
     key_id: null,
     session_id: null,
+    secret: 0,
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,
@@ -152,6 +153,19 @@ test('a job is cancelled by its id, and is as it was when it is over already', a
   expect(await jobs.remove(caller(), id)).toEqual({ id, deleted: true })
   await expect(jobs.get(caller(), id)).rejects.toMatchObject({ type: 'not_found' })
   expect(forgotten).toEqual([id])
+})
+
+test('a job of a key that expires ends at the next thing it does after that', async () => {
+  const { jobs, clock } = await made()
+  const [brief, lasting] = [patient(), patient()]
+  const { id } = await jobs.start(caller({ until: clock.now() + 60_000 }), 'import', brief.work)
+  const other = await jobs.start(caller(), 'export', lasting.work)
+  brief.report({ done: 1 })
+  clock.advance(60_000)
+  for (const one of [brief, lasting]) one.report({ done: 2 })
+  expect(await over(jobs, id)).toMatchObject({ status: 'failed', error: { code: 'key_expired' }, progress: { done: 2 } })
+  expect(await jobs.get(caller(), other.id)).toMatchObject({ status: 'running' })
+  await jobs.stop()
 })
 
 test('who may only read a job does not end it, nor who may write something else', async () => {

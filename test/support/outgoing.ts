@@ -120,6 +120,7 @@ async function put(
       recipients,
       labels: [],
       send_at: null,
+      created_by: null,
       trace: 'X-Signed: yes\r\n',
     })
     for (const { seq, address } of kept.recipients) {

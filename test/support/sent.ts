@@ -61,6 +61,7 @@ export async function sent(
       recipients: to.map((address) => ({ field: 'to', address: { address, name: '' } })),
       labels: [],
       send_at: null,
+      created_by: null,
       trace: '',
     })
     for (const { seq } of recipients)

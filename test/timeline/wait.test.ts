@@ -176,6 +176,7 @@ async function log(disk: { slow: Promise<void> }) {
     account_id: 'acct_1',
     key_id: 'key_1',
     session_id: null,
+    secret: 0,
     scopes: new Set(scopes),
     identity_id: null,
     rate_limit: 0,

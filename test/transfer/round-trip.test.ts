@@ -81,6 +81,8 @@ function moved(email: Fields): Record<string, unknown> {
     thread_id: _t,
     duplicate_of,
     created_at: _c,
+    // a key of the other box
+    created_by: _b,
     authentication: _a,
     verified_domain: _v,
     ...rest

@@ -118,7 +118,7 @@ function RevokeDialog({ apiKey, send, onClose }: RevokeProps): JSX.Element {
         <p>The next call with it ({apiKey.key_prefix}…) is refused, for ever. Sockets that were opened with it are closed.</p>
         <Tick
           name="keep"
-          label="Keep the keys and webhooks that were made with it"
+          label="Keep what was made with it: keys, webhooks, exports, scheduled e-mails"
           hint="Not if somebody else may have had it."
         />
       </Form>

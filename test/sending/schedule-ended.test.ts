@@ -1,0 +1,89 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { HeldClock } from '../support/held-clock.ts'
+import { database, pair, send } from './outgoing.ts'
+import type { Pair } from './outgoing.ts'
+
+const tomorrow = '2026-11-21T09:30:00.000Z'
+const day = 24 * 3_600_000
+
+const keyOf = async ({ box }: Pair, wish: object = {}, key = box.key): Promise<{ id: string; key: string }> =>
+  (await box.call<{ id: string; key: string }>('POST', '/v1/api-keys', wish, { key })).body
+const as = ({ key }: { key: string }) => ({ Authorization: `Bearer ${key}` })
+const later = (world: Pair, subject: string, key: { key: string } = world.box) =>
+  send(world, { to: world.bob.email, subject, send_at: tomorrow }, as(key))
+const statusOf = async ({ box, ada }: Pair, id: string) =>
+  (await box.call('GET', `/v1/identities/${ada.id}/emails/${id}`)).body['status'] as string
+/** The subjects that Bob has got. */
+const arrived = async ({ box, bob }: Pair): Promise<string[]> =>
+  (await box.call('GET', `/v1/identities/${bob.id}/emails`)).body.data.map(({ subject }) => subject as string).toSorted()
+
+test('what a key scheduled names it, and is cancelled with the key; what is queued goes on', async () => {
+  const clock = new HeldClock()
+  const world = await pair({}, clock)
+  const { box, ada, bob } = world
+  const stolen = await keyOf(world)
+  const child = await keyOf(world, {}, stolen.key)
+  const { body: sent } = await send(world, { to: bob.email, subject: 'queued' }, as(stolen))
+  const theirs = [(await later(world, 'theirs', stolen)).body, (await later(world, 'of a child', child)).body]
+  const { body: ours } = await later(world, 'ours')
+  expect([sent, ...theirs].map((one) => one.created_by)).toEqual([stolen.id, stolen.id, child.id])
+  expect(ours.created_by).not.toBe(stolen.id)
+  const { body: told } = await box.call('DELETE', `/v1/api-keys/${stolen.id}`)
+  expect(told).toMatchObject({ ended: { api_keys: 1, scheduled_emails: 2 } })
+  for (const { id } of theirs) await expect.poll(() => statusOf(world, id)).toBe('cancelled')
+  const { body: events } = await box.call('GET', `/v1/identities/${ada.id}/events?type=email.cancelled`)
+  expect(events.data.map((event) => event['data'].id as string).toSorted()).toEqual(theirs.map(({ id }) => id).toSorted())
+  clock.advance(2 * day)
+  await box.restart()
+  await expect.poll(() => arrived(world)).toEqual(['ours', 'queued'])
+})
+
+test('it leaves all the same where the revocation keeps it, and where the key only expired', async () => {
+  const clock = new HeldClock()
+  const world = await pair({}, clock)
+  const parting = await keyOf(world)
+  const brief = await keyOf(world, { expires_at: new Date(clock.now() + 60_000).toISOString() })
+  await later(world, 'kept', parting)
+  await later(world, 'expired', brief)
+  const { body: told } = await world.box.call('DELETE', `/v1/api-keys/${parting.id}?keep=true`)
+  expect(told).toMatchObject({ ended: { scheduled_emails: 0 } })
+  clock.advance(2 * day)
+  await world.box.restart()
+  await expect.poll(() => arrived(world)).toEqual(['expired', 'kept'])
+})
+
+test('nothing leaves of a box that was stopped before it had cancelled all', async () => {
+  const clock = new HeldClock()
+  const world = await pair({}, clock)
+  const stolen = await keyOf(world)
+  const { body: theirs } = await later(world, 'theirs', stolen)
+  await later(world, 'ours')
+  database(world.box, (db) => db.prepare('UPDATE api_keys SET revoked_at = ? WHERE id = ?').run(tomorrow, stolen.id))
+  clock.advance(2 * day)
+  await world.box.restart()
+  await expect.poll(() => arrived(world)).toEqual(['ours'])
+  await world.box.app.jobs.find(({ name }) => name === 'cancel-mail-of-ended-keys')!.run()
+  expect(await statusOf(world, theirs.id)).toBe('cancelled')
+  expect(await arrived(world)).toEqual(['ours'])
+})
+
+test('a message whose file was still on its way when its key was revoked is not sent', async () => {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const world = await pair({ PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8' })
+  const stolen = await keyOf(world)
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/bill`
+  const asked = once(server, 'request')
+  const sending = send(world, { to: world.bob.email, attachments: [{ filename: 'bill', url }] }, as(stolen))
+  const [, response] = (await asked) as [unknown, { end: (text: string) => void }]
+  await world.box.call('DELETE', `/v1/api-keys/${stolen.id}`)
+  response.end('PDF')
+  const { status, body } = await sending
+  expect([status, body.error]).toMatchObject([401, { code: 'invalid_key' }])
+  expect((await world.box.call('GET', `/v1/identities/${world.ada.id}/emails`)).body.data).toEqual([])
+})
