@@ -1,3 +1,4 @@
+import { withoutEnd } from '../core/ends.ts'
 import type { EventLog } from '../events/log.ts'
 import { identityDeleted, identityUpdated } from '../identities/model.ts'
 import type { Signer } from '../tokens/model.ts'
@@ -100,6 +101,6 @@ export class Documents {
   }
 
   get #url(): string {
-    return this.#parts.publicUrl().replace(/\/+$/, '')
+    return withoutEnd(this.#parts.publicUrl(), '/')
   }
 }

@@ -24,7 +24,7 @@ export function canonicalAddress(text: string): string | undefined {
   // ipaddr.js also reads `1`, `0x7f.1` and `010.0.0.1` as IPv4; a peer is never spelled so.
   if (isIPv4(text)) return text
   if (!text.includes(':')) return undefined
-  const bare = text.replace(/%.*$/, '')
+  const bare = text.replace(/%.*/s, '')
   return ipaddr.isValid(bare) ? ipaddr.process(bare).toString() : undefined
 }
 
@@ -75,7 +75,7 @@ function rangeOf(text: string): Range {
 
 /** The 32 hexadecimal digits of an IPv6 address. */
 function groupsOf(address: string): string {
-  const bare = address.replace(/%.*$/, '')
+  const bare = address.replace(/%.*/s, '')
   const [head = '', tail = ''] = new URL(`http://[${bare}]`).hostname.slice(1, -1).split('::')
   const [first, last] = [head, tail].map((part) =>
     part

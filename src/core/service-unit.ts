@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { withoutEnd } from './ends.ts'
 
 /** What the systemd unit of a box says of how it is run (systemd.exec(5)). */
 export interface ServiceUnit {
@@ -56,8 +57,8 @@ function unitFiles(): string[] {
 function settingsIn(text: string): [key: string, value: string][] {
   const lines = text.replaceAll(/\\\n/g, ' ').split('\n')
   return lines.flatMap((line) => {
-    const [, key, value] = /^\s*(\w+)\s*=\s*(.*?)\s*$/.exec(line) ?? []
-    return key === undefined || value === undefined ? [] : [[key, value.replaceAll('%%', '%')] as [string, string]]
+    const [, key, value] = /^\s*(\w+)\s*=(.*)/s.exec(line) ?? []
+    return key === undefined || value === undefined ? [] : [[key, value.trim().replaceAll('%%', '%')] as [string, string]]
   })
 }
 
@@ -70,7 +71,7 @@ function listed(settings: readonly [string, string][], key: string): string[] {
 }
 
 function whole(path: string): string {
-  return existsSync(path) ? realpathSync(path) : path.replace(/\/+$/, '')
+  return existsSync(path) ? realpathSync(path) : withoutEnd(path, '/')
 }
 
 /**

@@ -164,7 +164,7 @@ export class Outside {
   }
 
   #mayReach(url: Pick<URL, 'protocol' | 'port'>, address: string): void {
-    if (this.#allowed.has(address.replace(/%.*$/, ''))) return
+    if (this.#allowed.has(address.replace(/%.*/s, ''))) return
     if (!isPublic(address)) throw new Unreachable(`${address} is not a public address`)
     if (url.protocol === 'http:' && !this.#settings.allow_http) throw new Unreachable('it must be https')
     const port = url.port === '' ? 443 : Number(url.port)

@@ -44,9 +44,9 @@ function faultOf(text: string, expected: string, algorithm: string): string | nu
 function tagsOf(text: string): Map<string, string> | null {
   const tags = new Map<string, string>()
   for (const part of text.replace(/;\s*$/, '').split(';')) {
-    const [, name, value] = /^\s*([a-z]\w*)\s*=\s*(.*?)\s*$/is.exec(part) ?? []
+    const [, name, value] = /^\s*([a-z]\w*)\s*=(.*)/is.exec(part) ?? []
     if (name === undefined || value === undefined || tags.has(name)) return null
-    tags.set(name, value)
+    tags.set(name, value.trim())
   }
   return tags
 }

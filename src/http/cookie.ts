@@ -1,3 +1,4 @@
+import { withoutEnds } from '../core/ends.ts'
 import type { SessionCookie } from './route.ts'
 
 /** Whether pages of other sites may send the cookie along: never, when a link is followed, or always. */
@@ -25,7 +26,7 @@ export function readCookie(header: string | undefined, origin: string): string |
   const found = header
     .split(';')
     // no other white space: browsers take names that begin with any from neighbouring hosts, whatever follows (RFC 6265bis 5.7)
-    .map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ''))
+    .map((pair) => withoutEnds(pair, ' \t'))
     .filter((pair) => pair.startsWith(name))
   const value = found.length === 1 ? found[0]!.slice(name.length) : ''
   return /^[\w-]{1,200}$/.test(value) ? value : undefined

@@ -6,6 +6,7 @@ import type {
   ZodOpenApiPathsObject,
   ZodOpenApiResponseObject,
 } from 'zod-openapi'
+import { withoutEnd } from '../core/ends.ts'
 import { cookieName } from './cookie.ts'
 import { isIdempotent, readersOf, spellings } from './route.ts'
 import type { AnyRoute, Spelling } from './route.ts'
@@ -57,7 +58,7 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
       version: about.version,
       description: 'Identities with real mail for software agents, on a box of your own.',
     },
-    servers: [{ url: about.publicUrl.replace(/\/+$/, '') || '/' }],
+    servers: [{ url: withoutEnd(about.publicUrl, '/') || '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ key: [] }, { session: [] }],
     components: {

@@ -3,6 +3,7 @@ import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
+import { withoutEnd } from '../core/ends.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Fault } from '../core/fault.ts'
@@ -273,7 +274,7 @@ export class Identities {
     const wanted = username ?? (localPartOf(name) || `agent-${id.slice(-10)}`)
     for (let attempt = 1; ; attempt += 1) {
       const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('ident').slice(-10)}`
-      const local = `${wanted.slice(0, longestLocalPart - suffix.length).replace(/[._-]+$/, '')}${suffix}`
+      const local = `${withoutEnd(wanted.slice(0, longestLocalPart - suffix.length), '._-')}${suffix}`
       const address = `${local}@${domain}`
       const free = role || !this.#isReserved(address, accountId)
       if (!free && username !== undefined) throw notForYou(address, 'email_username')

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import anyAscii from 'any-ascii'
+import { withoutEnd } from '../core/ends.ts'
 import { invalid } from '../core/fault.ts'
 
 const qualities =
@@ -26,13 +27,12 @@ export const longestLocalPart = 56
 
 /** A name as a local part: lower-case ASCII with dots and hyphens, at most 56 characters; empty when nothing is left. */
 export function localPartOf(name: string): string {
-  return anyAscii(name)
+  const plain = anyAscii(name)
     .toLowerCase()
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/([._-])[._-]+/g, '$1')
     .replace(/^[._-]+/, '')
-    .slice(0, longestLocalPart)
-    .replace(/[._-]+$/, '')
+  return withoutEnd(plain.slice(0, longestLocalPart), '._-')
 }
 
 /** The key under which names are unique in an account: without regard to case or composition. */

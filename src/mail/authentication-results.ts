@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url'
+import { withoutEnd } from '../core/ends.ts'
 import type { Authentication, Envelope } from './model.ts'
 
 /**
@@ -29,7 +30,7 @@ export function authenticationResults(hostname: string, authentication: Authenti
 
 /** A domain as the DNS spells it: A-labels, lower case, no final dot; the text itself where it is no domain. */
 export function domainName(text: string): string {
-  const bare = text.trim().toLowerCase().replace(/\.+$/, '')
+  const bare = withoutEnd(text.trim().toLowerCase(), '.')
   return /^[a-z0-9.-]*$/.test(bare) ? bare : domainToASCII(bare) || bare
 }
 

@@ -73,14 +73,14 @@ const plainText: MediaType = { name: 'text/plain', params: new Map() }
 const token = String.raw`[A-Za-z0-9!#$%&'+._^{|}~-]`
 // Without comments, escapes, encoded words and continuations, which readers know how to read differently.
 const parameter = String.raw`\s*;\s*(${token}+)=(?:(${token}[A-Za-z0-9!#$%&'+._^{|}~=/:-]*)|"((?:(?!=\?)[^"\\()\x00-\x1f\x7f-\uffff])*)")`
-const wholeType = new RegExp(String.raw`^(${token}+/${token}+)((?:${parameter})*)\s*;?\s*$`)
+const wholeType = new RegExp(String.raw`^(${token}+/${token}+)((?:${parameter})*)\s*(?:;\s*)?$`)
 
 /** A Content-Type that every reader takes for the same; null for any other. */
 function mediaTypeIn(value: string): MediaType | null {
   const [, name, rest = ''] = value.length > 2000 ? [] : (wholeType.exec(value) ?? [])
   if (name === undefined) return null
   const params = new Map<string, string>()
-  for (const [, key = '', plain, quoted] of rest.matchAll(new RegExp(parameter, 'g'))) {
+  for (const [, key = '', plain, quoted] of rest.matchAll(new RegExp(parameter, 'gy'))) {
     if (params.has(key.toLowerCase())) return null
     params.set(key.toLowerCase(), plain ?? quoted ?? '')
   }
@@ -121,7 +121,7 @@ function isText({ name, params }: MediaType, encoding: string, body: string): bo
 
 /** Whether text holds the source of several parts: a delimiter and then a part's header, or then the delimiter that closes them. */
 function isSource(text: string): boolean {
-  if (/^--[^\r\n]+\r?\ncontent-[a-z-]+[ \t]*:/im.test(text)) return true
+  if (/^--.+\r?\ncontent-[a-z-]+[ \t]*:/im.test(text)) return true
   const opened = new Set<string>()
   for (const [, line = ''] of text.matchAll(/^--([^\s][^\r\n]{0,200})/gm)) {
     const delimiter = line.trimEnd()

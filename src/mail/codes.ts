@@ -50,7 +50,7 @@ interface Candidate {
 
 // The subject is line 0, alone; then the lines of the text that say anything, white space folded.
 function linesOf(subject: string, text: string): string[] {
-  const lines = [plainLine(subject), '']
+  const lines = [plainLine(subject.slice(0, 5000)), '']
   const start = text.slice(0, longest)
   if (
     !/\d/.test(start) &&

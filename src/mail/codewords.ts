@@ -49,7 +49,7 @@ export const besidesAlone =
 
 /** The reader is asked to write what follows: "Enter", "Use the". */
 export const isAsked =
-  /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?\s*[:：]?\s*$/iu
+  /(?:^|\s)(?:use|enter|type|input|verwenden sie|nutze|gib|geben sie|introduce|ingresa|usa|utilisez|entrez|saisissez|inserisci|введите|используйте|请输入|輸入|输入|入力)(?: (?:the|this|den|el|le|il))?(?:\s*[:：])?\s*$/iu
 
 /** … and what for: "to sign in". */
 export const forWhat =

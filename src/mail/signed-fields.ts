@@ -64,10 +64,10 @@ export class SignedHeader {
   }
 
   #textOf({ start, end }: HeaderField): string {
-    return this.#raw
-      .toString('utf8', start, end)
-      .replace(/\r?\n/g, '\r\n')
-      .replace(/(?:\r\n)+$/, '')
+    const text = this.#raw.toString('utf8', start, end).replace(/\r?\n/g, '\r\n')
+    let length = text.length
+    while (text.endsWith('\r\n', length)) length -= 2
+    return text.slice(0, length)
   }
 }
 

@@ -88,7 +88,7 @@ function visible(address: string): string {
 
 function unfold(value: string): string {
   return value
-    .replaceAll(/\s*[\r\n]+\s*/g, ' ')
+    .replaceAll(/\s+/g, (space) => (/[\r\n]/.test(space) ? ' ' : space))
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
     .trim()
 }

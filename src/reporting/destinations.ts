@@ -68,8 +68,8 @@ async function textsAt(name: string, { lookup }: FreshInquiry): Promise<string[]
 }
 
 function tagOf(record: string, name: string): string {
-  const tags = record.split(';').map((tag) => /^\s*([a-z]+)\s*=\s*(.*?)\s*$/s.exec(tag))
-  return tags.find((tag) => tag?.[1] === name)?.[2] ?? ''
+  const tags = record.split(';').map((tag) => /^\s*([a-z]+)\s*=(.*)/s.exec(tag))
+  return tags.find((tag) => tag?.[1] === name)?.[2]?.trim() ?? ''
 }
 
 /** The first URIs of a list that are well formed, each once. */

@@ -25,7 +25,12 @@ export function headerFields(given: Record<string, string> = {}): { fields: { na
     if (own.test(name)) throw invalid(param, `${name} is written by the box itself; leave it out.`, 'header_refused')
     requireWritable(value, param)
     // words of encoded text are short, others stay as they are
-    if (/^[\t -~]*[!-~]{900}/.test(value))
+    if (
+      /^[\t -~]*/
+        .exec(value)![0]
+        .split(/[\t ]/)
+        .some((word) => word.length >= 900)
+    )
       throw invalid(param, `${param} has a word of 900 characters or more; a line cannot hold it.`)
     const special = known.find((one) => one === name.toLowerCase())
     if (special === undefined) fields.push({ name, value: value.replaceAll(/[ \t]+/g, ' ').trim() })

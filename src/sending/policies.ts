@@ -1,5 +1,6 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
+import { withoutEnds } from '../core/ends.ts'
 import type { Log } from '../core/log.ts'
 import type { Outside } from '../delivery/outside.ts'
 import type { Records } from '../delivery/resolve.ts'
@@ -156,9 +157,9 @@ function fetchFailure(error: unknown): TlsFailure {
 export function readPolicy(text: string): Policy {
   const fields = text
     .split(/\r?\n/)
-    .map((line) => /^([a-zA-Z0-9][\w.-]{0,31})[ \t]*:[ \t]*(.*?)[ \t]*$/.exec(line))
+    .map((line) => /^([a-zA-Z0-9][\w.-]{0,31})[ \t]*:(.*)$/.exec(line))
     .filter((parts) => parts !== null)
-    .map(([, name, value]) => [name!, value!] as const)
+    .map(([, name, value]) => [name!, withoutEnds(value!, ' \t')] as const)
   const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
   if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy is of no version that is known')
   const mode = first('mode')

@@ -79,7 +79,7 @@ function listed(addresses: Address[]): string {
 }
 
 function below(text: string | null, quote: string): string {
-  return text === null || text === '' ? quote : `${text.replace(/\s+$/, '')}\n\n${quote}`
+  return text === null || text === '' ? quote : `${text.trimEnd()}\n\n${quote}`
 }
 
 /** Before the end of the HTML's body, if it has one. */
@@ -95,8 +95,12 @@ function marked(text: string): string {
 
 /** What stands around the content of an HTML document; its styles stay. */
 function withoutFrame(html: string): string {
-  return html
-    .replaceAll(/<!doctype[^>]*>/gi, '')
-    .replaceAll(/<title\b[^>]*>[^<]*<\/title>/gi, '')
-    .replaceAll(/<\/?(?:html|head|body|meta|base)\b[^>]*>/gi, '')
+  const plain = withoutTags(html, /<!doctype[^>]*>?/gi).replaceAll(/<title\b[^<>]*>[^<]*<\/title>/gi, '')
+  return withoutTags(plain, /<\/?(?:html|head|body|meta|base)\b[^>]*>?/gi)
+}
+
+/** Looks as far as tags are closed: were the end of one looked for in vain, it would be for all that follow. */
+function withoutTags(html: string, tag: RegExp): string {
+  const end = html.lastIndexOf('>') + 1
+  return html.slice(0, end).replaceAll(tag, '') + html.slice(end)
 }

@@ -70,9 +70,9 @@ function comparable(address: string): string {
 /** The address, or what is wrong with it. */
 function readAddress(text: string): Address | string {
   if (/\p{Cc}/u.test(text)) return 'holds a control character'
-  const named = /^\s*(.*?)\s*<([^<>]*)>\s*$/su.exec(text)
-  const name = unquoted(named?.[1] ?? '')
-  const bare = named ? named[2]!.trim() : text.trim()
+  const named = takenApart(text)
+  const name = unquoted(named?.name ?? '')
+  const bare = named?.address ?? text.trim()
   if (name === undefined || (!named && /[<>]/.test(text))) return 'is not written as Name <address>'
   if (/[,;]/.test(bare)) return 'holds several addresses; give a list'
   const at = bare.lastIndexOf('@')
@@ -84,6 +84,14 @@ function readAddress(text: string): Address | string {
   if (domain === undefined) return 'has no domain that mail can be sent to'
   if (Buffer.byteLength(local) + domain.length > 253) return 'is longer than the 254 octets of an address'
   return { address: `${local}@${domain}`, name }
+}
+
+/** `Name <address>`, or `<address>`; undefined for a text that ends otherwise. */
+function takenApart(text: string): Address | undefined {
+  const whole = text.trim()
+  const open = whole.lastIndexOf('<')
+  if (open === -1 || whole.indexOf('>', open) !== whole.length - 1) return undefined
+  return { name: whole.slice(0, open).trim(), address: whole.slice(open + 1, -1).trim() }
 }
 
 // Dots that stand at an end or together are against RFC 5321, and in use.

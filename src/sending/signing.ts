@@ -141,7 +141,7 @@ const blanks = new Set([0x09, 0x0a, 0x0d, 0x20])
 const slice = 256 * 1024
 
 function relaxedBody(text: string): string {
-  return text.replaceAll(/[ \t]+(?=\r\n)/g, '').replaceAll(/[ \t]+/g, ' ')
+  return text.replaceAll(/[ \t]+/g, ' ').replaceAll(' \r\n', '\r\n')
 }
 
 function folded(names: string[]): string {

@@ -1,3 +1,5 @@
+import { withoutEnd } from '../core/ends.ts'
+
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** Characters a group may end after (RFC 4648 6): others hold no whole number of octets, and one was lost. */
@@ -8,7 +10,7 @@ const endings = new Set([0, 2, 4, 5, 7])
  * What is left of the last character beyond whole octets is not looked at: many services draw characters, not octets.
  */
 export function readBase32(text: string): Buffer | undefined {
-  const compact = text.replace(/[\s-]/g, '').replace(/=+$/, '')
+  const compact = withoutEnd(text.replace(/[\s-]/g, ''), '=')
   // before the case is changed: some letters of other alphabets become ours by it
   if (!/^[A-Za-z2-7]{2,}$/.test(compact) || !endings.has(compact.length % 8)) return undefined
   const characters = compact.toUpperCase()

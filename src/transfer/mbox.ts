@@ -118,10 +118,7 @@ export async function mboxrd(octets: Buffer, sender: string, time: number): Prom
 
 /** The time that a `From ` line names, in milliseconds since the epoch; undefined when it cannot be read. */
 export function timeOf(fromLine: string): number | undefined {
-  const date =
-    /(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\w*,?\s+)?((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w*\s+\d.*)$/.exec(
-      fromLine,
-    )?.[1]
+  const date = /(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w{0,20}\s+\d.*/s.exec(fromLine)?.[0]
   // without a zone it is UTC (RFC 4155)
   const text = date === undefined ? undefined : /[+-]\d{4}|[A-Z]{3}|Z$/.test(date) ? date : `${date} UTC`
   const time = text === undefined ? Number.NaN : Date.parse(text)

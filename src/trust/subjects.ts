@@ -76,7 +76,7 @@ export class Subjects {
     const name = canonical(email)
     if (name === undefined) return unknown
     const at = name.lastIndexOf('@')
-    const mailbox = name.slice(0, at).replace(/(?<=.)\+.*$/, '')
+    const mailbox = name.slice(0, at).replace(/(?<=.)\+.*/s, '')
     const row = await this.#parts.identities.ownerOf(`${mailbox}${name.slice(at)}`)
     const stranger: Subject = { kind: 'email', name, account_id: row?.account_id ?? null }
     if (!row || row.status === 'deleted') return stranger

@@ -60,6 +60,12 @@ const attacks: Attack[] = [
     answers: ['400', 'closed'],
   },
   {
+    name: 'cookies of spaces, thirty calls in one packet',
+    scopes: [],
+    run: (attacker) => sent(attacker, `GET /v1/nothing HTTP/1.1\r\n${host}Cookie: a${' '.repeat(15_000)}b\r\n\r\n`.repeat(30)),
+    answers: ['401', '404', '429', 'closed'],
+  },
+  {
     name: '20,000 requests in one packet, whose answers are not read',
     scopes: [],
     run: (attacker) =>

@@ -186,6 +186,40 @@ const attacks: Attack[] = [
     ],
   },
   {
+    name: 'recipients of spaces',
+    scopes: ['messages:write'],
+    run: (attacker) =>
+      attacker.repeat(8, () =>
+        attacker.own('POST', '/emails', { body: { to: Array(20).fill(' '.repeat(999)), subject: 'None' } }),
+      ),
+    answers: ['400 invalid_recipient', '429 rate_limited'],
+  },
+  {
+    name: 'replies of spaces',
+    scopes: ['messages:read', 'messages:write'],
+    run: async (attacker) => {
+      const letter = { to: attacker.target.identity.email, subject: 'Hello', body_text: words }
+      const { body } = await attacker.own('POST', '/emails', { body: letter, quiet: true })
+      const spaces = { body_text: `a${' '.repeat(60_000)}b` }
+      await attacker.repeat(4, () => attacker.own('POST', `/emails/${body.id}/reply`, { body: spaces }))
+    },
+    answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
+  },
+  {
+    name: 'forwarded HTML of tags that never end',
+    scopes: ['messages:read', 'messages:write'],
+    prepare: (attacker) =>
+      mailbox(attacker, 1, () =>
+        mailWith('Subject: Hello\r\nContent-Type: text/html', `${'<body '.repeat(13)}\r\n`.repeat(20_000)),
+      ),
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
+      const body = { to: attacker.target.identity.email }
+      await attacker.repeat(4, () => attacker.own('POST', `/emails/${id}/forward`, { body }))
+    },
+    answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
+  },
+  {
     name: 'e-mails to a hundred recipients each',
     scopes: ['messages:write'],
     run: (attacker) =>

@@ -29,7 +29,7 @@ function addressed(fields: Record<string, string | true | undefined>): Record<st
 
 /** Commas part addresses, but not within quotes: `"Lovelace, Ada" <ada@example.com>`. */
 function addressesIn(text: string): string[] {
-  return (text.match(/(?:"(?:\\.|[^"\\])*"|[^,"])+/g) ?? []).map((one) => one.trim()).filter((one) => one !== '')
+  return (text.match(/(?:"(?:\\.|[^"\\])*"?|[^,"])+/g) ?? []).map((one) => one.trim()).filter((one) => one !== '')
 }
 
 function isFile(value: FormDataEntryValue): value is File {

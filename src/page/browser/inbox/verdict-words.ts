@@ -48,7 +48,7 @@ export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authe
 
 /** How the last server handed it to us, from the first Received field, which is ours (RFC 5321 4.4). */
 export function tlsWords(source: string): string {
-  const field = /^Received:[^\n]*\n(?:[ \t][^\n]*\n)*/im.exec(source)?.[0]
+  const field = /^Received:.*\r?\n(?:[ \t].*\r?\n)*/im.exec(source)?.[0]
   if (field === undefined) return 'It is not known how it came.'
   const [, version, cipher] = /\(using (\S+)\s+with cipher\s+([^\s)]+)\)/.exec(field) ?? []
   return version === undefined
