@@ -104,6 +104,7 @@ const lastCased = 0x1e943
 function readClass(pattern: string, begin: number, folds: boolean): { ranges: number; folded: number; end: number } {
   const isClass = pattern[begin] === '['
   const first = isClass ? begin + (pattern[begin + 1] === '^' ? 2 : 1) : begin
+  const most = isClass ? pattern.length : 0
   const read = { ranges: 0, folded: 0, end: first }
   do {
     item.lastIndex = read.end
@@ -116,7 +117,7 @@ function readClass(pattern: string, begin: number, folds: boolean): { ranges: nu
     // outside a class a - is one
     read.end += !isClass && from !== undefined ? from.length : text.length
     // a ] that comes first is one of the characters
-  } while (isClass && read.end < pattern.length && pattern[read.end] !== ']')
+  } while (read.end < most && pattern[read.end] !== ']')
   if (isClass) read.end += 1
   return read
 }
