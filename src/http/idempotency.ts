@@ -5,6 +5,7 @@ import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal.ts'
 import { sweep } from '../core/sweep.ts'
+import { Turns } from '../core/turns.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 
@@ -114,7 +115,7 @@ export class Idempotency {
   /** What was answered before, or the right to be the first. Throws Fault 409 while neither is so. */
   async begin(claim: Claim): Promise<KeptAnswer | Memo | Attempt> {
     const holder = holderOf(claim)
-    const fingerprint = fingerprintOf(claim)
+    const fingerprint = await fingerprintOf(claim)
     const place = sql`holder = ${holder} AND method = ${claim.method} AND path = ${claim.path} AND idempotency_key = ${claim.key}`
     const now = this.#clock.now()
     const { claimed, row } = await this.#database.transaction(async (tx) => {
@@ -302,7 +303,15 @@ function holderOf({ caller, secret }: Claim): string {
   return [caller.account_id, caller.identity_id ?? '', secret ? (caller.key_id ?? caller.session_id ?? '') : ''].join('/')
 }
 
-function fingerprintOf({ body, search }: Claim): string {
+/** Octets of a body that are hashed in one go. */
+const slice = 4 * 1024 * 1024
+
+async function fingerprintOf({ body, search }: Claim): Promise<string> {
   const hash = createHash('sha256').update(search).update('\n')
-  return hash.update(body.length === 0 ? '{}' : body).digest('hex')
+  const turns = new Turns()
+  for (let at = 0; at < body.length; at += slice) {
+    hash.update(body.subarray(at, at + slice))
+    if (turns.due) await turns.yield()
+  }
+  return (body.length === 0 ? hash.update('{}') : hash).digest('hex')
 }

@@ -1,5 +1,5 @@
 import { invalid } from '../core/fault.ts'
-import { expression, like, mostSteps } from './pattern.ts'
+import { expression, like, mostSteps, mostWork } from './pattern.ts'
 import type { Pattern } from './pattern.ts'
 
 type Row = Record<string, unknown>
@@ -7,10 +7,11 @@ type Row = Record<string, unknown>
 /** Whether a value passes; null is SQL's unknown, which `not` leaves unknown. */
 type Test = (value: unknown) => boolean | null
 
-/** An operator with its value: what its pattern costs for each character, or with how many values it compares. */
+/** An operator with its value: what its pattern costs for each character and took to compile, or with how many values it compares. */
 interface Made {
   test: Test
   steps: number
+  work: number
   comparisons: number
 }
 
@@ -41,11 +42,14 @@ export function readFilter(text: string): Filter {
   if (text.length > longest) throw wrong(`is longer than ${longest} characters`)
   const conditions: Condition[] = []
   let steps = 0
+  let work = 0
   for (const condition of split(text)) {
     const read = readCondition(condition)
     steps += read.steps
+    work += read.work
     // told at the first that is too many: each costs time to compile
     if (steps > mostSteps) throw wrong(`has patterns of over ${mostSteps} steps together`)
+    if (work > mostWork) throw wrong(`has patterns with too many characters in their classes together (over ${mostWork})`)
     conditions.push(read)
   }
   return {
@@ -68,9 +72,11 @@ function readCondition(text: string): Condition {
   const made = make(value ?? '')
   if (!made) {
     const given = JSON.stringify((value ?? '').slice(0, 100))
-    throw wrong(`cannot read ${given} after ${operator}: it is no value for it, or a pattern of over ${mostSteps} steps`)
+    throw wrong(
+      `cannot read ${given} after ${operator}: it is no value for it, or a pattern of over ${mostSteps} steps or with too many characters in its classes (over ${mostWork})`,
+    )
   }
-  const { test, ...cost } = typeof made === 'function' ? { test: made, steps: 0, comparisons: 1 } : made
+  const { test, ...cost } = typeof made === 'function' ? { test: made, steps: 0, work: 0, comparisons: 1 } : made
   if (!not) return { column, equals: operator === 'eq' ? unquoted(value ?? '') : undefined, test, ...cost }
   return {
     column,
@@ -96,7 +102,7 @@ const operators: Readonly<Record<string, (value: string) => Test | Made | undefi
     if (listed === undefined) return undefined
     const wanted = split(listed).map(unquoted)
     const test: Test = (given) => (given === null ? null : wanted.some((one) => compare(given, one) === 0))
-    return { test, steps: 0, comparisons: wanted.length }
+    return { test, steps: 0, work: 0, comparisons: wanted.length }
   },
   is: (value) => {
     const word = value.toLowerCase()
@@ -122,7 +128,7 @@ function comparing(value: string, holds: (order: number) => boolean): Test {
 function matching(pattern: Pattern | undefined): Made | undefined {
   if (!pattern) return undefined
   const test: Test = (given) => (given === null ? null : pattern.matches(textOf(given)))
-  return { test, steps: pattern.steps, comparisons: 1 }
+  return { test, steps: pattern.steps, work: pattern.work, comparisons: 1 }
 }
 
 /** Below, at or above 0 as the value is before, at or after the written one; NaN, which fits nothing, where they do not compare. */

@@ -6,24 +6,31 @@ const looked = 1000
 /** Steps of the largest pattern. Matching takes time in proportion to steps × characters. */
 export const mostSteps = 500
 
+/** What a filter's patterns may take to compile: a few milliseconds. */
+export const mostWork = 150_000
+
 /** A test for texts. */
 export interface Pattern {
   /** Instructions it was compiled to: what a character costs. */
   steps: number
+  /** What its classes took to compile: characters whose case was folded, and ranges. */
+  work: number
   matches: (text: string) => boolean
 }
 
 /**
- * A regular expression, found anywhere; in time linear in the text whatever the pattern. Undefined for one that is none, or that is larger
- * than `mostSteps`: repetitions such as `(a?){1000}` make a short text a long program.
+ * A regular expression, found anywhere; in time linear in the text whatever the pattern. Undefined for one that is none, or that has more
+ * than `mostSteps` or `mostWork`: repetitions such as `(a?){1000}` make a short text a long program, and where case is ignored every
+ * character of a range is looked at.
  */
 export function expression(pattern: string, ignoreCase: boolean): Pattern | undefined {
-  if (sizeOf(pattern) > mostSteps) return undefined
+  const { steps: foreseen, work } = sizeOf(pattern, ignoreCase || /\(\?[a-z-]*i/i.test(pattern))
+  if (foreseen > mostSteps || work > mostWork) return undefined
   try {
     const compiled = RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
     const steps = compiled.programSize()
     if (steps > mostSteps) return undefined
-    return { steps, matches: (text) => compiled.matcher(text.slice(0, looked)).find() }
+    return { steps, work, matches: (text) => compiled.matcher(text.slice(0, looked)).find() }
   } catch {
     return undefined
   }
@@ -38,25 +45,96 @@ export function like(pattern: string, ignoreCase: boolean): Pattern | undefined 
   return expression(`(?s)^${source.join('')}$`, ignoreCase)
 }
 
-/** How large a pattern becomes, at least nearly, told before it is compiled: compiling is what would take the time and the memory. */
-function sizeOf(pattern: string): number {
-  // between \Q and \E nothing is what it looks like
-  if (pattern.includes('\\Q')) return Infinity
-  const groups = [0]
-  let last = 0
-  for (const [token, most, more] of pattern.matchAll(tokens)) {
-    if (token === '(') groups.push(0)
-    else if (most !== undefined || more !== undefined) {
-      const repeated = last * (Math.max(1, Number(more || most)) - 1)
-      groups[groups.length - 1]! += repeated
-      last += repeated
-    } else {
-      last = token === ')' && groups.length > 1 ? groups.pop()! : 1
-      groups[groups.length - 1]! += last
-    }
-  }
-  return groups.reduce((sum, size) => sum + size, 0)
+/** Instructions, and the ranges of characters they tell apart. */
+interface Size {
+  steps: number
+  ranges: number
 }
 
-/** An escape, a class, a repetition with its numbers, or one character. */
-const tokens = /\\x\{[^}]*\}|\\[^]|\[\^?\]?(?:\\[^]|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|[^]/g
+const none: Size = { steps: 0, ranges: 0 }
+
+/** What a pattern becomes, at least nearly, told before it is compiled: compiling is what would take the time and the memory. */
+function sizeOf(pattern: string, folds: boolean): { steps: number; work: number } {
+  // between \Q and \E nothing is what it looks like
+  if (pattern.includes('\\Q')) return { steps: Infinity, work: Infinity }
+  const groups = [none]
+  let last = none
+  let folded = 0
+  const add = (size: Size): void => void (groups[groups.length - 1] = sum(groups.at(-1)!, size))
+  for (let at = 0; at < pattern.length;) {
+    repetition.lastIndex = at
+    const [repeated, most, more] = repetition.exec(pattern) ?? []
+    if (repeated !== undefined) {
+      const times = Math.min(Math.max(1, Number(more || most)) - 1, mostSteps)
+      const added = { steps: last.steps * times, ranges: last.ranges * times }
+      add(added)
+      last = sum(last, added)
+      at += repeated.length
+    } else if (pattern[at] === '(') {
+      groups.push(none)
+      at += 1
+    } else if (pattern[at] === ')' && groups.length > 1) {
+      // where it begins and ends are steps as well
+      last = sum(groups.pop()!, { steps: 2, ranges: 0 })
+      add(last)
+      at += 1
+    } else {
+      const read = readClass(pattern, at, folds)
+      folded += read.folded
+      last = { steps: 1, ranges: read.ranges }
+      add(last)
+      at = read.end
+    }
+  }
+  const { steps, ranges } = groups.reduce(sum)
+  return { steps, work: folded + ranges }
+}
+
+function sum(one: Size, other: Size): Size {
+  return { steps: one.steps + other.steps, ranges: one.ranges + other.ranges }
+}
+
+/** The largest class with a name, such as \p{L}: its ranges, and in characters what it takes to put them in order. */
+const largest = { ranges: 700, folded: 7000 }
+
+/** The last character that has another case: those behind it are not folded. */
+const lastCased = 0x1e943
+
+/** The class, or the one character, that begins here: its ranges, how many characters are folded for them, and where it ends. */
+function readClass(pattern: string, begin: number, folds: boolean): { ranges: number; folded: number; end: number } {
+  const isClass = pattern[begin] === '['
+  const first = isClass ? begin + (pattern[begin + 1] === '^' ? 2 : 1) : begin
+  const most = isClass ? pattern.length : 0
+  const read = { ranges: 0, folded: 0, end: first }
+  do {
+    item.lastIndex = read.end
+    const [text = pattern[read.end] ?? '', from, to] = item.exec(pattern) ?? []
+    const isNamed = /^\\p/i.test(text)
+    read.ranges += isNamed ? largest.ranges : 1
+    if (isNamed) read.folded += largest.folded
+    else if (folds && isClass && to !== undefined)
+      read.folded += Math.max(0, Math.min(codePoint(to), lastCased) - codePoint(from!))
+    // outside a class a - is one
+    read.end += !isClass && from !== undefined ? from.length : text.length
+    // a ] that comes first is one of the characters
+  } while (read.end < most && pattern[read.end] !== ']')
+  if (isClass) read.end += 1
+  return read
+}
+
+function codePoint(character: string): number {
+  const [, hexadecimal, octal] = /^\\(?:x\{?([\da-f]+)|([0-7]+))/i.exec(character) ?? []
+  if (hexadecimal !== undefined) return Number.parseInt(hexadecimal, 16)
+  if (octal !== undefined) return Number.parseInt(octal, 8)
+  return character.codePointAt(character.length > 1 && character.startsWith('\\') ? 1 : 0)!
+}
+
+const escape = String.raw`\\(?:x\{[^}]*\}|x[\da-fA-F]{2}|[0-7]{1,3}|[^])`
+
+/** What stands in a class: what has a name, or a character, or a range of them. */
+const item = new RegExp(
+  String.raw`\[:\^?\w+:\]|\\[pP](?:\{[^}]*\}|[^])|\\[dswDSW]|(${escape}|[^\\])(?:-(${escape}|[^\]\\]))?`,
+  'uy',
+)
+
+const repetition = /\{(\d+)(?:,(\d*))?\}/y

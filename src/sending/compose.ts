@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { release } from '../core/release.ts'
+import { Turns } from '../core/turns.ts'
 import type { Address } from '../mail/model.ts'
 import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './ready-octets.ts'
 import { domainOf } from './recipients.ts'
@@ -39,14 +41,24 @@ export interface Draft {
 /** A message but for its envelope: what it says. */
 export type Written = Omit<Draft, 'from' | 'addressees' | 'send_at'>
 
+/** Who a message is from by name, and its Date in milliseconds. */
+export interface Origin {
+  name: string
+  at: number
+}
+
+/** `whole` begins with `head`, its Date field, which changes with the time of sending; `raw` is the rest. */
+export interface Composed {
+  raw: Buffer
+  head: string
+  whole: Buffer
+}
+
 /**
- * The octets of a message, CRLF throughout and no line over 998 octets. `whole` begins with `head`, its Date field (`at` in milliseconds),
- * which changes with the time of sending; `raw` is the rest. The octets of the draft's attachments are given back.
+ * The octets of a message, CRLF throughout and no line over 998 octets. The octets of the draft's attachments are given back. The texts and enclosed messages
+ * are encoded in one step each: who must not stand still for large ones has a `Composer` do it.
  */
-export async function compose(
-  draft: Draft,
-  { name, at }: { name: string; at: number },
-): Promise<{ raw: Buffer; head: string; whole: Buffer }> {
+export async function compose(draft: Draft, { name, at }: Origin): Promise<Composed> {
   const of = (field: Field): Address[] => draft.addressees.filter((one) => one.field === field).map(({ address }) => address)
   const head = `Date: ${headerDate(at)}\r\n`
   const built = await new MailComposer({
@@ -59,8 +71,8 @@ export async function compose(
     ...(draft.in_reply_to === null ? {} : { inReplyTo: draft.in_reply_to }),
     references: draft.references,
     headers: fieldsOf(draft),
-    ...bodies(draft),
-    attachments: draft.attachments.map(attachment),
+    ...(await bodies(draft)),
+    attachments: await Promise.all(draft.attachments.map(attachment)),
     newline: 'win',
     disableFileAccess: true,
     disableUrlAccess: true,
@@ -111,29 +123,40 @@ function encodedWords(text: string): string {
   return [...words, piece].map((word) => `=?UTF-8?B?${Buffer.from(word).toString('base64')}?=`).join(' ')
 }
 
-function bodies({ text, html, attachments }: Draft): object {
-  const plain = text === null ? {} : { text: lines(text) }
-  const rich = html === null ? {} : { html: lines(html) }
+async function bodies({ text, html, attachments }: Draft): Promise<object> {
+  const plain = text === null ? {} : { text: await lines(text) }
+  const rich = html === null ? {} : { html: await lines(html) }
   // without a body the only attachment would become the message itself
   const empty =
     !text && !html && attachments.length > 0 ? { alternatives: [{ content: '', contentType: 'text/plain; charset=utf-8' }] } : {}
   return { ...plain, ...rich, ...empty }
 }
 
-function lines(text: string): string {
-  return /[\r\n]/.test(text) ? withLineEnds(Buffer.from(text)).toString() : text.toWellFormed()
+async function lines(text: string): Promise<string> {
+  return /[\r\n]/.test(text) ? (await withLineEnds(Buffer.from(text))).toString() : text.toWellFormed()
 }
 
-function attachment({ filename, content_type, content, content_id }: Enclosure): object {
+async function attachment({ filename, content_type, content, content_id }: Enclosure): Promise<object> {
   const isMessage = content_type !== null && /^message\//i.test(content_type)
-  const octets = isMessage ? withLineEnds(content) : content
+  const octets = isMessage ? await withLineEnds(content) : content
   const type = isMessage && !fitsUnencoded(octets) ? 'application/octet-stream' : content_type
   return {
     filename: filename.toWellFormed(),
-    content: octets,
+    content: isMessage && type === content_type ? octets : Readable.from(slicesOf(octets)),
     ...(type === null ? {} : { contentType: type }),
     ...(content_id === null ? {} : { cid: content_id }),
     contentDisposition: content_id === null ? 'attachment' : 'inline',
+  }
+}
+
+/** Octets of an attachment that are encoded in one go: the others have their turn in between. */
+const slice = 256 * 1024
+
+async function* slicesOf(octets: Buffer): AsyncGenerator<Buffer> {
+  const turns = new Turns()
+  for (let at = 0; at < octets.length; at += slice) {
+    yield octets.subarray(at, at + slice)
+    if (turns.due) await turns.yield()
   }
 }
 

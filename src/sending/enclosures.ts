@@ -1,4 +1,5 @@
 import { invalid } from '../core/fault.ts'
+import { Turns } from '../core/turns.ts'
 import { Unreachable } from '../delivery/outside.ts'
 import type { Outside } from '../delivery/outside.ts'
 import type { Enclosure } from './compose.ts'
@@ -21,11 +22,12 @@ export async function enclosuresOf(
   signal: AbortSignal,
 ): Promise<Enclosure[]> {
   // what can be told without asking anybody comes first
-  const files = wishes.map((wish, index) => ({
-    wish,
-    place: `attachments[${index}]`,
-    file: declared(wish, `attachments[${index}]`),
-  }))
+  const turns = new Turns()
+  const files: { wish: NewAttachment; place: string; file: Enclosure }[] = []
+  for (const [index, wish] of wishes.entries()) {
+    const place = `attachments[${index}]`
+    files.push({ wish, place, file: await declared(wish, place, turns) })
+  }
   let room = mostOctets - files.reduce((sum, { file }) => sum + file.content.length, 0)
   const end = Date.now() + patience
   for (const { wish, file, place } of files) {
@@ -39,7 +41,7 @@ export async function enclosuresOf(
   return files.map(({ file }) => file)
 }
 
-function declared(wish: NewAttachment, place: string): Enclosure {
+async function declared(wish: NewAttachment, place: string, turns: Turns): Promise<Enclosure> {
   const { filename, content_type: type, content, url, content_id } = wish
   if ((content === undefined) === (url === undefined)) throw invalid(place, `${place} must have content or url, one of them.`)
   if (unwritable.test(filename)) throw invalid(`${place}.filename`, `${place}.filename holds a control character.`)
@@ -56,15 +58,15 @@ function declared(wish: NewAttachment, place: string): Enclosure {
   return {
     filename,
     content_type: type ?? null,
-    content: content === undefined ? Buffer.alloc(0) : decoded(content, `${place}.content`),
+    content: content === undefined ? Buffer.alloc(0) : await decoded(content, `${place}.content`, turns),
     content_id: id ?? null,
   }
 }
 
 /** Strictly RFC 4648 4: no line ends, no other alphabet, padded, nothing in the bits that are left over. */
-function decoded(text: string, param: string): Buffer {
+async function decoded(text: string, param: string, turns: Turns): Promise<Buffer> {
   const bytes = Buffer.from(text, 'base64')
-  if (isEncoding(text, bytes)) return bytes
+  if (await isEncoding(text, bytes, turns)) return bytes
   const hint = text.startsWith('data:') ? 'without the data: before it' : 'padded, in one line, in the alphabet with + and /'
   throw invalid(param, `${param} is not base64 (RFC 4648), ${hint}.`, 'invalid_base64')
 }
@@ -72,9 +74,10 @@ function decoded(text: string, param: string): Buffer {
 /** Octets that are encoded at a time, a multiple of three: as a whole the text would be there twice. */
 const piece = 3 * 256 * 1024
 
-function isEncoding(text: string, bytes: Buffer): boolean {
+async function isEncoding(text: string, bytes: Buffer, turns: Turns): Promise<boolean> {
   if (text.length !== Math.ceil(bytes.length / 3) * 4) return false
   for (let at = 0; at < bytes.length; at += piece) {
+    if (turns.due) await turns.yield()
     const place = (at / 3) * 4
     if (bytes.toString('base64', at, at + piece) !== text.slice(place, place + (piece / 3) * 4)) return false
   }

@@ -37,6 +37,7 @@ import {
 } from './model.ts'
 import { Carriage } from './carriage.ts'
 import type { CarriageTest, Handed, SystemMail } from './carriage.ts'
+import { Composer } from './composer.ts'
 import { Drafts } from './drafts.ts'
 import { emailRoutes } from './email-routes.ts'
 import { Letters } from './letters.ts'
@@ -96,6 +97,7 @@ export class SendingPart implements Part {
   readonly outbox: Outbox
   readonly signer: Signer
   readonly #needs: Needs
+  readonly #composer: Composer
   readonly #limits: Limits
   readonly #outside: Outside
   readonly #pending: Pending
@@ -113,9 +115,11 @@ export class SendingPart implements Part {
     this.#limits = new Limits(clock, config.outbound)
     this.signer = new Signer(needs)
     const { signer } = this
+    this.#composer = new Composer(needs.log)
     this.outbox = new Outbox({
       ...needs,
       outgoing: mail.outgoing,
+      composer: this.#composer,
       examiner: mail.examiner,
       suppressions: this.suppressions,
       limits: this.#limits,
@@ -168,6 +172,7 @@ export class SendingPart implements Part {
   async stop(): Promise<void> {
     await this.#stopFollowing?.()
     await this.#carriage.stop()
+    await this.#composer.stop()
     await this.#outside.close()
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { invalid } from '../core/fault.ts'
+import { Turns } from '../core/turns.ts'
 
 /** The longest line of a message in octets, without its end (RFC 5322 2.1.1). */
 const longestLine = 998
@@ -11,8 +12,8 @@ const lf = 0x0a
  * A message that was composed elsewhere, fit to be signed and sent: every line end CRLF, no Bcc and no Return-Path, with Date and Message-ID
  * (RFC 6409 8). Throws Fault invalid_request for a line that is too long, or a NUL.
  */
-export function readyOctets(raw: Buffer, { now, domain }: { now: number; domain: string }): Buffer {
-  const octets = withLineEnds(raw)
+export async function readyOctets(raw: Buffer, { now, domain }: { now: number; domain: string }): Promise<Buffer> {
+  const octets = await withLineEnds(raw)
   if (octets.includes(0)) throw invalid('raw', 'The message holds a NUL.')
   if (hasLongLine(octets)) throw invalid('raw', `The message has a line of more than ${longestLine} octets.`, 'line_too_long')
   const end = octets.indexOf('\r\n\r\n')
@@ -34,35 +35,58 @@ export function freshMessageId(domain: string): string {
   return `<${randomUUID()}@${domain}>`
 }
 
+/** Octets that are looked at in one go. */
+const slice = 1024 * 1024
+
 /**
- * The octets with CRLF for every CR, LF and CRLF. By hand, octet by octet: replacing in a text of nothing but line ends takes a hundred times its
- * memory, and seconds.
+ * The octets with CRLF for every CR, LF and CRLF; a slice at a time, so that the others have their turn. By hand, octet by octet: replacing in a
+ * text of nothing but line ends takes a hundred times its memory, and seconds.
  */
-export function withLineEnds(raw: Buffer): Buffer {
+export async function withLineEnds(raw: Buffer): Promise<Buffer> {
+  const turns = new Turns()
   let bare = 0
-  for (let at = 0; at < raw.length; at += 1) {
-    if (raw[at] === cr ? raw[at + 1] !== lf : raw[at] === lf && raw[at - 1] !== cr) bare += 1
+  for (let at = 0; at < raw.length; at += slice) {
+    bare += bareIn(raw, at, Math.min(raw.length, at + slice))
+    if (turns.due) await turns.yield()
   }
   if (bare === 0) return raw
   const octets = Buffer.allocUnsafe(raw.length + bare)
   let length = 0
-  for (let at = 0; at < raw.length; at += 1) {
-    const octet = raw[at]!
-    if (octet === lf && raw[at - 1] !== cr) octets[length++] = cr
-    octets[length++] = octet
-    if (octet === cr && raw[at + 1] !== lf) octets[length++] = lf
+  for (let at = 0; at < raw.length; at += slice) {
+    length = mend(raw, at, Math.min(raw.length, at + slice), octets, length)
+    if (turns.due) await turns.yield()
   }
   return octets
 }
 
+/** How many CR and LF stand alone. */
+function bareIn(raw: Buffer, from: number, to: number): number {
+  let bare = 0
+  for (let at = from; at < to; at += 1) {
+    if (raw[at] === cr ? raw[at + 1] !== lf : raw[at] === lf && raw[at - 1] !== cr) bare += 1
+  }
+  return bare
+}
+
+/** Writes these octets behind the first `length`; answers how many there are then. */
+function mend(raw: Buffer, from: number, to: number, octets: Buffer, length: number): number {
+  let end = length
+  for (let at = from; at < to; at += 1) {
+    const octet = raw[at]!
+    if (octet === lf && raw[at - 1] !== cr) octets[end++] = cr
+    octets[end++] = octet
+    if (octet === cr && raw[at + 1] !== lf) octets[end++] = lf
+  }
+  return end
+}
+
 /** Whether a line is longer than may be sent; line ends are CRLF. */
 export function hasLongLine(octets: Buffer): boolean {
-  for (let at = 0; at < octets.length;) {
-    const next = octets.indexOf(0x0a, at)
-    const end = next < 0 ? octets.length : next - 1
-    if (end - at > longestLine) return true
-    if (next < 0) return false
-    at = next + 1
+  // of all lines that end within as many octets as one may have, none is longer
+  for (let at = 0; octets.length - at > longestLine;) {
+    const end = octets.lastIndexOf(lf, at + longestLine + 1)
+    if (end < at) return true
+    at = end + 1
   }
   return false
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import { join } from '../support/phoenix.ts'
@@ -25,6 +26,22 @@ const attacks: Attack[] = [
       )
     },
     answers: ['200', '429 rate_limited', 'ok', 'error', 'event', 'closed 1013', 'closed 4429'],
+  },
+  {
+    name: 'filters that take long to compile, one after the other',
+    scopes: ['emails:read'],
+    run: async (attacker) => {
+      await attacker.repeat(4, async (number) => {
+        const socket = await attacker.webSocket('/realtime/v1/websocket', 'apikey')
+        if (!socket) return sleep(100)
+        const filter = `subject=imatch.${number}${'[b-\u{1e942}]'.repeat(325)}`
+        say(socket, ['1', '1', 'realtime:a', 'phx_join', join([{ event: '*', table: 'email_messages', filter }])])
+        const [answer] = await once(socket, 'message', { signal: AbortSignal.timeout(20_000) })
+        note(attacker, String(answer))
+        socket.close()
+      })
+    },
+    answers: ['error', '429', 'closed 1005', 'closed 4429'],
   },
   {
     name: 'many frames',

@@ -185,6 +185,22 @@ const attacks: Attack[] = [
       '429 too_much_at_once',
     ],
   },
+  ...[
+    { kind: 'text', wish: { body_text: 'a\n'.repeat(3_000_000) } },
+    { kind: 'text with CRLF', wish: { body_text: 'a\r\n'.repeat(3_000_000) } },
+    { kind: 'HTML', wish: { body_html: 'a\n'.repeat(3_000_000) } },
+    { kind: 'an enclosed message', wish: { attachments: [enclosure('a.eml', 'message/rfc822', 'a\n'.repeat(5_000_000))] } },
+    { kind: 'a file', wish: { attachments: [enclosure('a.txt', 'text/plain', 'é\n'.repeat(5_000_000))] } },
+  ].map(({ kind, wish }): Attack => ({
+    name: `e-mails of millions of short lines of ${kind}, sent later`,
+    scopes: ['emails:write'],
+    lasts: 3000,
+    run: (attacker) => {
+      const body = JSON.stringify({ to: attacker.target.identity.email, send_at: tomorrow(), ...wish })
+      return attacker.repeat(2, () => attacker.own('POST', '/emails', { body }))
+    },
+    answers: ['201', '400 message_too_large', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
+  })),
   {
     name: 'recipients of spaces',
     scopes: ['messages:write'],
@@ -240,6 +256,14 @@ const attacks: Attack[] = [
 
 // the endpoint of a stranger is on loopback here
 underAttack(attacks, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+
+function enclosure(filename: string, content_type: string, text: string) {
+  return { filename, content_type, content: Buffer.from(text).toString('base64') }
+}
+
+function tomorrow(): string {
+  return new Date(Date.now() + 86_400_000).toISOString()
+}
 
 /** So many e-mails in the attacker's mailbox. */
 async function mailbox(attacker: Attacker, count: number, mail: (number: number) => Buffer): Promise<void> {

@@ -1,7 +1,10 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { RE2JS } from 're2js'
+import { afterEach, expect, test, vi } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import { readFilter } from '../../src/realtime/filter.ts'
+
+afterEach(() => void vi.restoreAllMocks())
 
 const row = {
   id: 'email_1',
@@ -119,6 +122,35 @@ test.each(['(a?){1000}', '((a{30}){30})', '(a?){600}$', '[ab]{501}', '\\Q[\\E(a?
   },
 )
 
+test.each(['(){1000}'.repeat(240), `[A-[:x:]${'a{1000}'.repeat(240)}]`])('so is %s', (pattern) => {
+  const compiling = vi.spyOn(RE2JS, 'compile')
+  expect(() => readFilter(`subject=match.${pattern}`)).toThrow('500 steps')
+  expect(compiling).not.toHaveBeenCalled()
+})
+
+test.each([
+  `imatch.${'[b-\u{1e942}]'.repeat(325)}`,
+  'imatch.[b-\u{1e942}b-\u{1e942}]',
+  'imatch.[]-\u{1e942}]-\u{1e942}[b-\u{1e942}]',
+  'imatch.[[:alpha:]-\u{1e942}b-\\x{1e942}\\142-\\x{1e942}]',
+  'imatch.[\\d-[:alpha:]b-\u{1e942}b-\u{1e942}]',
+  'match.(?s-mi:[b-\u{1e942}]{2}[^b-\u{1e942}])',
+  `match.${'\\pL'.repeat(400)}`,
+  `imatch.[^${'\\PL'.repeat(400)}]`,
+  'match.^\\p{L}{490}$',
+])('a pattern whose classes take long to compile, %s, is refused before they are', (value) => {
+  const compiling = vi.spyOn(RE2JS, 'compile')
+  expect(() => readFilter(`subject=${value}`)).toThrow('too many characters in its classes (over 150000)')
+  expect(compiling).not.toHaveBeenCalled()
+})
+
+test('many patterns whose classes take long together are refused at the second', () => {
+  const compiling = vi.spyOn(RE2JS, 'compile')
+  const conditions = Array.from({ length: 60 }, () => 'subject=imatch.[b-\u{1e942}]')
+  expect(() => readFilter(conditions.join(','))).toThrow('too many characters in their classes together')
+  expect(compiling).toHaveBeenCalledTimes(2)
+})
+
 test('many patterns together are refused like a long one', () => {
   const conditions = Array.from({ length: 10 }, () => 'subject=match.(a?){30}$')
   expect(() => readFilter(conditions.join(','))).toThrow('500 steps')
@@ -126,7 +158,17 @@ test('many patterns together are refused like a long one', () => {
 })
 
 test('patterns of ordinary size are taken as they are', () => {
-  for (const pattern of ['^[A-Z]{2}-\\d{6}$', '\\bcode: (\\d{6}|[[:upper:]]{8})\\b', '(invoice|receipt){3}', '\\x{41}+']) {
+  for (const pattern of [
+    '^[A-Z]{2}-\\d{6}$',
+    '\\bcode: (\\d{6}|[[:upper:]]{8})\\b',
+    '(invoice|receipt){3}',
+    '\\x{41}+',
+    '^[\\p{L}\\p{N}]{64}$',
+    '[一-龥]{8}[^\\x00-\\x7f]',
+    '[\\x{80}-\\x{10ffff}]',
+    '[]a-z[-][^]]',
+  ]) {
     expect(readFilter(`subject=match.${pattern}`).steps).toBeGreaterThan(0)
+    expect(readFilter(`subject=imatch.${pattern}`).steps).toBeGreaterThan(0)
   }
 })
