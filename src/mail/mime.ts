@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
+import type { Transform } from 'node:stream'
 import { MailParser, parseAddressHeader } from 'mailparser'
 import type { AttachmentStream } from 'mailparser'
 import { headEnd, headerLimit, headersOf } from './headers.ts'
 import type { HeaderField } from './headers.ts'
+import { quotedPrintableDecoder } from './quoted-printable.ts'
 
 /** A file in a message, its octets decoded. */
 export type File = Omit<AttachmentStream, 'content'> & { content: Buffer }
@@ -113,6 +115,8 @@ interface Node {
   disposition: string | false
   filename: string | false
   headers: { getList(): { key: string }[] }
+  encoding: string | false
+  getDecoder(): Transform
 }
 
 // The library reads the addresses of every part too, which nobody asks for.
@@ -129,6 +133,7 @@ function bodiesOf(parser: MailParser): Node[] {
   inside.createNode = (node) => {
     const { disposition } = node
     withoutAddresses(node)
+    if (node.encoding === 'quoted-printable') node.getDecoder = quotedPrintableDecoder
     if (isFile(node)) node.disposition = 'attachment'
     else if (disposition === false || disposition === 'inline') bodies.push(node)
     const created = create(node)
