@@ -1,6 +1,7 @@
 import { domainToASCII } from 'node:url'
 import addressparser from 'nodemailer/lib/addressparser'
 import type { Address } from './model.ts'
+import { isTurned, shownLine } from './shown-line.ts'
 
 const most = 1000
 
@@ -39,12 +40,13 @@ function upTo(length: number, value: string): string {
 
 function addressOf(address: string): string | undefined {
   const at = address.lastIndexOf('@')
-  if (at < 1 || at === address.length - 1 || address.includes('=?') || /[\s<>]/.test(address)) return undefined
+  if (at < 1 || at === address.length - 1 || address.includes('=?') || /[\s<>]/.test(address) || isTurned(address))
+    return undefined
   const domain = address.slice(at + 1).toLowerCase()
   return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`
 }
 
 function nameOf(name: string, decode: (words: string) => string): string {
   const decoded = name.includes('=?') ? decode(name) : name
-  return decoded.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+  return shownLine(decoded)
 }

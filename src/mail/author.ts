@@ -1,5 +1,5 @@
 import { entriesOf, longestList } from './addresses.ts'
-import { headEnd, headersOf } from './headers.ts'
+import { headEnd, headersOf, isFieldsThroughout } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 
 export interface Header {
@@ -59,10 +59,7 @@ export function sureAuthorOf(raw: Buffer): SureAuthor {
   const { fields, complete } = header
   const froms = fields.filter(({ name }) => name === 'from')
   if (froms.length === 0) return { address: null, reason: 'no-author' }
-  const whole = complete && fields.every(({ start }, index) => start === (fields[index - 1]?.end ?? 0))
-  const last = fields.at(-1)!.end
-  const ends = last === raw.length || raw.subarray(last, last + 2).toString() === '\r\n'
-  if (!whole || !ends) return { address: null, reason: 'malformed-header' }
+  if (!complete || !isFieldsThroughout(raw, fields)) return { address: null, reason: 'malformed-header' }
   if (froms.some(({ value }) => value.length > longestFrom || !plainFrom.test(value))) {
     return { address: null, reason: 'ambiguous-from' }
   }

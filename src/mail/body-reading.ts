@@ -17,7 +17,11 @@ export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isS
   const encoding = (firstValue(fields, 'content-transfer-encoding') ?? '7bit').toLowerCase()
   const type = value === undefined ? plainText : mediaTypeIn(value)
   const isWhole = raw.length - start <= longestText
-  if (!encodingIsSigned && !isEncodedSo(type, encoding, isWhole ? raw.toString('latin1', start) : null))
+  const isParted = /^\s*multipart\//i.test(value ?? '')
+  if (
+    !encodingIsSigned &&
+    !(isParted ? plainly.test(encoding) : isEncodedSo(encoding, type?.params.get('charset') ?? '', raw, start))
+  )
     return 'Content-Transfer-Encoding is not signed, and is not plainly that of the body'
   if (typeIsSigned) return null
   const isOfBody =
@@ -31,11 +35,13 @@ export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isS
 
 /**
  * Why a body of several parts can be read in two ways under a signature that takes runs of white space for one space, and none at the end of a line
- * (relaxed, RFC 6376 3.4.4): spaces make a delimiter a line of text, and the empty line after a part's header one more line of it. Null when there
- * are no such lines. Linear in the message.
+ * (relaxed, RFC 6376 3.4.4): spaces make a delimiter a line of text, and the empty line after a part's header one more line of it, and a boundary
+ * that has a space may have two. Null when there are no such lines. Linear in the message.
  */
 export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): string | null {
-  if (!/multipart/i.test(firstValue(fields, 'content-type') ?? '')) return null
+  const type = firstValue(fields, 'content-type') ?? ''
+  if (!/multipart/i.test(type)) return null
+  if (hasSpacedBoundary(type)) return spacedBoundary
   let declared: ReadonlySet<string> | null | undefined
   let lines = 0
   for (let at = raw.indexOf('\n--', headEnd(raw) - 1); at !== -1; at = raw.indexOf('\n--', at)) {
@@ -46,6 +52,7 @@ export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): stri
     if (line === '' || isSpace(line.charCodeAt(0))) continue
     const header = headerFrom(raw, next)
     at = header.end - 1
+    if (hasSpacedBoundary(raw.toString('latin1', next, header.end))) return spacedBoundary
     if (!header.spaced && !/[ \t]{2}|\t| $/.test(line)) continue
     declared = declared === undefined ? boundariesIn(raw) : declared
     const name = relaxed(line)
@@ -55,6 +62,17 @@ export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): stri
 }
 
 const twoWays = 'the parts of the body can be read in two ways: there are spaces at the end of a delimiter or of a header'
+
+export const spacedBoundary = 'the parts of the body can be read in two ways: there is white space in a boundary'
+
+/** Whether a boundary that is declared in these fields has white space, of which a relaxed signature sees neither how much there is nor of what kind. */
+export function hasSpacedBoundary(text: string): boolean {
+  const declared = text
+    .replace(/\r?\n(?=[ \t])/g, '')
+    .matchAll(/\bboundary(?:\*\d{0,3}\*?)?\s*=\s*(?:"((?:[^"\\\r\n]|\\.){0,1000})|([^;"\r\n]{0,1000}))/gi)
+  for (const [, quoted, plain = ''] of declared) if (/\s/.test(quoted ?? plain.trim())) return true
+  return false
+}
 
 /** Octets of a body of one text that is held against unsigned fields. */
 const longestText = 1024 * 1024
@@ -87,14 +105,42 @@ function mediaTypeIn(value: string): MediaType | null {
   return { name: name.toLowerCase(), params }
 }
 
-/** `body`: null when it is too long to look at. */
-function isEncodedSo(type: MediaType | null, encoding: string, body: string | null): boolean {
-  if (/^(?:7bit|8bit|binary)$/.test(encoding)) return true
-  if (type === null || type.name.startsWith('multipart/') || body === null) return false
-  // no text that quotes another is base64 throughout
-  if (encoding === 'base64') return /^[A-Za-z0-9+/\r\n]*={0,2}$/.test(body.trimEnd()) && body.replace(/\s/g, '').length % 4 === 0
-  // nor does an encoder hide letters, digits and markup
-  return encoding === 'quoted-printable' && !/=(?!\r?\n|3D|20|09|2E|46|[89A-F][\dA-F])/.test(body)
+const plainly = /^(?:7bit|8bit|binary)$/
+
+/** Whether the body from `start` on is written in this encoding, and not for sure in another. */
+function isEncodedSo(encoding: string, charset: string, raw: Buffer, start: number): boolean {
+  const text = raw.toString('latin1', start, start + longestText)
+  const isWhole = start + text.length >= raw.length
+  // of lines, as many as are whole: in base64 they have fours of letters
+  const body = isWhole ? text : text.slice(0, text.lastIndexOf('\n') + 1)
+  const escapes = escapesIn(body)
+  const letters = base64In(body)
+  // a word of a few letters may be either
+  if (plainly.test(encoding)) return escapes !== 'sure' && (letters === null || (letters.length < 16 && !letters.endsWith('=')))
+  if (!isWhole) return false
+  if (encoding === 'base64') return letters !== null
+  if (encoding !== 'quoted-printable') return false
+  // a single octet above 127 is a letter in these alone
+  return escapes === 'none' || escapes === 'sure' || (escapes === 'unsure' && /^(?:iso-8859|windows-125)/i.test(charset))
+}
+
+/** The letters of a text that is base64 throughout, as none is that quotes another; null of any other. */
+function base64In(body: string): string | null {
+  if (/\S[ \t]+\S/.test(body)) return null
+  const letters = body.replace(/\s+/g, '')
+  return letters.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(letters) ? letters : null
+}
+
+/**
+ * Whether a text has the escapes of quoted-printable, which no encoder makes of letters, digits and markup. `unsure`: a text may be so that has nothing
+ * of it, such as the `=20` of an address with `?year=2026`; `foreign`: one of them is no such escape.
+ */
+function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
+  if (!body.includes('=')) return 'none'
+  if (/=(?![ \t]*\r?\n|3D|20|09|2E|46|[89A-F][\dA-F])/.test(body)) return 'foreign'
+  return /=(?:[ \t]*\r?\n|3D|(?:20|09)=?[ \t]*\r?\n|[89A-F][\dA-F]=[89A-F][\dA-F])|^=(?:2E|46rom )/m.test(body)
+    ? 'sure'
+    : 'unsure'
 }
 
 /** Several parts from the first line to the last: nothing is before the first delimiter but what says so, nothing after the last. */
@@ -112,11 +158,24 @@ const subtypes = new Set(['alternative', 'mixed', 'related', 'report', 'signed']
 
 /** One text, and neither the source of another nor one that an odd charset or file name makes another. */
 function isText({ name, params }: MediaType, encoding: string, body: string): boolean {
-  if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format' && key !== 'delsp')) return false
+  if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format')) return false
   if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(params.get('charset') ?? '')) return false
-  const text = encoding === 'base64' ? Buffer.from(body.slice(0, 4000), 'base64').toString('latin1') : body
+  const text = decoded(body, encoding)
   if (name === 'text/html') return /^\s*<(?:!doctype\s+html|html|head|body)\b/i.test(text)
-  return name === 'text/plain' && !/^(?:\xef\xbb\xbf)?\s*</.test(text) && !isSource(text)
+  return name === 'text/plain' && !markup.test(text) && !isSource(text)
+}
+
+/** A tag, or a character reference: the source of HTML. What stands in angle brackets in texts, an address or a link, is neither. */
+const markup =
+  /<(?![^\0- <>@"'/&]{1,250}@[^\0- <>@"'/&]{1,255}>|(?:https?:\/\/|mailto:)[^\0- <>"'`]{1,2000}>)[a-z!/?]|&(?:#|[a-z][a-z\d]{1,31};)/i
+
+/** The octets of a text. */
+function decoded(body: string, encoding: string): string {
+  if (encoding === 'base64') return Buffer.from(body, 'base64').toString('latin1')
+  if (encoding !== 'quoted-printable') return body
+  return body
+    .replace(/=[ \t]*\r?\n/g, '')
+    .replace(/=([\dA-F]{2})/gi, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
 }
 
 /** Whether text holds the source of several parts: a delimiter and then a part's header, or then the delimiter that closes them. */
@@ -153,7 +212,7 @@ function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
   const found = new Set<string>()
   for (const [, continued, quoted, plain] of raw
     .toString('latin1')
-    .matchAll(/boundary(\*)?[^\s=]{0,5}\s{0,10}=\s{0,10}(?:"([^"\r\n]{1,200})|([^\s;"]{1,200}))/gi)) {
+    .matchAll(/boundary(\*)?[^\s=]{0,5}\s*=\s*(?:"([^"\r\n]{1,200})|([^\s;"]{1,200}))/gi)) {
     if (continued !== undefined || found.size > mostDeclared) return null
     found.add(relaxed(quoted ?? plain ?? ''))
   }

@@ -223,8 +223,7 @@ function flawOf(row: VerifiedSignature, header: SignedHeader): { fields: string[
   if (row.canonBodyLengthLimited === true) return { fields, flaw: 'l= leaves the rest of the body unsigned' }
   if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift)
     return { fields, flaw: 'it says that it was made in the future (t=)' }
-  const isRelaxed = row.status.result === 'pass' && /\/\s*relaxed/i.test(row.format ?? '')
-  return { fields, flaw: flaw ?? (isRelaxed ? header.spacing : null) }
+  return { fields, flaw: flaw ?? (row.status.result === 'pass' ? header.spacing(row.format ?? '') : null) }
 }
 
 function resolverOf(inquiry: Inquiry): Resolver {

@@ -39,6 +39,19 @@ export function headersOf(raw: Buffer): HeaderField[] {
   return fields
 }
 
+/**
+ * Whether the header is fields from its first octet to the empty line. Readers differ in a line that is none: some pass over it, as `headersOf` does, to
+ * others the body begins there.
+ */
+export function isFieldsThroughout(raw: Buffer, fields: readonly HeaderField[]): boolean {
+  let at = 0
+  for (const { start, end } of fields) {
+    if (start !== at) return false
+    at = end
+  }
+  return at === raw.length || (raw[at] === 0x0d && raw[at + 1] === 0x0a)
+}
+
 /** The value of the first field of this name. */
 export function firstValue(fields: readonly HeaderField[], name: string): string | undefined {
   return fields.find((field) => field.name === name)?.value

@@ -158,7 +158,7 @@ export const EmailRow = z
     snippet: z.string(),
     read: z.boolean(),
     spam: z.boolean(),
-    automated: z.boolean(),
+    automated: z.boolean().meta({ description: 'a program made it, or so says somebody it came by: no author vouches for this' }),
     tag: z.string().nullable().meta({ description: 'what followed + in the address it came to' }),
     labels: z.array(z.string()),
     size: z.int(),

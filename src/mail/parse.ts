@@ -12,6 +12,7 @@ import type { Attachment } from './model.ts'
 import type { Parsed } from './parsed.ts'
 import { newPart } from './reply.ts'
 import { reportOf } from './report.ts'
+import { shownLine } from './shown-line.ts'
 import { snippetOf, unmarked } from './snippet.ts'
 
 /** The most characters kept of each body. */
@@ -138,11 +139,7 @@ function subjectOf(fields: readonly HeaderField[], mail: Mime | undefined): stri
   const asWritten = firstValue(fields, 'subject') ?? ''
   // Raw octets that are no UTF-8: the library has lost them.
   const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? asWritten : decoded
-  return subject
-    .slice(0, 4096)
-    .toWellFormed()
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
+  return shownLine(subject.slice(0, 4096).toWellFormed())
 }
 
 function first(fields: readonly HeaderField[], name: string): string[] {

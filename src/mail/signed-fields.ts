@@ -1,5 +1,5 @@
-import { spacedReading, unsignedReading } from './body-reading.ts'
-import { firstValue } from './headers.ts'
+import { hasSpacedBoundary, spacedBoundary, spacedReading, unsignedReading } from './body-reading.ts'
+import { firstValue, isFieldsThroughout } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 
 /** The fields of a header, as they are shown, and as a verifier of signatures read them. */
@@ -7,12 +7,16 @@ export class SignedHeader {
   readonly #raw: Buffer
   readonly #fields: readonly HeaderField[]
   readonly #counts: ReadonlyMap<string, number>
+  readonly #isPlain: boolean
+  readonly #readings = new Map<string, { flaw: string | null }>()
   #spacing: { flaw: string | null } | undefined
 
   /** `names`: of the fields as the verifier found them, in lower case. */
   constructor(raw: Buffer, fields: readonly HeaderField[], names: readonly (string | null | undefined)[]) {
     this.#raw = raw
     this.#fields = fields
+    // RFC 5322 3.6.8; RFC 5322 4.5 has a blank before the colon, and to some readers that is no field
+    this.#isPlain = isFieldsThroughout(raw, fields) && fields.every(({ name, start }) => raw[start + name.length] === colon)
     const counts = new Map<string, number>()
     for (const name of names) if (name) counts.set(name, (counts.get(name) ?? 0) + 1)
     this.#counts = counts
@@ -23,7 +27,8 @@ export class SignedHeader {
    * that is shown, if so (RFC 6376 8.15): verifiers take the last instances of a field, readers the first, so more instances of a field that
    * occurs once than are signed, or one that reads otherwise, are somebody else's. A Subject that is not signed is a flaw too, as for other
    * receivers (maddy, mox): whoever passes the message on could write another. A Content-Type often is not signed (by Gmail, GitHub and more),
-   * so what it and the fields like it say is held against the body, which is.
+   * so what it and the fields like it say is held against the body, which is. A header that is not fields throughout is a flaw: whoever passes the
+   * message on may put a line of their own below what is signed, and to many readers the body begins with it.
    */
   coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null } {
     const signed = new Map<string, string[]>()
@@ -47,8 +52,19 @@ export class SignedHeader {
     const twice = bodily.find((name) => !fields.includes(name) && this.#countOf(name) > 1)
     if (twice !== undefined) flaw ??= severalOf(twice)
     if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
-    flaw ??= unsignedReading(this.#raw, this.#fields, (name) => fields.includes(name))
+    if (!this.#isPlain) flaw ??= 'the header has a line that is no field, or a blank before a colon'
+    flaw ??= this.#readingUnder(bodily.filter((name) => fields.includes(name)))
     return { fields, flaw }
+  }
+
+  /** As `unsignedReading`, once for each set of fields that signatures cover. */
+  #readingUnder(signed: readonly string[]): string | null {
+    const names = signed.join()
+    const known = this.#readings.get(names)
+    if (known) return known.flaw
+    const flaw = unsignedReading(this.#raw, this.#fields, (name) => signed.includes(name))
+    this.#readings.set(names, { flaw })
+    return flaw
   }
 
   /** Instances that are shown, or that the verifier found, whichever are more. */
@@ -57,10 +73,14 @@ export class SignedHeader {
     return Math.max(shown, this.#counts.get(name) ?? 0)
   }
 
-  /** Why a passing signature whose body canonicalization is relaxed says nothing of how the parts are shown; null when it does. */
-  get spacing(): string | null {
-    this.#spacing ??= { flaw: spacedReading(this.#raw, this.#fields) }
-    return this.#spacing.flaw
+  /** Why a passing signature of this canonicalization (of header and body, `relaxed/simple`) says nothing of how the parts are shown; null when it does. */
+  spacing(canonicalization: string): string | null {
+    const [ofHeader, ofBody] = canonicalization.split('/').map((one) => one.trim().toLowerCase() === 'relaxed')
+    if (ofBody) {
+      this.#spacing ??= { flaw: spacedReading(this.#raw, this.#fields) }
+      return this.#spacing.flaw
+    }
+    return ofHeader && hasSpacedBoundary(firstValue(this.#fields, 'content-type') ?? '') ? spacedBoundary : null
   }
 
   #textOf({ start, end }: HeaderField): string {
@@ -80,6 +100,8 @@ export function doubledIn(fields: readonly HeaderField[]): string | null {
 export function severalOf(name: string): string {
   return `there is more than one ${titleOf(name)}`
 }
+
+const colon = 0x3a
 
 const bodily = ['content-type', 'mime-version', 'content-transfer-encoding', 'content-disposition']
 

@@ -3,6 +3,7 @@ import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Findings } from './mailroom.ts'
 import type { Parsed } from './parsed.ts'
+import { shownLine } from './shown-line.ts'
 
 /** What can be said of a message the parser did not finish: its plain header fields, cheap to read whatever they hold. */
 export function unread(raw: Buffer, why: string): Parsed {
@@ -12,7 +13,7 @@ export function unread(raw: Buffer, why: string): Parsed {
     mailboxes(fields.filter((field) => field.name === name).map(({ value }) => value.slice(0, longestValue)))
   const [author, another] = boxes('from')
   return {
-    subject: first('subject') ?? '',
+    subject: shownLine(first('subject') ?? ''),
     // With several authors none is shown as the author.
     from: author && !another ? author : null,
     reply_to: boxes('reply-to')[0]?.address ?? null,

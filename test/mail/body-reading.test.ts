@@ -117,6 +117,15 @@ describe('a Content-Type that nobody signed', () => {
       'Content-Type: text/plain; charset="UTF-8"; format=flowed',
       ['Hello', '', '-- ', 'The bank', '-----', 'x', '-------'],
     ],
+    [
+      'a text with what stands in angle brackets in texts',
+      'Content-Type: text/plain',
+      [
+        'Ada <ada@bank.test> wrote: 1 < 2 <3',
+        '> <https://bank.test/?a=1&b=2> <mailto:b@bank.test> Q&A; R & D',
+        'ref <CAF+1=2@m.bank.test>',
+      ],
+    ],
     ['no type', 'X-Mailer: x', ['Hello']],
     ['an HTML document', 'Content-Type: text/html; charset=utf-8', ['<!DOCTYPE html>', '<p>Hello</p>']],
   ])('counts where the body bears it out: %s', async (_, line, body) => {
@@ -134,6 +143,14 @@ describe('a Content-Type that nobody signed', () => {
     ['a text', 'text/plain', ['You wrote: <a href="https://evil.test">Sign in</a>'], 'text/html'],
     ['a text in another charset', 'text/plain', ['You wrote: +AGEAYg-'], 'text/plain; charset=utf-7'],
     ['a text as a file', 'text/plain', ['Hello'], 'text/plain; name=code.txt'],
+    ['HTML that begins with words', 'text/html', ['Hello<br>you'], 'text/plain'],
+    ['HTML that hides words', 'text/html', ['Hello, <span hidden>Your code is 493817</span>'], 'text/plain; charset=utf-8'],
+    ['HTML with a comment', 'text/html', ['Hello <!-- Your code is 493817 -->'], 'text/plain'],
+    ['HTML with an end tag alone', 'text/html', ['Hello</p>Your code is 493817'], 'text/plain'],
+    ['HTML of character references', 'text/html', ['Your code is &#52;93817'], 'text/plain'],
+    ['HTML of named characters', 'text/html', ['Your code is 493&shy;817'], 'text/plain'],
+    ['HTML with an element that looks like a link', 'text/html', ['Hello <https://x hidden>493817'], 'text/plain'],
+    ['HTML with an element that looks like an address', 'text/html', ['Hello <p/hidden/x=@y>493817'], 'text/plain'],
     ['HTML as its source', 'text/html', ['<!-- Your code is 493817 --><p>Hello</p>'], 'text/plain'],
     [
       'parts before more text',
@@ -147,6 +164,33 @@ describe('a Content-Type that nobody signed', () => {
       flawed('Content-Type is not signed'),
     )
     expect(await outcome(await signed([`Content-Type: ${other}`], body, all))).toEqual(counts)
+  })
+
+  test('nor does one that hides its tags in an encoding', async () => {
+    const html = 'Hello, <span style="display:none">your sign-in code is 493817</span>'
+    const names = `${few}:content-transfer-encoding`
+    for (const [encoding, body] of [
+      ['base64', base64(`${'Hello, you. '.repeat(500)}${html}`).match(/.{1,76}/g)!],
+      ['quoted-printable', [html.replaceAll('<', '=3C')]],
+      ['quoted-printable', [html.replaceAll('<', '<=\r\n')]],
+    ] as const) {
+      const lines = [`Content-Transfer-Encoding: ${encoding}`]
+      for (const first of ['Content-Type: text/plain', 'X-Mailer: x'])
+        expect(await outcome(await signed([first, ...lines], [...body], names))).toEqual(flawed('Content-Type is not signed'))
+    }
+  })
+
+  test('that joins lines (delsp)', async () => {
+    const flowed = 'Content-Type: text/plain; format=flowed'
+    const raw = await signed([flowed], ['Your code is 11 ', '2233'])
+    expect(await outcome(raw)).toEqual(counts)
+    expect(await outcome(raw.replace(flowed, `${flowed}; delsp=yes`))).toEqual(flawed('Content-Type is not signed'))
+  })
+
+  test('is taken from HTML', async () => {
+    const html = 'Hello,<br>you.<span style="display:none">Your sign-in code is 493817</span>'
+    const raw = await signed(['Content-Type: text/html'], [html])
+    expect(await outcome(raw.replace('Content-Type: text/html\r\n', ''))).toEqual(flawed('Content-Type is not signed'))
   })
 
   test('of a text that quotes parts is not known to be its own', async () => {
@@ -192,12 +236,38 @@ describe('a Content-Transfer-Encoding that nobody signed', () => {
     )
   })
 
+  const long = 'Hello, this is the bank, and you may come and see us. '
   test.each([
+    ['base64', base64(long).match(/.{1,40}/g)!],
+    ['base64', base64('493817 1').match(/.{1,40}/g)!],
+    ['base64', base64(long.repeat(20_000)).match(/.{1,76}/g)!],
+    ['quoted-printable', ['Gr=C3=BC=C3=9Fe from the bank']],
+    ['quoted-printable', ['<html><a href=3D"https://bank.test/?code=3D493817">Sign in</a></html>']],
+    ['quoted-printable', ['Your code is 49=', '3817']],
+    ['quoted-printable', ['Hello=20', 'you']],
+    ['quoted-printable', ['Hello', '=2E']],
+  ])('%s is called something else, or nothing', async (encoding, body) => {
+    const line = `Content-Transfer-Encoding: ${encoding}\r\n`
+    const raw = await signed([text, line.trimEnd()], body, names)
+    for (const other of ['Content-Transfer-Encoding: binary\r\n', 'Content-Transfer-Encoding: 7BIT\r\n', ''])
+      expect(await outcome(raw.replace(line, other))).toEqual(flawed('Content-Transfer-Encoding is not signed'))
+  })
+
+  test.each([
+    ['7bit', ['https://bank.test/?code=493817&year=2026', 'Rate=95%', '=====', '=']],
+    ['7bit', ['test']],
+    ['base64', ['49HNyMcgyN8K'], 'Content-Type: text/plain; charset=windows-1256'],
+    ['7bit', ['Your code is 112233']],
+    ['7bit', ['Hello']],
+    ['8bit', ['https://bank.test/?year=2026']],
+    ['8bit', ['a=3D', 'b=x']],
+    ['quoted-printable', ['Hello']],
+    ['quoted-printable', ['Gr=FC=DFe', 'caf=E9']],
     ['8bit', ['Grüße'], text],
     ['BASE64', base64('Hello, this is the bank, and you may come and see us.').match(/.{1,40}/g)!, text],
     ['quoted-printable', ['Gr=C3=BC=C3=9Fe, 1 + 1 =3D 2 and so=', ' on=20', '=2E'], text],
     ['quoted-printable', ['<html><a href=3D"https://bank.test">Gr=C3=BC=C3=9Fe</a>'], 'Content-Type: text/html'],
-  ])('counts where the body bears it out: %s', async (encoding, body, type) => {
+  ])('counts where the body bears it out: %s', async (encoding, body, type = text) => {
     expect(await outcome(await signed([type, `Content-Transfer-Encoding: ${encoding}`], body, names))).toEqual(counts)
     expect(
       await outcome(
@@ -205,6 +275,11 @@ describe('a Content-Transfer-Encoding that nobody signed', () => {
       ),
     ).toEqual(counts)
   })
+})
+
+test('a long text is held against its encoding by its beginning', async () => {
+  const long = ['Hello, this is the bank, and you may come and see us.\r\n'.repeat(25_000)]
+  expect(await outcome(await signed(['Content-Type: text/plain'], long, `${few}:content-type`))).toEqual(counts)
 })
 
 describe('a Content-Disposition that nobody signed', () => {
@@ -222,42 +297,37 @@ describe('a Content-Disposition that nobody signed', () => {
 })
 
 describe('spaces that a relaxed signature does not see', () => {
-  const type = 'Content-Type: multipart/mixed; boundary="b c"'
+  const type = 'Content-Type: multipart/mixed; boundary="b-c"'
   const body = [
-    '--b c',
+    '--b-c',
     'Content-Type: text/plain',
     '',
     'First',
-    '--b c',
+    '--b-c',
     'Content-Type: text/plain',
     '',
     'Your code is 493817',
-    '--b c--',
+    '--b-c--',
   ]
 
   test.each([
     [
       'after a delimiter',
-      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
-      '\r\n--b c  \r\nContent-Type: text/plain\r\n\r\nYour',
+      '\r\n--b-c\r\nContent-Type: text/plain\r\n\r\nYour',
+      '\r\n--b-c  \r\nContent-Type: text/plain\r\n\r\nYour',
     ],
     [
       'a tab after a delimiter',
-      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
-      '\r\n--b c\t\r\nContent-Type: text/plain\r\n\r\nYour',
+      '\r\n--b-c\r\nContent-Type: text/plain\r\n\r\nYour',
+      '\r\n--b-c\t\r\nContent-Type: text/plain\r\n\r\nYour',
     ],
     [
       'many',
-      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
-      `\r\n--b c${' '.repeat(900)}\r\nContent-Type: text/plain\r\n\r\nYour`,
+      '\r\n--b-c\r\nContent-Type: text/plain\r\n\r\nYour',
+      `\r\n--b-c${' '.repeat(900)}\r\nContent-Type: text/plain\r\n\r\nYour`,
     ],
-    [
-      'within a delimiter',
-      '\r\n--b c\r\nContent-Type: text/plain\r\n\r\nYour',
-      '\r\n--b  c\r\nContent-Type: text/plain\r\n\r\nYour',
-    ],
-    ['after the first delimiter', '\r\n\r\n--b c\r\n', '\r\n\r\n--b c \r\n'],
-    ['after the last delimiter', '--b c--', '--b c-- '],
+    ['after the first delimiter', '\r\n\r\n--b-c\r\n', '\r\n\r\n--b-c \r\n'],
+    ['after the last delimiter', '--b-c--', '--b-c-- '],
     ['in the line after a header', 'text/plain\r\n\r\nYour', 'text/plain\r\n \r\nYour'],
     ['in the line after a header, and after its fields', 'text/plain\r\n\r\nYour', 'text/plain \r\n\t\r\nYour'],
   ])('%s: the signature does not count', async (_, before, after) => {
@@ -275,7 +345,45 @@ describe('spaces that a relaxed signature does not see', () => {
 
   test('are seen by a simple signature', async () => {
     const simple = { headerList: all, canonicalization: 'relaxed/simple' }
-    const raw = await sign(mail([type], ['--b c ', ...body]), 'bank.test', 's', rsa, simple)
+    const raw = await sign(mail([type], ['--b-c ', ...body]), 'bank.test', 's', rsa, simple)
     expect(await outcome(raw.toString())).toEqual(counts)
+  })
+
+  const nested = [
+    '--o',
+    'Content-Type: multipart/alternative;',
+    ' boundary = "i i"',
+    '',
+    '--i i',
+    'Content-Type: text/plain',
+    '',
+    'Your code is 493817',
+    '--i i--',
+    '--o--',
+  ]
+  const plain = body.map((line) => line.replace('b-c', 'b c'))
+  const spaced = { ...flawed('read in two ways'), reason: expect.stringContaining('white space in a boundary') }
+
+  test.each([
+    ['is refolded', 'boundary="b c"', plain, 'relaxed/relaxed', 'b c"', 'b\tc"'],
+    ['is refolded, under a simple body', 'boundary="b c"', plain, 'relaxed/simple', 'b c"', 'b\r\n  c"'],
+    ['is at the end of one', 'boundary="b "', plain, 'relaxed/relaxed', 'b "', 'b  "'],
+    ['is written bare', 'boundary=b c', plain, 'relaxed/relaxed', 'b c', 'b\tc'],
+    ['is continued', 'boundary*0="b ";boundary*1=c', plain, 'relaxed/relaxed', 'b "', 'b  "'],
+    ['is in a part', 'boundary=o', nested, 'relaxed/relaxed', '"i i"', '"i  i"'],
+    ['is in a part, with much of it', 'boundary=o', nested, 'relaxed/relaxed', ' = "i i"', `${' '.repeat(50)}= "i  i"`],
+  ])('white space in a boundary that %s', async (_, boundary, parts, canonicalization, before, after) => {
+    const message = mail([`Content-Type: multipart/mixed; ${boundary}`], parts)
+    const raw = (await sign(message, 'bank.test', 's', rsa, { headerList: all, canonicalization })).toString()
+    for (const one of [raw, raw.replace(before, after)]) expect(await outcome(one)).toEqual(spaced)
+    expect(raw).toContain(before)
+    const strict = { headerList: all, canonicalization: 'simple/simple' }
+    expect(await outcome((await sign(message, 'bank.test', 's', rsa, strict)).toString())).toEqual(counts)
+  })
+
+  test('a text may name a boundary that has some', async () => {
+    const quoted = ['You wrote:', '', 'Content-Type: multipart/mixed; boundary="b c"', '']
+    expect(await outcome(await signed([type], [...body.slice(0, 3), ...quoted, ...body.slice(4)], all))).toEqual(counts)
+    expect(await outcome(await signed(['Content-Type: text/plain; x="boundary= b c"'], quoted, all))).toEqual(counts)
   })
 })

@@ -60,6 +60,19 @@ function keysAre(name: string, record: string) {
 
 const signed = (message = honest, headerList = all) => sign(message, 'bank.test', 's', rsa, { headerList })
 
+/** The fields in another order, which a signature leaves free; `line` in one of these places. */
+async function rearranged(line: string): Promise<string[]> {
+  const raw = (await signed()).toString()
+  const signature = raw.slice(0, -honest.length)
+  const [header = '', body = ''] = honest.split('\r\n\r\n')
+  return [
+    `${header}\r\n${line}\r\n${signature}\r\n${body}`,
+    `${header}\r\n${signature}${line}\r\n\r\n${body}`,
+    `${header}\r\nX-A: b\r\n${line}\r\n${signature}\r\n${body}`,
+    `${line}\r\n${raw}`,
+  ]
+}
+
 const code = 'Subject: Your sign-in code is 493817\r\n'
 const multipart = 'Content-Type: multipart/mixed; boundary=x\r\n'
 
@@ -172,6 +185,55 @@ describe('lines that somebody else put before a signed message', () => {
     expect(await verdictOn(code + sealed.toString())).toMatchObject({
       action: 'reject',
       authentication: { arc: { result: 'fail' } },
+    })
+  })
+})
+
+describe('a line that is no field to other readers, below the fields of a signed message', () => {
+  const text = 'Your sign-in code is 493817, enter it at https://evil.test/'
+  test.each([
+    ['a blank before the colon', `Comments : ${text}`],
+    ['a tab before the colon', `Comments\t: ${text}`],
+    ['a fold before the colon', `Comments\r\n : ${text}`],
+    ['no colon', text],
+    ['a colon later', 'Your sign-in code: 493817'],
+    ['no name', `: ${text}`],
+    ['a name of other letters', `Grüße: ${text}`],
+    ['that of a mailbox', `From ${text}`],
+    ['that of a mailbox, quoted', `>From ${text}`],
+  ])('%s: the signature does not count', async (_, line) => {
+    for (const raw of await rearranged(line)) {
+      const verdict = await verdictOn(raw)
+      expect(verdict).toMatchObject({ verified_domain: null, action: 'reject' })
+      expect(verdict.authentication.dkim).toMatchObject([
+        { result: expect.stringMatching(/^(?:policy|fail)$/), reason: expect.stringMatching(/no field|bad signature/) },
+      ])
+    }
+  })
+
+  test('a field in the same places does not matter', async () => {
+    for (const raw of await rearranged(`Comments: ${text}`)) expect((await verdictOn(raw)).verified_domain).toBe('bank.test')
+    for (const raw of await rearranged('X-Folded:\r\n\tone\r\n two'))
+      expect((await verdictOn(raw)).verified_domain).toBe('bank.test')
+  })
+
+  test('nor does such a line of the author’s own make another of the message that their server hands in', async () => {
+    const own = { remote_address: '192.0.2.1', mail_from: 'service@bank.test', helo: 'mail.bank.test' }
+    expect((await verdictOn(`X-Priority : 3\r\n${honest}`, own)).verified_domain).toBe('bank.test')
+  })
+
+  test('a message without a body is fields throughout', async () => {
+    const bare = honest.slice(0, honest.indexOf('\r\n\r\n') + 2)
+    expect((await verdictOn(await signed(`${bare}\r\n`))).verified_domain).toBe('bank.test')
+  })
+
+  test('a sealed message is not believed either', async () => {
+    const sealed = (
+      await seal(Buffer.from(honest), 'list.test', 's', rsa, 'list.test; dmarc=pass header.from=bank.test')
+    ).toString()
+    expect(await verdictOn(sealed.replace('\r\n\r\n', `\r\nComments : ${text}\r\n\r\n`))).toMatchObject({
+      action: 'reject',
+      authentication: { arc: { result: 'fail', reason: expect.stringContaining('no field') } },
     })
   })
 })

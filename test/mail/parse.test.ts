@@ -235,6 +235,27 @@ test.each([
   expect(isAutomated([], address)).toBe(true)
 })
 
+test('names and the subject turn nothing that is shown beside them', async () => {
+  const raw = [
+    'From: =?utf-8?b?4oCuVHNldCBrbmFi4oCsIGtuYUI=?= <eve@elsewhere.test>',
+    'To: "\u2066Ada\u2069" <ada@pillarbox.test>, \u202eadc@pillarbox.test, b@pillarbox.test',
+    'Cc: "\u200fעדה\u200e 2" <c@pillarbox.test>',
+    'Subject: Invoice \u202efdp.exe\u202c \u2067x\u2069 \u061c1 \u200d\u{1f469}\u200d\u{1f4bb}',
+    '',
+    'x',
+    '',
+  ]
+  expect(await parse(Buffer.from(raw.join('\r\n')))).toMatchObject({
+    from: { address: 'eve@elsewhere.test', name: 'Tset knab knaB' },
+    to: [
+      { address: 'ada@pillarbox.test', name: 'Ada' },
+      { address: 'b@pillarbox.test', name: '' },
+    ],
+    cc: [{ name: 'עדה 2' }],
+    subject: 'Invoice fdp.exe x 1 \u200d\u{1f469}\u200d\u{1f4bb}',
+  })
+})
+
 test('a person is nobody', () => {
   expect(isAutomated([], 'norah.reply@a.test')).toBe(false)
 })

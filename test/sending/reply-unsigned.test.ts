@@ -122,6 +122,17 @@ test('a link for unsubscribing that nobody signed is left out of a verified mess
   expect(signed.links).toMatchObject([{ url: 'https://bank.test/out', kind: 'unsubscribe' }])
 })
 
+test('what makes a message one of a program’s is anybody’s word, as a list’s fields are put there on the way', async () => {
+  const first = await kept({ To: world.ada.email }, ['to'])
+  const added = `List-Id: <terms.elsewhere.test>\r\nX-Failed-Recipients: ada@bank.test\r\nReferences: ${first.message_id}\r\n`
+  const email = await kept({ To: world.ada.email }, ['to'], added)
+  expect(email).toMatchObject({ verified_domain: 'bank.test', automated: true, thread_id: first.thread_id, status: 'received' })
+  for (const field of ['list-id', 'x-failed-recipients', 'references'])
+    expect(email.authentication!.dkim[0]!.signed_fields).not.toContain(field)
+  const own = await reply(first, { body: 'Fine.' })
+  expect((await world.box.call('GET', `/v1/identities/${world.ada.id}/emails/${own.body.id}`)).body.status).not.toBe('bounced')
+})
+
 test('events say it too', async () => {
   const email = await kept({ To: world.ada.email }, ['to'], `Reply-To: ${desk}\r\n`)
   const { body } = await world.box.call('GET', `/v1/identities/${world.ada.id}/events?type=email.received&limit=100`)
