@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import { domainName, oneLine } from './authentication-results.ts'
 import type { Inquiry, Lookup } from './dns.ts'
 import type { Header } from './author.ts'
+import { headEnd } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 import type { Authentication, AuthResult, Envelope, PublishedPolicy } from './model.ts'
 import { SignedHeader } from './signed-fields.ts'
@@ -51,6 +52,9 @@ const mostNamed = 300
 /** Field names that are shown of one signature, and characters of each. */
 const mostShown = 50
 const longestName = 100
+/** Blanks in a row: a line has at most 998 octets and is not of blanks alone (RFC 5322 2.1.1 and 3.2.2). */
+const longestBlanks = 2000
+const blanks = new Set([0x09, 0x0a, 0x0d, 0x20])
 /** How far a signer's clock may be ahead, in milliseconds; that of OpenDKIM. */
 const clockDrift = 300_000
 const strictly = { strict: true, minBitLength: 1024 }
@@ -84,13 +88,21 @@ export function askForKeys(header: Header, inquiry: Inquiry) {
 }
 
 /**
- * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The verifier takes time by the lines of the header and by the
- * fields that a signature names: a header with too many lines is not complete, and a signature that names too many is passed over.
+ * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The verifier takes time by the lines of the header, by its runs of
+ * blanks and by the fields that a signature names: a header with too many lines is not complete, in one with long runs no signature is looked
+ * at, and a signature that names too many is passed over.
  */
 export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inquiry, trusted: string[]): Promise<Signed> {
-  const signed = header.fields.some(({ name }) => name === 'dkim-signature' || name.startsWith('arc-'))
+  const sealed = header.fields.some(({ name }) => name.startsWith('arc-'))
+  const signed = sealed || header.fields.some(({ name }) => name === 'dkim-signature')
   // Nearly all the work is hashing the body, which a message without signatures needs not have done.
   if (!signed || !header.complete) return { dkim: [], arc: noArc, authors: null }
+  if (hasLongBlanks(raw)) {
+    const arc: Arc = sealed
+      ? { ...noArc, result: 'fail', reason: 'the header has longer runs of blanks than any may have' }
+      : noArc
+    return { dkim: [], arc, authors: null }
+  }
   const surplus = surplusOf(header)
   // With a sender given the library does not look for one in the header.
   const options = { ...strictly, resolver: resolverOf(inquiry), sender: '<>' }
@@ -262,6 +274,21 @@ function namesTooMany({ value }: HeaderField): boolean {
     if (at === -1) return false
   }
   return true
+}
+
+/**
+ * Whether the blanks of a header cost the verifier more than one run of the longest would: it trims names and tags in time by the square of
+ * each run. Of the whole header, as the verifier adds lines that are no fields to the field above them.
+ */
+function hasLongBlanks(raw: Buffer): boolean {
+  const end = Math.min(headEnd(raw), raw.length)
+  let cost = 0
+  for (let at = 0, start = 0; at <= end; at += 1) {
+    if (at < end && blanks.has(raw[at]!)) continue
+    cost += (at - start) ** 2
+    start = at + 1
+  }
+  return cost > longestBlanks ** 2
 }
 
 function without(raw: Buffer, fields: Set<HeaderField>): Buffer {
