@@ -29,7 +29,10 @@ export function authenticationResults(hostname: string, authentication: Authenti
 
 /** A domain as the DNS spells it: A-labels, lower case, no final dot; the text itself where it is no domain. */
 export function domainName(text: string): string {
-  const bare = text.trim().toLowerCase().replace(/\.+$/, '')
+  const trimmed = text.trim().toLowerCase()
+  let end = trimmed.length
+  while (trimmed[end - 1] === '.') end -= 1
+  const bare = trimmed.slice(0, end)
   return /^[a-z0-9.-]*$/.test(bare) ? bare : domainToASCII(bare) || bare
 }
 

@@ -55,16 +55,22 @@ test.each([
   ['in the name of a tag', `${signature('from').trimEnd()}; x${blanks} y=a\r\n`],
   ['in a line that is no field, after a signature', `${signature('from')}x${blanks.replaceAll('\r\n', '')}y\r\n`],
   ['in a first line that is no field', `x${blanks} y\r\n${signature('from')}`],
+  ['or dots, in a domain', signature('from', `a${'.'.repeat(200_000)}test`)],
   ['in many fields', `${signature('from')}${`X-Pad: a${' '.repeat(1500)}b\r\n`.repeat(100)}`],
 ])('of a header with long runs of blanks %s no signature is looked at', async (_, lines) => {
   expect(await authenticationOf(lines + from)).toMatchObject({ dkim: [], arc: { result: 'none' } })
+})
+
+test('an author at a domain of dots is none that could be verified', async () => {
+  const { dmarc } = await authenticationOf(`From: a@b${'.'.repeat(60_000)}c\r\n`)
+  expect(dmarc).toMatchObject({ result: 'fail', reason: 'the address in From is longer than any may be' })
 })
 
 test.each([
   ['ARC-Seal', seal(`; x=a${blanks} y`) + sealed('')],
   ['ARC-Message-Signature', seal('') + sealed(`; x=a${blanks} y`)],
 ])('and a chain with them in %s fails, with a reason', async (_, lines) => {
-  const reason = 'the header has longer runs of blanks than any may have'
+  const reason = 'the header has longer runs of blanks or dots than any may have'
   expect(await authenticationOf(lines + from)).toMatchObject({ dkim: [], arc: { result: 'fail', chain: 0, reason } })
 })
 
