@@ -24,6 +24,14 @@ export class FairQueue<Item> {
     this.#size += 1
   }
 
+  /** Puts an item before those of its account; the account keeps its turn. */
+  unshift(account: string, item: Item): void {
+    const line = this.#lines.get(account)
+    if (line) line.unshift(item)
+    else this.#lines.set(account, [item])
+    this.#size += 1
+  }
+
   /** The next item, left where it is; accounts for which `may` is false keep their turn, and are passed over. */
   peek(may: (account: string) => boolean = always): Item | undefined {
     const account = this.#next(may)

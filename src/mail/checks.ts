@@ -6,6 +6,7 @@ import { isIP } from 'node:net'
 import { domainName, oneLine } from './authentication-results.ts'
 import type { Inquiry, Lookup } from './dns.ts'
 import type { Header } from './author.ts'
+import { headEnd } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 import type { Authentication, AuthResult, Envelope, PublishedPolicy } from './model.ts'
 import { SignedHeader } from './signed-fields.ts'
@@ -51,10 +52,25 @@ const mostNamed = 300
 /** Field names that are shown of one signature, and characters of each. */
 const mostShown = 50
 const longestName = 100
+/** Blanks or dots in a row: a line has at most 998 octets and is not of blanks alone (RFC 5322 2.1.1 and 3.2.2). */
+const longestRun = 2000
+/** What the verifier trims: blanks of tags and names, dots of domains. */
+const trimmed = new Set([0x09, 0x0a, 0x0d, 0x20, 0x2e])
+/** Characters of an author's address; more than RFC 5321 4.5.3.1 allows. */
+const longestAddress = 1000
 /** How far a signer's clock may be ahead, in milliseconds; that of OpenDKIM. */
 const clockDrift = 300_000
 const strictly = { strict: true, minBitLength: 1024 }
 const noArc: Arc = { result: 'none', chain: 0, reason: null, vouched: null }
+const noPolicy: Policy = {
+  result: 'fail',
+  domain: null,
+  policy: null,
+  spf: false,
+  aligned: new Set(),
+  reason: null,
+  published: null,
+}
 const results: readonly AuthResult[] = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy']
 
 /** SPF for MAIL FROM, or for the HELO name of the null sender (RFC 7208 2.4). */
@@ -84,13 +100,21 @@ export function askForKeys(header: Header, inquiry: Inquiry) {
 }
 
 /**
- * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The verifier takes time by the lines of the header and by the
- * fields that a signature names: a header with too many lines is not complete, and a signature that names too many is passed over.
+ * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The verifier takes time by the lines of the header, by its runs of
+ * blanks and dots and by the fields that a signature names: a header with too many lines is not complete, in one with long runs no signature
+ * is looked at, and a signature that names too many is passed over.
  */
 export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inquiry, trusted: string[]): Promise<Signed> {
-  const signed = header.fields.some(({ name }) => name === 'dkim-signature' || name.startsWith('arc-'))
+  const sealed = header.fields.some(({ name }) => name.startsWith('arc-'))
+  const signed = sealed || header.fields.some(({ name }) => name === 'dkim-signature')
   // Nearly all the work is hashing the body, which a message without signatures needs not have done.
   if (!signed || !header.complete) return { dkim: [], arc: noArc, authors: null }
+  if (hasLongRuns(raw)) {
+    const arc: Arc = sealed
+      ? { ...noArc, result: 'fail', reason: 'the header has longer runs of blanks or dots than any may have' }
+      : noArc
+    return { dkim: [], arc, authors: null }
+  }
   const surplus = surplusOf(header)
   // With a sender given the library does not look for one in the header.
   const options = { ...strictly, resolver: resolverOf(inquiry), sender: '<>' }
@@ -105,6 +129,7 @@ export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inqu
 
 /** DMARC for one author and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
 export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<Policy> {
+  if (address.length > longestAddress) return { ...noPolicy, reason: 'the address in From is longer than any may be' }
   const { response, dkimAligned, reason } = await evaluateDmarc({
     headerFrom: [address],
     fromFields: 1,
@@ -113,8 +138,7 @@ export async function checkPolicy(address: string, spf: string[], dkim: string[]
     resolver: resolverOf(inquiry),
     strict: true,
   })
-  if (!response)
-    return { result: 'fail', domain: null, policy: null, spf: false, aligned: new Set(), reason: reason ?? null, published: null }
+  if (!response) return { ...noPolicy, reason: reason ?? null }
   return {
     result: resultOf(response.status.result),
     domain: domainName(response.status.header?.from ?? '') || null,
@@ -261,6 +285,21 @@ function namesTooMany({ value }: HeaderField): boolean {
     if (at === -1) return false
   }
   return true
+}
+
+/**
+ * Whether the blanks and dots of a header cost the verifier more than one run of the longest would: it trims names, tags and domains in time by
+ * the square of each run. Of the whole header, as the verifier adds lines that are no fields to the field above them.
+ */
+function hasLongRuns(raw: Buffer): boolean {
+  const end = Math.min(headEnd(raw), raw.length)
+  let cost = 0
+  for (let at = 0, start = 0; at <= end; at += 1) {
+    if (at < end && trimmed.has(raw[at]!)) continue
+    cost += (at - start) ** 2
+    start = at + 1
+  }
+  return cost > longestRun ** 2
 }
 
 function without(raw: Buffer, fields: Set<HeaderField>): Buffer {

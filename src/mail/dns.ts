@@ -38,6 +38,8 @@ const tooMany = 'EQUERYLIMIT'
 const found = 300_000
 const missing = 60_000
 const largestText = 32 * 1024
+/** Octets of one record; keys and policies have some hundreds, and the library takes time by the square of some. */
+const largestRecord = 8192
 
 /** A resolver with a memory: answers are kept 5 min, absence 60 s, trouble never; equal queries at one time are one query. */
 export class Dns {
@@ -80,7 +82,8 @@ export class Dns {
     this.#tally?.note('found')
     const size = weight(outcome.answer)
     // Nobody needs that much text under one name: it is a burden, not an answer.
-    if (size > largestText) return { error: new DnsError('EBADRESP', name) }
+    if (size > largestText || outcome.answer.some((entry) => weight([entry] as Answer) > largestRecord))
+      return { error: new DnsError('EBADRESP', name) }
     this.#memory.set(key, outcome, found, size + 64)
     return outcome
   }

@@ -35,6 +35,8 @@ export interface Start {
   heartbeat: number
   /** Where queries of the DNS are counted, by all workers together. */
   queries: BigUint64Array
+  /** The id of the task that was begun last, so that it is known of a worker that says nothing any more. */
+  begun: Int32Array
 }
 
 /** One message in a batch: its octets lie in the batch's buffer from `start` to `end`. */
@@ -108,6 +110,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   /** Octets of large messages since garbage was last collected. */
   let since = 0
   let finished: Finished[] = []
+  const waiting: { task: Task; raw: Buffer }[] = []
   const readings = new Set<Reading>()
   let { idle } = performance.eventLoopUtilization()
 
@@ -119,7 +122,9 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     }
     underway += order.tasks.length
     if (order.octets.byteLength >= large) since += order.octets.byteLength
-    for (const task of order.tasks) void run(task, Buffer.from(order.octets, task.start, task.end - task.start))
+    const isBeginning = waiting.length > 0
+    for (const task of order.tasks) waiting.push({ task, raw: Buffer.from(order.octets, task.start, task.end - task.start) })
+    if (!isBeginning) begin()
   })
   const say = (report: Report, transfer: ArrayBuffer[] = []) => port.postMessage(report, transfer)
   const heartbeat = setInterval(() => {
@@ -128,6 +133,15 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   }, start.heartbeat)
   port.once('close', () => clearInterval(heartbeat))
   say({ alive: true })
+
+  /** One in each turn of the event loop: a task that ends the thread at once was begun last. */
+  function begin() {
+    const next = waiting.shift()
+    if (!next) return
+    Atomics.store(start.begun, 0, next.task.id)
+    void run(next.task, next.raw)
+    if (waiting.length > 0) setImmediate(begin)
+  }
 
   async function run(task: Task, raw: Buffer) {
     try {

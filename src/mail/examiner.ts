@@ -52,7 +52,8 @@ const mostSolo = 3
 
 /**
  * Reads and judges messages in worker threads. No message is lost or refused for trouble of ours: one that a worker
- * does not survive is answered with what its header says, and those that were beside it are read again.
+ * does not survive is answered with what its header says, and those that were beside it are read again: alone, where it had begun them or has
+ * begun one of the same account or sender, else as if they had not been there.
  */
 export class Examiner {
   /** For the metrics; they only grow. */
@@ -274,8 +275,11 @@ export class Examiner {
 
   #open(): Seat {
     const { thread, memory, parseDeadline } = this.#options
-    const start = { settings: this.#settings, heartbeat: Math.min(1000, parseDeadline / 4), queries: this.queries.cells }
+    const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+    const heartbeat = Math.min(1000, parseDeadline / 4)
+    const start = { settings: this.#settings, heartbeat, queries: this.queries.cells, begun }
     return new Seat({
+      begun,
       thread: thread(start, memory),
       onFree: () => {
         this.#failedStarts = 0
@@ -288,13 +292,16 @@ export class Examiner {
   #replace(seat: Seat, why: End, started: boolean) {
     const wasSolo = this.#solo.delete(seat)
     this.#seats.delete(seat)
+    const begun = seat.begun
+    const suspects = seat.jobs.filter((job) => begun.some((other) => isAkin(job, other)))
+    for (const job of seat.jobs.toReversed()) if (!suspects.includes(job)) this.#queue.unshift(job.account, job)
     // what kills is seldom the smallest
-    for (const job of seat.jobs.toSorted((one, other) => one.raw.length - other.raw.length)) {
+    for (const job of suspects.toSorted((one, other) => one.raw.length - other.raw.length)) {
       this.#log?.warn(
         { why, session: job.envelope?.session, octets: job.raw.length, alone: job.suspect },
         'A worker ended over a message',
       )
-      if (job.suspect || isSettled(job, why, seat.count) || this.#suspects.sizeOf(lineOf(job)) >= this.#most) {
+      if (job.suspect || isSettled(job, why, begun.length) || this.#suspects.sizeOf(lineOf(job)) >= this.#most) {
         this.counters.killed += 1
         job.killed(why)
       } else {
@@ -344,6 +351,16 @@ export class Examiner {
 // Another try would only make the client wait: nobody reads what is refused, and who kept a worker busy alone did it himself.
 function isSettled({ verdict }: Job, why: End, count: number): boolean {
   return verdict !== null && (verdict.action === 'reject' || (why === 'deadline' && count === 1))
+}
+
+/** Whether both are of one account, or of one sender outside: who sends what kills seldom sends one. */
+function isAkin(one: Job, other: Job): boolean {
+  const sender = senderOf(one)
+  return one.account === other.account || (sender !== null && sender === senderOf(other))
+}
+
+function senderOf({ envelope }: Job): string | null {
+  return envelope === null || envelope.own ? null : envelope.remote_address
 }
 
 /** Where a suspect waits: with those from the same sender to the same account. */

@@ -46,6 +46,8 @@ export function startThread(url: URL, start: Start, memory: number): Thread {
 export interface SeatOptions {
   /** A worker thread that was just started. */
   thread: Thread
+  /** Where it notes which task it began last. */
+  begun: Int32Array
   /** The worker can take more. */
   onFree(): void
   onEnd(seat: Seat, why: End, started: boolean): void
@@ -87,6 +89,13 @@ export class Seat {
   /** The jobs in it, the oldest first. */
   get jobs(): Job[] {
     return [...this.#jobs.values()].map(({ job }) => job)
+  }
+
+  /** The jobs that it has begun; all when it does not say. */
+  get begun(): Job[] {
+    const last = Atomics.load(this.#options.begun, 0)
+    const begun = [...this.#jobs].flatMap(([id, { job }]) => (id <= last ? [job] : []))
+    return begun.length > 0 ? begun : this.jobs
   }
 
   /** Sends these jobs in one go. The messages are copied: the caller keeps its own. */

@@ -8,6 +8,9 @@ const html = 'Content-Type: text/html; charset=utf-8\r\nContent-Transfer-Encodin
 const plain = 'Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: base64'
 const from = 'From: Mallory <mallory@attacker.test>'
 
+const signature = 'DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=attacker.test; s=s; h=From; bh=AAAA; b=AAAA'
+const seal = 'ARC-Seal: i=1; cv=none; a=rsa-sha256; d=attacker.test; s=s; b=AAAA'
+
 /** Messages that are dear to read. A stranger sends each from four connections, over and over. */
 const messages: [name: string, octets: () => Buffer][] = [
   ['a To of 240 KB of groups', () => mailWith(`To: ${folded('g:a@b.test;, ', 20_000)}x@y.test`, 'Words.')],
@@ -79,6 +82,19 @@ const messages: [name: string, octets: () => Buffer][] = [
       return mailWith(`${signatures.join('')}${from}`, Buffer.alloc(5 * mebibyte, 'a \r\n'))
     },
   ],
+  [
+    'a signature with 240 KB of blanks in a tag',
+    () => mailWith(`${signature}; x=a${folded(' ', 240_000)}y\r\n${from}`, 'Words.'),
+  ],
+  [
+    'a signature with 240 KB of blanks in the name of a tag',
+    () => mailWith(`${signature}; x${folded(' ', 240_000)}y=a\r\n${from}`, 'Words.'),
+  ],
+  [
+    '240 KB of blanks in a first line that is no field',
+    () => Buffer.concat([Buffer.from(`x${folded(' ', 240_000)}y\r\n`), mailWith(`${signature}\r\n${from}`, 'Words.')]),
+  ],
+  ['a seal with 240 KB of blanks in a tag', () => mailWith(`${seal}; x=a${folded(' ', 240_000)}y\r\n${from}`, 'Words.')],
   [
     'a report with 10,000 recipients',
     () => {

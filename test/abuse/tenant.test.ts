@@ -216,7 +216,7 @@ const attacks: Attack[] = [
     run: async (attacker) => {
       const letter = { to: attacker.target.identity.email, subject: 'Hello', body_text: words }
       const { body } = await attacker.own('POST', '/emails', { body: letter, quiet: true })
-      const spaces = { body_text: `a${' '.repeat(60_000)}b` }
+      const spaces = { body_text: `a${' '.repeat(1_000_000)}b` }
       await attacker.repeat(4, () => attacker.own('POST', `/emails/${body.id}/reply`, { body: spaces }))
     },
     answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
@@ -235,6 +235,22 @@ const attacks: Attack[] = [
     },
     answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
   },
+  ...[
+    ['blanks', `${' '.repeat(990)}x\r\n`],
+    ['words', `${'ab '.repeat(330)}x\r\n`],
+  ].map(([what = '', line = '']): Attack => ({
+    name: `4 MB of lines of ${what}, forwarded as they are`,
+    scopes: ['messages:read', 'messages:write'],
+    prepare: async (attacker) => {
+      await attacker.mail(mailWith('Subject: Long', line.repeat(4200)))
+    },
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
+      const body = { to: attacker.target.identity.email, as_attachment: true }
+      await attacker.repeat(4, () => attacker.own('POST', `/emails/${id}/forward`, { body }))
+    },
+    answers: ['201', '250', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
+  })),
   {
     name: 'e-mails to a hundred recipients each',
     scopes: ['messages:write'],

@@ -229,6 +229,30 @@ describe('a message the parser cannot read', () => {
     expect(order).toHaveLength(4)
   })
 
+  test(
+    'leaves those that its worker had not begun as they were, unless they are of its account or sender',
+    { timeout: 60_000 },
+    async () => {
+      const pool = open({ workers: 1, thread: hostile, parseDeadline: 2000 }, { verify: false })
+      const order: string[] = []
+      const ask = async (subject: string, account: string, address: string) => {
+        const { parsed } = await pool.examine(mail(subject), envelope({ remote_address: address }), account)
+        order.push(subject)
+        return parsed.parse_error
+      }
+      const errors = await Promise.all([
+        ask('spin', 'a', '192.0.2.1'),
+        ask('honest', 'b', '198.51.100.1'),
+        ask('of its account', 'a', '198.51.100.2'),
+        ask('of its sender', 'c', '192.0.2.1'),
+        ask('honest too', 'b', '198.51.100.1'),
+      ])
+      expect(errors).toEqual(['the parser did not finish (deadline)', null, null, null, null])
+      expect(order.filter((subject) => subject.startsWith('honest'))).toEqual(['honest', 'honest too'])
+      expect(pool.counters).toEqual({ examined: 4, retried: 3, killed: 1 })
+    },
+  )
+
   test('and that waits for what never comes is given up alone, and makes room for others', async () => {
     // long before its worker would be ended
     const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000 }, { verify: false })

@@ -45,6 +45,40 @@ test('a signature that names more fields than any does is passed over, and the o
   expect((await authenticationOf(seals + from)).arc).toMatchObject({ result: 'fail', chain: 0 })
 })
 
+const blanks = `${' '.repeat(900)}\r\n`.repeat(250)
+const seal = (tag: string) =>
+  `ARC-Seal: i=1; cv=none; a=rsa-sha256; d=b.test; s=s; b=A${tag}\r\nARC-Authentication-Results: i=1; b.test; dmarc=pass\r\n`
+const sealed = (tag: string) => `ARC-Message-Signature: i=1; a=rsa-sha256; d=b.test; s=s; h=from; bh=A; b=A${tag}\r\n`
+
+test.each([
+  ['in a tag of a signature', `${signature('from').trimEnd()}; x=a${blanks} y\r\n`],
+  ['in the name of a tag', `${signature('from').trimEnd()}; x${blanks} y=a\r\n`],
+  ['in a line that is no field, after a signature', `${signature('from')}x${blanks.replaceAll('\r\n', '')}y\r\n`],
+  ['in a first line that is no field', `x${blanks} y\r\n${signature('from')}`],
+  ['or dots, in a domain', signature('from', `a${'.'.repeat(200_000)}test`)],
+  ['in many fields', `${signature('from')}${`X-Pad: a${' '.repeat(1500)}b\r\n`.repeat(100)}`],
+])('of a header with long runs of blanks %s no signature is looked at', async (_, lines) => {
+  expect(await authenticationOf(lines + from)).toMatchObject({ dkim: [], arc: { result: 'none' } })
+})
+
+test('an author at a domain of dots is none that could be verified', async () => {
+  const { dmarc } = await authenticationOf(`From: a@b${'.'.repeat(60_000)}c\r\n`)
+  expect(dmarc).toMatchObject({ result: 'fail', reason: 'the address in From is longer than any may be' })
+})
+
+test.each([
+  ['ARC-Seal', seal(`; x=a${blanks} y`) + sealed('')],
+  ['ARC-Message-Signature', seal('') + sealed(`; x=a${blanks} y`)],
+])('and a chain with them in %s fails, with a reason', async (_, lines) => {
+  const reason = 'the header has longer runs of blanks or dots than any may have'
+  expect(await authenticationOf(lines + from)).toMatchObject({ dkim: [], arc: { result: 'fail', chain: 0, reason } })
+})
+
+test('blanks as a line may have them are no reason', async () => {
+  const { dkim } = await authenticationOf(`${signature('from')}X-Pad: a${' '.repeat(990)}\r\n${' '.repeat(990)}b\r\n${from}`)
+  expect(dkim).toMatchObject([{ domain: 'b.test' }])
+})
+
 test('of a list of addresses 64 Ki characters are read, up to a comma', () => {
   const empty = 'g:;,'.repeat(16_380)
   expect(mailboxes([`${empty}ada@box.test, bob@box.test`])).toMatchObject([{ address: 'ada@box.test' }])
