@@ -31,7 +31,6 @@ const short: [file: string, beginning: string, why: string][] = [
   ['mail/links.ts', 'unsubscribe|opt[- ]?out', 'the text of a link, or at most 160 characters before it'],
   ['mail/links.ts', String.raw`(?<=[.!?。！？])\s+`, 'at most 160 characters before a link'],
   ['mail/report.ts', String.raw`^[^!]+!.+!.*`, 'a file name, cut to 300 characters'],
-  ['realtime/pattern.ts', String.raw`\\x\{[^}]*\}`, 'a filter of at most 2,000 characters'],
   ['sms/opt-outs.ts', String.raw`^["'“”«»]+`, '100 characters, of which NFKC makes at most 1,800'],
 ]
 
@@ -64,6 +63,13 @@ const made: [file: string, argument: string, like: RegExp][] = [
   ],
   ['mail/reply.ts', '`^[', /^[\s*]*(?:from|sent|date)\s?\**[:：]/iu],
   ['mail/search.ts', 'cjk.source', /[\u2E80-\u9FFF\u{20000}-\u{3FFFF}]/gu],
+  ['mail/shown-line.ts', 'turning', /[\u202A-\u202E\u2066-\u2069]/gu],
+  // `escape` written out
+  [
+    'realtime/pattern.ts',
+    'String.raw`',
+    /\[:\^?\w+:\]|\\[pP](?:\{[^}]*\}|[^])|\\[dswDSW]|(\\(?:x\{[^}]*\}|[^])|[^\\])(?:-(\\(?:x\{[^}]*\}|[^])|[^\]\\]))?/uy,
+  ],
 ]
 
 const root = fileURLToPath(new URL('../src', import.meta.url))

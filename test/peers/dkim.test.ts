@@ -6,6 +6,7 @@ import { deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { absent, peer } from '../support/peer.ts'
 import { run, succeed } from '../support/program.ts'
+import { byDkimpy, pythonWithDkim } from './dkimpy.ts'
 import { nameServer, text } from './dns.ts'
 import type { NameServer } from './dns.ts'
 import { arrived, boxWithAda, keptFor } from './kept.ts'
@@ -14,7 +15,8 @@ const knotd = peer('knotd', 'apt-get install knot')
 const genkey = peer('opendkim-genkey', 'apt-get install opendkim-tools')
 const testmsg = peer('opendkim-testmsg', 'apt-get install opendkim-tools')
 const perl = await perlWithDkim()
-const possible = [knotd, genkey, testmsg, perl, peer('setpriv', 'apt-get install util-linux')].every(
+const python = await pythonWithDkim()
+const possible = [knotd, genkey, testmsg, perl, python, peer('setpriv', 'apt-get install util-linux')].every(
   (program) => program !== undefined,
 )
 
@@ -119,6 +121,9 @@ describe.runIf(possible)('a domain with SPF, DKIM and DMARC in the DNS', () => {
     const code = 'Subject: Your sign-in code is 493817\r\n'
     const forged = `${code}Reply-To: eve@else.test\r\nContent-Type: multipart/mixed; boundary=x\r\n`
     const signed = (await sign('relaxed/relaxed', mail)).toString('latin1')
+    const [record] = /p=[^)]*/.exec(readFileSync(join(keys, 'mail.txt'), 'utf8'))!
+    const records = { 'mail._domainkey.signer.test': `v=DKIM1; k=rsa; ${record.replaceAll(/["\s]/g, '')}` }
+    expect(await byDkimpy(python!, Buffer.from(code + signed, 'latin1'), records)).toEqual(['pass rsa-sha256'])
     await deliver(box.smtp, { from: 'eve@else.test', to, raw: forged + signed })
     const [kept] = await keptFor(box, ada)
     expect(kept!.email).toMatchObject({ verified_domain: null, reply_to_verified: null })
