@@ -100,6 +100,9 @@ const stalledAfter = 3
 const collected = 4 * 1024 * 1024
 const large = 1024 * 1024
 
+/** Octets of a message that is read at once, whatever it says. */
+const short = 16 * 1024
+
 /** Serves the thread that started this one, or the other end of a port until that is closed. */
 export function serve(readers: Readers, port: MessagePort | null = parentPort, start: Start = workerData) {
   if (!port) throw new Error('this runs in a worker thread')
@@ -134,12 +137,15 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
   port.once('close', () => clearInterval(heartbeat))
   say({ alive: true })
 
-  /** One in each turn of the event loop: a task that ends the thread at once was begun last. */
+  /** Short ones together; each that may take long in a turn of its own, so that a task that ends the thread at once was begun last. */
   function begin() {
-    const next = waiting.shift()
-    if (!next) return
-    Atomics.store(start.begun, 0, next.task.id)
-    void run(next.task, next.raw)
+    do {
+      const next = waiting.shift()
+      if (!next) return
+      Atomics.store(start.begun, 0, next.task.id)
+      void run(next.task, next.raw)
+      if (next.raw.length > short) break
+    } while (waiting.length > 0 && waiting[0]!.raw.length <= short)
     if (waiting.length > 0) setImmediate(begin)
   }
 
