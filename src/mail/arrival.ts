@@ -52,7 +52,8 @@ export async function duplicateOf(
   if (examined.parsed.message_id === null) return undefined
   const rows = await tx.all<{ id: string; thread_id: string; to_text: string; detail: string }>(
     sql`SELECT near.id, near.thread_id, near.to_text, near.detail FROM (
-        SELECT * FROM emails WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${mostNamed}
+        SELECT id, thread_id, to_text, detail, raw_id, duplicate_of, received_at FROM emails
+        WHERE identity_id = ${owner.id} AND message_id = ${examined.parsed.message_id} ORDER BY seq DESC LIMIT ${mostNamed}
       ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE near.raw_id <> ${rawId} AND blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}
       AND near.duplicate_of IS NULL AND near.received_at > ${envelope.own ? '' : iso(now - day)} LIMIT 20`,
   )

@@ -20,7 +20,9 @@ export class Statements {
     let prepared = this.#kept.get(text)
     if (prepared) return prepared
     if (this.#kept.size >= 500) this.#kept.delete(this.#kept.keys().next().value!)
-    prepared = { statement: this.#database.prepare(text), writes: !/^\s*SELECT\b/i.test(text) }
+    // SQLite plans with the number that a bare parameter of LIMIT has, and so prepares the statement anew each time that one is bound
+    const statement = this.#database.prepare(text.replaceAll('LIMIT ?', 'LIMIT (0 + ?)'))
+    prepared = { statement, writes: !/^\s*SELECT\b/i.test(text) }
     this.#kept.set(text, prepared)
     return prepared
   }
