@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Dns } from '../../src/mail/dns.ts'
+import { isVouchedFor } from '../../src/mail/model.ts'
 import { judge } from '../../src/mail/verdict.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, rsaKey, seal, sign } from '../support/signed-mail.ts'
@@ -252,6 +253,16 @@ describe('a Content-Type that nobody signed', () => {
     const { verified_domain, authentication } = await verdictOn(twice.toString())
     expect(verified_domain).toBe('bank.test')
     expect(authentication.dmarc.reason).toBeNull()
+  })
+
+  test('has its signature vouch for no field beside another that counts', async () => {
+    const message = `Reply-To: desk@bank.test\r\n${mail(['Content-Type: text/html'], ['<p>Hello</p>'])}`
+    const first = await sign(message, 'bank.test', 's', rsa, { headerList: all })
+    const second = await sign(first.toString(), 'bank.test', 's', rsa, { headerList: `${few}:reply-to` })
+    const { verified_domain, authentication } = await verdictOn(second.toString())
+    expect(verified_domain).toBe('bank.test')
+    expect(isVouchedFor(authentication, 'subject')).toBe(true)
+    expect(isVouchedFor(authentication, 'reply-to')).toBe(false)
   })
 
   test('is kept under a seal too, and not verified', async () => {
