@@ -35,30 +35,41 @@ export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isS
 
 /**
  * Why a body of several parts can be read in two ways under a signature that takes runs of white space for one space, and none at the end of a line
- * (relaxed, RFC 6376 3.4.4): spaces make a delimiter a line of text, and the empty line after a part's header one more line of it, and a boundary
- * that has a space may have two. Null when there are no such lines. Linear in the message.
+ * (relaxed, RFC 6376 3.4.4): spaces make a delimiter a line of text, and the empty line after a part's header one more line of it, a boundary
+ * that has a space may have two, and a space joins lines that flow. Null when there are no such lines. Linear in the message.
  */
 export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): string | null {
   const type = firstValue(fields, 'content-type') ?? ''
-  if (!/multipart/i.test(type)) return null
+  const start = headEnd(raw)
+  let flowing = flowingFrom(type, start)
+  if (!/multipart/i.test(type)) return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
   if (hasSpacedBoundary(type)) return spacedBoundary
   let declared: ReadonlySet<string> | null | undefined
   let lines = 0
-  for (let at = raw.indexOf('\n--', headEnd(raw) - 1); at !== -1; at = raw.indexOf('\n--', at)) {
+  for (let at = raw.indexOf('\n--', start - 1); at !== -1; at = raw.indexOf('\n--', at)) {
     if (++lines > mostDashed) return twoWays
     const next = lineEnd(raw, at + 1)
+    const isCut = next > at + 303
     const line = raw.toString('latin1', at + 3, Math.min(next, at + 303)).replace(/\r?\n$/, '')
     at = next - 1
     if (line === '' || isSpace(line.charCodeAt(0))) continue
     const header = headerFrom(raw, next)
     at = header.end - 1
-    if (hasSpacedBoundary(raw.toString('latin1', next, header.end))) return spacedBoundary
-    if (!header.spaced && !/[ \t]{2}|\t| $/.test(line)) continue
+    const text = raw.toString('latin1', next, header.end)
+    const isSpaced = header.spaced || isCut || /[ \t]{2}|\t| $/.test(line)
+    const flows = flowingFrom(text, header.end)
+    const hasSpace = hasSpacedBoundary(text)
+    if (!isSpaced && !hasSpace && flows === null && flowing === null) continue
     declared = declared === undefined ? boundariesIn(raw) : declared
+    if (declared === null) return twoWays
     const name = relaxed(line)
-    if (declared === null || declared.has(name) || declared.has(name.replace(/--$/, ''))) return twoWays
+    if (!declared.has(name) && !declared.has(name.replace(/--$/, ''))) continue
+    if (isSpaced) return twoWays
+    if (hasSpace) return spacedBoundary
+    if (flowing && isJoined(raw, flowing, next)) return joinedLines
+    flowing = flows
   }
-  return null
+  return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
 }
 
 const twoWays = 'the parts of the body can be read in two ways: there are spaces at the end of a delimiter or of a header'
@@ -74,11 +85,35 @@ export function hasSpacedBoundary(text: string): boolean {
   return false
 }
 
+const joinedLines =
+  'the text can be read in two ways: whether two of its lines are one (format=flowed) is up to a space at the end of the first'
+
+/** A text whose lines flow (RFC 3676), from its first octet. */
+interface Flowing {
+  start: number
+  /** Whether the space that joins two lines is taken out (`delsp`). */
+  delsp: boolean
+}
+
+/** The text from `start` on, if these fields have its lines flow; null otherwise. */
+function flowingFrom(fields: string, start: number): Flowing | null {
+  return /flowed/i.test(fields) ? { start, delsp: /delsp/i.test(fields) } : null
+}
+
+/** Whether spaces at the end of a line make one number of two, or one word where they are taken out, before `end`. */
+function isJoined(raw: Buffer, { start, delsp }: Flowing, end: number): boolean {
+  const text = raw.toString('latin1', start, end)
+  // not after the line before a signature, which does not flow (RFC 3676 4.3)
+  return /\d {1,998}\r?\n[> ]*\d/.test(text) || (delsp && /[^\s>](?<!^--) \r?\n[> ]*[^\s>]/m.test(text))
+}
+
 /** Octets of a body of one text that is held against unsigned fields. */
 const longestText = 1024 * 1024
 /** Lines of a body that begin with `--`, and boundaries that it declares. */
 const mostDashed = 100_000
 const mostDeclared = 1000
+/** Characters of a boundary (RFC 2046 5.1.1). */
+const longestBoundary = 70
 
 interface MediaType {
   /** `text/plain`; lower case. */
@@ -207,14 +242,21 @@ function headerFrom(raw: Buffer, start: number): { end: number; spaced: boolean 
   return { end: raw.length, spaced }
 }
 
-/** The boundaries that are declared anywhere in the message, as a relaxed signature has them; null when they cannot be told. */
+/**
+ * The boundaries that are declared anywhere in the message, as a relaxed signature has them; null when they cannot be told: too many, continued,
+ * longer than they may be (RFC 2046 5.1.1), or with escapes or encoded words.
+ */
 function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
   const found = new Set<string>()
   for (const [, continued, quoted, plain] of raw
     .toString('latin1')
-    .matchAll(/boundary(\*)?[^\s=]{0,5}\s*=\s*(?:"([^"\r\n]{1,200})|([^\s;"]{1,200}))/gi)) {
-    if (continued !== undefined || found.size > mostDeclared) return null
-    found.add(relaxed(quoted ?? plain ?? ''))
+    .matchAll(/boundary(\*)?[^\s=]{0,5}\s*=\s*(?:\([^()\r\n]{0,200}\)\s*)?(?:"([^"\r\n]{1,200})|([^\s;"]{1,200}))/gi)) {
+    const boundary = relaxed(quoted ?? plain ?? '')
+    if (continued !== undefined || found.size > mostDeclared || boundary.length > longestBoundary) return null
+    if (/\\|=\?/.test(boundary)) return null
+    found.add(boundary)
+    // a comment may stand behind it
+    if (plain?.includes('(')) found.add(plain.slice(0, plain.indexOf('(')))
   }
   return found
 }

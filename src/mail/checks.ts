@@ -12,7 +12,7 @@ import type { Authentication, AuthResult, Envelope, PublishedPolicy } from './mo
 import { SignedHeader } from './signed-fields.ts'
 
 export type Spf = Authentication['spf']
-/** A DKIM signature. One that is right and yet speaks for nothing that is shown is `policy` (RFC 8601 2.7.1). */
+/** A DKIM signature. One that is right and yet does not speak for what is shown is `policy` (RFC 8601 2.7.1). */
 export type Signature = Authentication['dkim'][number]
 /** The ARC chain; `vouched` names the sealer whose word on the message's first hop is to be taken. */
 export type Arc = Authentication['arc'] & { vouched: string | null }
@@ -20,6 +20,8 @@ export type Arc = Authentication['arc'] & { vouched: string | null }
 /** What the signatures of a message came to. */
 export interface Signed {
   dkim: Signature[]
+  /** Those of them that are right, and `policy` as what they sign can be read in two ways: they prove the author, and nothing that is shown. */
+  ambiguous: ReadonlySet<Signature>
   arc: Arc
   /** The From addresses as the verifier read them; null when it had nothing to read. */
   authors: string[] | null
@@ -108,12 +110,13 @@ export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inqu
   const sealed = header.fields.some(({ name }) => name.startsWith('arc-'))
   const signed = sealed || header.fields.some(({ name }) => name === 'dkim-signature')
   // Nearly all the work is hashing the body, which a message without signatures needs not have done.
-  if (!signed || !header.complete) return { dkim: [], arc: noArc, authors: null }
+  const nothing: Signed = { dkim: [], ambiguous: new Set(), arc: noArc, authors: null }
+  if (!signed || !header.complete) return nothing
   if (hasLongRuns(raw)) {
     const arc: Arc = sealed
       ? { ...noArc, result: 'fail', reason: 'the header has longer runs of blanks or dots than any may have' }
       : noArc
-    return { dkim: [], arc, authors: null }
+    return { ...nothing, arc }
   }
   const surplus = surplusOf(header)
   // With a sender given the library does not look for one in the header.
@@ -124,7 +127,13 @@ export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inqu
   const arc = surplus.seals
     ? { ...noArc, result: 'fail' as const, reason: `more than ${mostSeals} ARC sets, or one that names too many fields` }
     : await checkArc(verified, signedHeader, inquiry, trusted)
-  return { dkim: verified.results.map((row) => signatureOf(row, signedHeader)), arc, authors: verified.headerFrom }
+  const found = verified.results.map((row) => signatureOf(row, signedHeader))
+  return {
+    dkim: found.map(({ signature }) => signature),
+    ambiguous: new Set(found.filter(({ isAmbiguous }) => isAmbiguous).map(({ signature }) => signature)),
+    arc,
+    authors: verified.headerFrom,
+  }
 }
 
 /** DMARC for one author and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
@@ -207,7 +216,7 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   // A chain is as good as its weakest seal, and only the first hop saw the message as its author sent it.
   // The newest seal speaks for the message as its sealer had it.
   const newest = verified.arc.lastEntry ? verified.arc.lastEntry.messageSignature : undefined
-  const flaw = status.result === 'pass' && newest ? flawOf(newest, header).flaw : null
+  const { flaw, ambiguity } = status.result === 'pass' && newest ? flawOf(newest, header) : { flaw: null, ambiguity: null }
   if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, vouched: null }
   const believed =
     status.result === 'pass' &&
@@ -216,19 +225,21 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   return {
     result: unknown ? 'temperror' : resultOf(status.result),
     chain: chain.length,
-    reason: status.comment ? oneLine(status.comment) : unknown ? 'DNS failure' : null,
+    // what a chain vouches for is kept, and never verified
+    reason: ambiguity ?? (status.comment ? oneLine(status.comment) : unknown ? 'DNS failure' : null),
     vouched: believed ? (sealers[0] ?? null) : null,
   }
 }
 
-function signatureOf(row: VerifiedSignature, header: SignedHeader): Signature {
+function signatureOf(row: VerifiedSignature, header: SignedHeader): { signature: Signature; isAmbiguous: boolean } {
   const { status } = row
-  const { fields, flaw } = flawOf(row, header)
+  const { fields, flaw, ambiguity } = flawOf(row, header)
   const found = resultOf(status.result)
-  const counts = flaw === null || (found !== 'pass' && found !== 'temperror')
-  const reason = counts ? status.comment : flaw
-  return {
-    result: counts ? found : 'policy',
+  const isFlawed = flaw !== null && (found === 'pass' || found === 'temperror')
+  const isAmbiguous = !isFlawed && ambiguity !== null && found === 'pass'
+  const reason = isFlawed ? flaw : isAmbiguous ? ambiguity : status.comment
+  const signature: Signature = {
+    result: isFlawed || isAmbiguous ? 'policy' : found,
     domain: oneLine(domainName(row.signingDomain ?? '')),
     selector: oneLine(row.selector ?? ''),
     algorithm: row.algo ? oneLine(row.algo) : null,
@@ -236,18 +247,27 @@ function signatureOf(row: VerifiedSignature, header: SignedHeader): Signature {
     reason: reason ? oneLine(reason) : null,
     signed_fields: fields.slice(0, mostShown).map((name) => oneLine(name).slice(0, longestName)),
   }
+  return { signature, isAmbiguous }
 }
 
-/** What a signature covers, and why it does not count although it may be right. */
-function flawOf(row: VerifiedSignature, header: SignedHeader): { fields: string[]; flaw: string | null } {
-  const { fields, flaw } = header.coveredBy(row.signingHeaders?.headers ?? [])
+/** What a signature covers, why it does not count although it may be right, and why what it signs can be read in two ways. */
+function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<SignedHeader['coveredBy']> {
+  const { fields, flaw, ambiguity } = header.coveredBy(row.signingHeaders?.headers ?? [])
+  return {
+    fields,
+    flaw: tagFlawOf(row) ?? flaw,
+    ambiguity: ambiguity ?? (row.status.result === 'pass' ? header.spacing(row.format ?? '') : null),
+  }
+}
+
+/** Why a signature does not count by what it and its key say. */
+function tagFlawOf(row: VerifiedSignature): string | null {
   // RFC 6376 3.6.1: a domain that tests has not signed
-  if (row.status.testing === true) return { fields, flaw: 'the key is in testing (t=y)' }
+  if (row.status.testing === true) return 'the key is in testing (t=y)'
   // RFC 6376 8.2
-  if (row.canonBodyLengthLimited === true) return { fields, flaw: 'l= leaves the rest of the body unsigned' }
-  if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift)
-    return { fields, flaw: 'it says that it was made in the future (t=)' }
-  return { fields, flaw: flaw ?? (row.status.result === 'pass' ? header.spacing(row.format ?? '') : null) }
+  if (row.canonBodyLengthLimited === true) return 'l= leaves the rest of the body unsigned'
+  if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift) return 'it says that it was made in the future (t=)'
+  return null
 }
 
 function resolverOf(inquiry: Inquiry): Resolver {

@@ -75,8 +75,8 @@ export function isVouchedFor({ dmarc, dkim }: Authentication, field: string): bo
   if (dmarc.aligned_by.includes('spf') || !dmarc.aligned_by.includes('dkim')) return true
   // of what came before they were kept, the fields are not known
   return dkim.some(
-    ({ aligned, signed_fields }: Partial<Authentication['dkim'][number]>) =>
-      aligned === true && signed_fields?.includes(field) === true,
+    ({ result: found, aligned, signed_fields }: Partial<Authentication['dkim'][number]>) =>
+      found === 'pass' && aligned === true && signed_fields?.includes(field) === true,
   )
 }
 

@@ -26,11 +26,14 @@ export class SignedHeader {
    * What a signature over these lines covers: `fields` are the names all of whose instances are signed. `flaw` says why it speaks for nothing
    * that is shown, if so (RFC 6376 8.15): verifiers take the last instances of a field, readers the first, so more instances of a field that
    * occurs once than are signed, or one that reads otherwise, are somebody else's. A Subject that is not signed is a flaw too, as for other
-   * receivers (maddy, mox): whoever passes the message on could write another. A Content-Type often is not signed (by Gmail, GitHub and more),
-   * so what it and the fields like it say is held against the body, which is. A header that is not fields throughout is a flaw: whoever passes the
-   * message on may put a line of their own below what is signed, and to many readers the body begins with it.
+   * receivers (maddy, mox): whoever passes the message on could write another.
+   *
+   * `ambiguity` says why what was signed can be read in two ways, as honest mail sometimes can: the signature proves the author, not what is shown.
+   * A Content-Type often is not signed (by Gmail, GitHub and more), so what it and the fields like it say is held against the body, which is. In a
+   * header that is not fields throughout, whoever passes the message on may have put a line of their own below what is signed, and to many readers
+   * the body begins with it.
    */
-  coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null } {
+  coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null; ambiguity: string | null } {
     const signed = new Map<string, string[]>()
     for (const line of lines) {
       const name = line
@@ -52,9 +55,10 @@ export class SignedHeader {
     const twice = bodily.find((name) => !fields.includes(name) && this.#countOf(name) > 1)
     if (twice !== undefined) flaw ??= severalOf(twice)
     if (!fields.includes('subject') && firstValue(this.#fields, 'subject') !== undefined) flaw ??= 'Subject is not signed'
-    if (!this.#isPlain) flaw ??= 'the header has a line that is no field, or a blank before a colon'
-    flaw ??= this.#readingUnder(bodily.filter((name) => fields.includes(name)))
-    return { fields, flaw }
+    const ambiguity = this.#isPlain
+      ? this.#readingUnder(bodily.filter((name) => fields.includes(name)))
+      : 'the header has a line that is no field, or a blank before a colon'
+    return { fields, flaw, ambiguity }
   }
 
   /** As `unsignedReading`, once for each set of fields that signatures cover. */

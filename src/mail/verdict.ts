@@ -43,11 +43,11 @@ export async function judge(raw: Buffer, envelope: Envelope, lookup: Lookup, set
 
 /** Takes a DMARC pass back when the From that is shown is not the one that was checked: two readers of one field must agree. */
 export function confirm(verdict: Verdict, shown: Address | null, envelope: Envelope, settings: VerdictSettings): Verdict {
-  if (verdict.verified_domain === null) return verdict
-  if (shown && domainOf(shown.address) === verdict.verified_domain) return verdict
+  if (verdict.authentication.dmarc.result !== 'pass') return verdict
+  if (shown && domainOf(shown.address) === verdict.authentication.dmarc.domain) return verdict
   const dmarc: Dmarc = { ...verdict.authentication.dmarc, result: 'fail', aligned_by: [], reason: ambiguous }
   const { published } = verdict
-  return conclude({ ...verdict.authentication, dmarc }, { vouched: null, published, twofold: null }, envelope, settings)
+  return conclude({ ...verdict.authentication, dmarc }, { vouched: null, published, doubled: null }, envelope, settings)
 }
 
 async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings: VerdictSettings): Promise<Verdict> {
@@ -65,30 +65,38 @@ async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings
   const { result, chain, reason, vouched } = signed.arc
   const published = alone?.published ?? null
   const authentication: Authentication = { spf, dkim: signed.dkim, dmarc, arc: { result, chain, reason } }
-  return conclude(authentication, { vouched, published, twofold: doubledIn(header.fields) }, envelope, settings)
+  return conclude(authentication, { vouched, published, doubled: doubledIn(header.fields) }, envelope, settings)
 }
 
 function conclude(
   authentication: Authentication,
-  { vouched, published, twofold }: { vouched: Arc['vouched']; published: PublishedPolicy | null; twofold: string | null },
+  { vouched, published, doubled }: { vouched: Arc['vouched']; published: PublishedPolicy | null; doubled: string | null },
   envelope: Envelope,
   settings: VerdictSettings,
 ): Verdict {
   const { dmarc } = authentication
   if (dmarc.result === 'fail' && vouched !== null) dmarc.reason = `overridden: ${vouched} saw a pass (ARC)`
-  // The author is proved, and yet nobody can say what was written: readers differ in which of the two they take.
-  if (dmarc.result === 'pass' && twofold !== null) dmarc.reason = `not verified: ${severalOf(twofold)}`
+  // The author is proved, and yet nobody can say what was written, as readers differ: nothing is vouched for, nor is anything refused.
+  const ambiguity = doubled === null ? ambiguityOf(authentication) : severalOf(doubled)
+  if (dmarc.result === 'pass' && ambiguity !== null) dmarc.reason = oneLine(`not verified: ${ambiguity}`)
   const action = dmarc.result === 'fail' && vouched === null ? actionOn(dmarc, settings.dmarc) : 'keep'
   const text = `This message fails DMARC, and ${oneLine(dmarc.domain ?? '')} asks receivers to reject such mail (RFC 9989)`
   return {
     authentication,
-    verified_domain: dmarc.result === 'pass' && twofold === null ? dmarc.domain : null,
+    verified_domain: dmarc.result === 'pass' && ambiguity === null ? dmarc.domain : null,
     action,
     reply: action === 'reject' ? { code: 550, enhanced: '5.7.26', text } : null,
     authentication_results: authenticationResults(settings.hostname, authentication, envelope),
     published,
     forwarder: dmarc.result === 'fail' ? vouched : null,
   }
+}
+
+/** Why what was written can be read in two ways, where signatures alone prove the author and all of them leave that open. */
+function ambiguityOf({ dmarc, dkim }: Authentication): string | null {
+  if (dmarc.aligned_by.includes('spf')) return null
+  const aligned = dkim.filter((signature) => signature.aligned)
+  return aligned.some(({ result }) => result === 'pass') ? null : (aligned[0]?.reason ?? null)
 }
 
 function actionOn(dmarc: Dmarc, strongest: VerdictSettings['dmarc']): Verdict['action'] {
@@ -111,7 +119,7 @@ async function checkDmarc(
   if (!header.complete) return { ...failed, reason: 'the header is too long' }
   if (author.address === null || alone === null)
     return { ...failed, reason: author.reason === 'no-author' ? noAuthor : author.reason }
-  const passed = signed.dkim.filter(({ result }) => result === 'pass')
+  const passed = signed.dkim.filter((signature) => signature.result === 'pass' || signed.ambiguous.has(signature))
   const answer = await align(author.address, alone, sender(spf, 'pass'), domains(passed), inquiry)
   const { domain, policy } = answer
   if (signed.authors && (signed.authors.length !== 1 || domainOf(signed.authors[0] ?? '') !== domainOf(author.address)))
@@ -124,7 +132,7 @@ async function checkDmarc(
     aligned_by: [...(answer.spf ? ['spf' as const] : []), ...(passed.some(({ aligned }) => aligned) ? ['dkim' as const] : [])],
     reason: answer.reason ? oneLine(answer.reason) : null,
   }
-  const open = signed.dkim.filter(({ result }) => result === 'pass' || result === 'temperror')
+  const open = [...passed, ...signed.dkim.filter(({ result }) => result === 'temperror')]
   if (dmarc.result !== 'fail' || (open.length === passed.length && spf.result !== 'temperror')) return dmarc
   // What could not be looked up might have passed: no one is refused for a DNS failure.
   const senders = [...sender(spf, 'pass'), ...sender(spf, 'temperror')]

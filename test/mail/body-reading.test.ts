@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Dns } from '../../src/mail/dns.ts'
+import { isVouchedFor } from '../../src/mail/model.ts'
 import { judge } from '../../src/mail/verdict.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, rsaKey, seal, sign } from '../support/signed-mail.ts'
@@ -44,13 +45,20 @@ async function verdictOn(raw: string) {
 
 /** What the signature comes to. */
 async function outcome(raw: string) {
-  const { verified_domain, authentication } = await verdictOn(raw)
-  const { result, reason } = authentication.dkim[0]!
-  return { verified_domain, result, reason }
+  const { verified_domain, action, authentication } = await verdictOn(raw)
+  const { result, reason, aligned } = authentication.dkim[0]!
+  return { verified_domain, action, dmarc: authentication.dmarc.result, result, reason, aligned }
 }
 
-const counts = { verified_domain: 'bank.test', result: 'pass', reason: null }
-const flawed = (reason: string) => ({ verified_domain: null, result: 'policy', reason: expect.stringContaining(reason) })
+const kept = { action: 'keep', dmarc: 'pass', aligned: true }
+const counts = { ...kept, verified_domain: 'bank.test', result: 'pass', reason: null }
+/** Kept, as it may be honest, and not verified. */
+const flawed = (reason: string) => ({
+  ...kept,
+  verified_domain: null,
+  result: 'policy',
+  reason: expect.stringContaining(reason),
+})
 
 /** What Eve wrote, which the bank quotes. */
 const inner = ['--INNER', 'Content-Type: text/plain', '', 'Your sign-in code is 493817', '--INNER--']
@@ -182,7 +190,7 @@ describe('a Content-Type that nobody signed', () => {
 
   test('that joins lines (delsp)', async () => {
     const flowed = 'Content-Type: text/plain; format=flowed'
-    const raw = await signed([flowed], ['Your code is 11 ', '2233'])
+    const raw = await signed([flowed], ['Your code ', 'is 112233'])
     expect(await outcome(raw)).toEqual(counts)
     expect(await outcome(raw.replace(flowed, `${flowed}; delsp=yes`))).toEqual(flawed('Content-Type is not signed'))
   })
@@ -200,13 +208,71 @@ describe('a Content-Type that nobody signed', () => {
     expect(await outcome(await signed(['Content-Type: text/plain'], ['You wrote:', ...inner], all))).toEqual(counts)
   })
 
-  test('nor is a seal of one believed', async () => {
+  test('is of honest mail too, which is kept', async () => {
+    const preamble = 'This is a cryptographically signed message in MIME format.'
+    for (const [line, body] of [
+      ['multipart/signed; boundary=OUTER; micalg=sha-256', [preamble, '', ...outer]],
+      ['multipart/encrypted; boundary=OUTER', outer],
+      ['multipart/mixed; boundary=OUTER', [...outer, '', 'An epilogue']],
+      ['text/plain; charset=us-ascii; format=flowed; delsp=yes', ['Hello']],
+      ['text/plain; charset=iso-2022-jp', ['Hello']],
+      ['text/plain; charset=utf8', ['Hello']],
+      ['text/plain', ['Vec<u8>, &lt;']],
+      ['text/plain', ['Hello, this is the bank.\r\n'.repeat(50_000)]],
+      ['text/html', ['<div>Hello</div>']],
+    ] as const) {
+      expect(await outcome(await signed([`Content-Type: ${line}`], [...body]))).toEqual(flawed('Content-Type is not signed'))
+    }
+  })
+
+  test('says why in the verdict', async () => {
+    const { authentication, reply, authentication_results } = await verdictOn(
+      await signed(['Content-Type: text/html'], ['<p>Hello</p>']),
+    )
+    expect(authentication.dmarc).toMatchObject({
+      result: 'pass',
+      aligned_by: ['dkim'],
+      reason: 'not verified: Content-Type is not signed, and is not plainly that of the body',
+    })
+    expect(reply).toBeNull()
+    expect(authentication_results).toContain('dkim=policy')
+  })
+
+  test('leaves a signature without effect that has another flaw', async () => {
+    const future = { headerList: few, signTime: new Date('2100-01-01') }
+    const raw = await sign(mail(['Content-Type: text/html'], ['<p>Hello</p>']), 'bank.test', 's', rsa, future)
+    const expected = { verified_domain: null, action: 'reject', dmarc: 'fail', result: 'policy', aligned: false }
+    expect(await outcome(raw.toString())).toMatchObject(expected)
+    const another = `Subject: Another\r\n${await signed(['Content-Type: text/html'], ['<p>Hello</p>'])}`
+    expect(await outcome(another)).toMatchObject(expected)
+  })
+
+  test('does not matter beside a signature that covers it', async () => {
+    const raw = await sign(mail(['Content-Type: text/html'], ['<p>Hello</p>']), 'bank.test', 's', rsa, { headerList: few })
+    const twice = await sign(raw.toString(), 'bank.test', 's', rsa, { headerList: all })
+    const { verified_domain, authentication } = await verdictOn(twice.toString())
+    expect(verified_domain).toBe('bank.test')
+    expect(authentication.dmarc.reason).toBeNull()
+  })
+
+  test('has its signature vouch for no field beside another that counts', async () => {
+    const message = `Reply-To: desk@bank.test\r\n${mail(['Content-Type: text/html'], ['<p>Hello</p>'])}`
+    const first = await sign(message, 'bank.test', 's', rsa, { headerList: all })
+    const second = await sign(first.toString(), 'bank.test', 's', rsa, { headerList: `${few}:reply-to` })
+    const { verified_domain, authentication } = await verdictOn(second.toString())
+    expect(verified_domain).toBe('bank.test')
+    expect(isVouchedFor(authentication, 'subject')).toBe(true)
+    expect(isVouchedFor(authentication, 'reply-to')).toBe(false)
+  })
+
+  test('is kept under a seal too, and not verified', async () => {
     const results = 'list.test; dmarc=pass header.from=bank.test'
     const raw = (await seal(Buffer.from(mail([type], outer)), 'list.test', 's', rsa, results, 'none', few)).toString()
     expect(await verdictOn(raw)).toMatchObject({ action: 'keep', authentication: { arc: { result: 'pass' } } })
     expect(await verdictOn(raw.replace(type, 'Content-Type: "multipart/mixed"; boundary=INNER'))).toMatchObject({
-      action: 'reject',
-      authentication: { arc: { result: 'fail', reason: expect.stringContaining('Content-Type is not signed') } },
+      action: 'keep',
+      verified_domain: null,
+      authentication: { arc: { result: 'pass', reason: expect.stringContaining('Content-Type is not signed') } },
     })
   })
 })
@@ -330,7 +396,7 @@ describe('spaces that a relaxed signature does not see', () => {
     ['after the last delimiter', '--b-c--', '--b-c-- '],
     ['in the line after a header', 'text/plain\r\n\r\nYour', 'text/plain\r\n \r\nYour'],
     ['in the line after a header, and after its fields', 'text/plain\r\n\r\nYour', 'text/plain \r\n\t\r\nYour'],
-  ])('%s: the signature does not count', async (_, before, after) => {
+  ])('%s: the message is not verified', async (_, before, after) => {
     const raw = await signed([type], body, all)
     expect(await outcome(raw)).toEqual(counts)
     expect(raw).toContain(before)
@@ -341,6 +407,62 @@ describe('spaces that a relaxed signature does not see', () => {
     const text = ['Hello  ', ' ', '-- ', 'The bank', '----  ', ' ', '--Bob  Smith ', '']
     expect(await outcome(await signed([type], [...body.slice(0, 3), ...text, ...body.slice(4)], all))).toEqual(counts)
     expect(await outcome(await signed(['Content-Type: text/plain'], [...text, '--x ', ' ', 'boundary=x'], all))).toEqual(counts)
+  })
+
+  test('a text may hold the source of a program', async () => {
+    for (const text of [
+      ['--- a/mail.py', '+++ b/mail.py', '-    boundary = make(a, b)', '+    boundary = make(b, a)'],
+      ['--- a/x.js', '+++ b/x.js', '+  const boundary = "----x" + id'],
+      ['--- a/x.ts', '+++ b/x.ts', '+  const flowed = "format=flowed"'],
+    ])
+      expect(await outcome(await signed([type], [...body.slice(0, 3), ...text, ...body.slice(4)], all))).toEqual(counts)
+  })
+
+  test.each([
+    ['longer than it may be', 'b'.repeat(71), 'b'.repeat(71)],
+    ['much longer', 'b'.repeat(250), 'b'.repeat(250)],
+    ['longer than the part of a line that is looked at', 'b'.repeat(310), 'b'.repeat(310)],
+    ['with an escape', String.raw`"\b"`, 'b'],
+    ['an encoded word', '"=?utf-8?q?b?="', 'b'],
+    ['behind a comment', '(c)b', 'b'],
+    ['before a comment', 'b(c)', 'b'],
+  ])('after a delimiter whose boundary is %s', async (_, boundary, read) => {
+    const parts = ['--o', `Content-Type: multipart/mixed; boundary=${boundary}`, '', `--${read}`, '', 'a', `--${read}`, '', 'b']
+    const lines = [...parts, `--${read}--`, '--o--']
+    const raw = await signed(['Content-Type: multipart/mixed; boundary=o'], lines, all)
+    const forged = raw.replace(`a\r\n--${read}\r\n`, `a\r\n--${read} \r\n`)
+    expect(forged).not.toBe(raw)
+    expect(await outcome(forged)).toEqual(flawed('read in two ways'))
+  })
+
+  const flowed = 'Content-Type: text/plain; format=flowed'
+  const delsp = `${flowed}; delsp=yes`
+
+  test.each([
+    ['two numbers, and takes the space out', delsp, 'code is 493', '817', ' '],
+    ['two words, and takes the space out', delsp, 'code is AB12', 'CD34', ' '],
+    ['two numbers, and leaves one of two', delsp, 'code is 493', '817', '  '],
+    ['two numbers', flowed, 'code is 493', '817', ' '],
+    ['two numbers that are quoted', flowed, '> code is 493', '> 817', ' '],
+    ['two numbers, one of them stuffed', flowed, 'code is 493', ' 817', '  '],
+  ])('at the end of a line that flows join %s', async (_, line, first, second, space) => {
+    const message = [`Your ${first}`, second, 'Bye']
+    const inPart = ['--b-c', line, '', ...message, '--b-c', 'Content-Type: text/html', '', '<p>1 ', '2</p>', '--b-c--']
+    for (const [header, lines] of [
+      [line, message],
+      [type, inPart],
+    ] as const) {
+      const raw = await signed([header], [...lines], all)
+      expect(await outcome(raw)).toEqual(counts)
+      expect(await outcome(raw.replace(`${first}\r\n`, `${first}${space}\r\n`))).toEqual(flawed('format=flowed'))
+    }
+  })
+
+  test('at the end of a line that flows are usual', async () => {
+    const text = ['Hello, this is the bank,  ', 'and you may come  ', 'on 3 ', 'days.', '-- ', 'The bank']
+    expect(await outcome(await signed([flowed], text, all))).toEqual(counts)
+    expect(await outcome(await signed([delsp], [...text.slice(0, 2), ...text.slice(3)], all))).toEqual(counts)
+    expect(await outcome(await signed(['Content-Type: text/plain'], ['493 ', '817'], all))).toEqual(counts)
   })
 
   test('are seen by a simple signature', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Dns } from '../../src/mail/dns.ts'
 import type { Envelope, Verdict } from '../../src/mail/model.ts'
 import { parse } from '../../src/mail/parse.ts'
-import { judge } from '../../src/mail/verdict.ts'
+import { confirm, judge } from '../../src/mail/verdict.ts'
 import type { VerdictSettings } from '../../src/mail/verdict.ts'
 import { Signer } from '../../src/sending/signing.ts'
 import { DnsStub } from '../support/dns-stub.ts'
@@ -193,14 +193,36 @@ describe('a line that is no field to other readers, below the fields of a signed
     ['a name of other letters', `Grüße: ${text}`],
     ['that of a mailbox', `From ${text}`],
     ['that of a mailbox, quoted', `>From ${text}`],
-  ])('%s: the signature does not count', async (_, line) => {
+  ])('%s: the message is not verified', async (_, line) => {
+    const reasons: (string | null)[] = []
     for (const raw of await rearranged(line)) {
-      const verdict = await verdictOn(raw)
-      expect(verdict).toMatchObject({ verified_domain: null, action: 'reject' })
-      expect(verdict.authentication.dkim).toMatchObject([
-        { result: expect.stringMatching(/^(?:policy|fail)$/), reason: expect.stringMatching(/no field|bad signature/) },
-      ])
+      const { verified_domain, action, authentication } = await verdictOn(raw)
+      const [{ result, reason, aligned } = { result: 'none', reason: null, aligned: false }] = authentication.dkim
+      expect(verified_domain).toBeNull()
+      reasons.push(reason)
+      // the line may have come to belong to a signed field; else it may be honest, and the message is kept
+      if (reason === 'bad signature') expect({ action, result }).toEqual({ action: 'reject', result: 'fail' })
+      else {
+        expect({ action, result, aligned }).toEqual({ action: 'keep', result: 'policy', aligned: true })
+        expect(authentication.dmarc).toMatchObject({
+          result: 'pass',
+          aligned_by: ['dkim'],
+          reason: expect.stringMatching(/^not verified: .* no field/),
+        })
+      }
     }
+    expect(reasons).toContainEqual(expect.stringContaining('no field'))
+  })
+
+  test('nor can it be of another author that is shown', async () => {
+    const [raw = ''] = await rearranged(`Comments : ${text}`)
+    const from = envelope(stranger)
+    const shown = { name: '', address: 'service@elsewhere.test' }
+    expect(confirm(await verdictOn(raw), shown, from, settings)).toMatchObject({
+      verified_domain: null,
+      action: 'reject',
+      authentication: { dmarc: { result: 'fail' } },
+    })
   })
 
   test('a field in the same places does not matter', async () => {
@@ -219,13 +241,14 @@ describe('a line that is no field to other readers, below the fields of a signed
     expect((await verdictOn(await signed(`${bare}\r\n`))).verified_domain).toBe('bank.test')
   })
 
-  test('a sealed message is not believed either', async () => {
+  test('a sealed message is kept, and not verified', async () => {
     const sealed = (
       await seal(Buffer.from(honest), 'list.test', 's', rsa, 'list.test; dmarc=pass header.from=bank.test')
     ).toString()
     expect(await verdictOn(sealed.replace('\r\n\r\n', `\r\nComments : ${text}\r\n\r\n`))).toMatchObject({
-      action: 'reject',
-      authentication: { arc: { result: 'fail', reason: expect.stringContaining('no field') } },
+      action: 'keep',
+      verified_domain: null,
+      authentication: { arc: { result: 'pass', reason: expect.stringContaining('no field') } },
     })
   })
 })

@@ -36,6 +36,8 @@ export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authe
   const who = domain ?? 'the sender'
   switch (result) {
     case 'pass':
+      // an author that is proved, of a message that can be read in two ways
+      if (reason?.startsWith('not verified')) return `${who} has sent it, but perhaps not as it is shown${because(reason)}.`
       return `It is really from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
     case 'fail':
       return `Nothing proves that it is from ${who}, which asks ${policy === null ? 'nothing' : wishes[policy]}.`
