@@ -60,6 +60,7 @@ const words: [name: string, one: string][] = [
   ['sms', 'text messages imported'],
   ['duplicates', 'there already'],
   ['too_large', 'too large'],
+  ['header_too_large', 'with too large a header'],
   ['unreadable', 'unreadable'],
   ['not_understood', 'of unknown state'],
   ['ignored', 'ignored'],

@@ -65,9 +65,6 @@ type Answer = (error?: Error | null, text?: string) => void
 /** What a message may overrun `size` by before the connection is cut: room for a client that stops when it is done. */
 const overrun = 65_536
 
-/** The largest header section we take, in octets. */
-const largestHeader = 262_144
-
 /** Decides on senders, recipients and messages: what is well formed goes to the mailroom, and what it says to the client. */
 export class Intake {
   readonly #budget: Budget
@@ -225,7 +222,7 @@ export class Intake {
 
   #flawOf(raw: Buffer, { recipients }: Envelope): Refusal | null {
     const { max_received } = this.#limits()
-    if (headerLength(raw) > largestHeader) return new Refusal(552, '5.3.4', 'The header of the message is too large')
+    if (headerLength(raw) === Infinity) return new Refusal(552, '5.3.4', 'The header of the message is too large')
     if (receivedHops(raw) > max_received) return new Refusal(554, '5.4.6', 'Too many hops, this looks like a loop')
     if (!this.#manners.once || !deliveredBefore(raw, recipients)) return null
     return new Refusal(554, '5.4.6', 'This came here before, it looks like a loop')

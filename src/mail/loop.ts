@@ -1,8 +1,8 @@
-import { headerLength } from './trace.ts'
+import { headerText } from './trace.ts'
 
 /** Whether the message says that it was delivered to this address before, as forwarders note against loops (RFC 9228). */
 export function deliveredBefore(raw: Buffer, recipients: string[]): boolean {
-  const header = raw.toString('utf8', 0, headerLength(raw))
+  const header = Buffer.from(headerText(raw), 'latin1').toString()
   const addresses = new Set(recipients.map((recipient) => recipient.toLowerCase()))
   return [...header.matchAll(deliveredTo)].some(([, value = '']) => addresses.has(bare(value)))
 }

@@ -44,6 +44,7 @@ export async function takeApart(raw: Buffer, fields: readonly HeaderField[] = he
     maxHeadSize: headerLimit,
     checksumAlgo: 'sha256',
   })
+  withPlainHeaders(parser)
   const bodies = bodiesOf(parser)
   const mime: Mime = { subject: undefined, text: undefined, html: undefined, files: [], beside: false }
   const body = raw.subarray(Math.min(headEnd(raw), raw.length))
@@ -87,15 +88,21 @@ export function decodeWords(text: string): string {
 /** What decides how a body is read (RFC 2045, RFC 2183), and the Subject, which is decoded. */
 const needed = /^(?:content-.*|mime-version|subject)$/
 
-function headOf(raw: Buffer, fields: readonly HeaderField[]): Buffer {
+function headOf(raw: Buffer, fields: readonly HeaderField[], unfold = withoutLineEnds): Buffer {
   const firsts = new Map<string, string>()
   for (const { name, start, end } of fields) {
     if (!needed.test(name) || firsts.has(name)) continue
     const text = raw.toString('latin1', start, end)
-    firsts.set(name, `${name}:${text.slice(text.indexOf(':') + 1).replaceAll(/\r?\n/g, '')}\r\n`)
+    firsts.set(name, `${name}:${unfold(text.slice(text.indexOf(':') + 1))}\r\n`)
   }
   return Buffer.from(`${[...firsts.values()].join('')}\r\n`, 'latin1')
 }
+
+// Of a row of lone CRs the library takes the square.
+const withoutLineEnds = (text: string): string => text.replaceAll(/\r?\n/g, '').replaceAll('\r', ' ')
+
+/** As the library unfolds: names of files are folded with tabs that belong to the fold. */
+const withOneBlank = (text: string): string => text.replaceAll(/[\r\n]+[ \t]*/g, ' ')
 
 /** In pieces: the library makes an object of every line it is given, before it looks at the first. */
 function* piecesOf(raw: Buffer): Generator<Buffer> {
@@ -114,16 +121,36 @@ interface Node {
   contentType: string | false
   disposition: string | false
   filename: string | false
-  headers: { getList(): { key: string }[] }
   encoding: string | false
   getDecoder(): Transform
 }
 
-// The library reads the addresses of every part too, which nobody asks for.
-function withoutAddresses({ headers }: Node): void {
-  const lines = headers.getList().filter(({ key }) => needed.test(key))
-  headers.getList = () => lines
+/* eslint-disable no-underscore-dangle -- the library's names */
+/** A part whose header comes, line by line. */
+interface Part {
+  parseHeaders(): void
+  _headersLines: Buffer[]
+  _headerlen: number
 }
+
+// The library takes the square of a field's lines until it finds a colon in them, and reads the addresses of every part, which nobody asks for.
+function withPlainHeaders(parser: MailParser): void {
+  const { splitter } = parser as unknown as { splitter: { node: Part; newNode(parent?: Part): void } }
+  const begin = splitter.newNode.bind(splitter)
+  splitter.newNode = (parent) => {
+    begin(parent)
+    const part = splitter.node
+    const parse = part.parseHeaders.bind(part)
+    part.parseHeaders = () => {
+      const raw = Buffer.concat(part._headersLines, part._headerlen)
+      const head = headOf(raw, headersOf(raw), withOneBlank)
+      part._headersLines = [head]
+      part._headerlen = head.length
+      parse()
+    }
+  }
+}
+/* eslint-enable no-underscore-dangle */
 
 // The library glues every inline text to the body, and keeps to itself which part was which: it is told, and asked, where it makes its tree.
 function bodiesOf(parser: MailParser): Node[] {
@@ -132,7 +159,6 @@ function bodiesOf(parser: MailParser): Node[] {
   const create = inside.createNode.bind(parser)
   inside.createNode = (node) => {
     const { disposition } = node
-    withoutAddresses(node)
     if (node.encoding === 'quoted-printable') node.getDecoder = quotedPrintableDecoder
     if (isFile(node)) node.disposition = 'attachment'
     else if (disposition === false || disposition === 'inline') bodies.push(node)

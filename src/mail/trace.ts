@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net'
+import { headerLimit } from './headers.ts'
 import { asciiDomain } from './mailbox.ts'
 import type { Envelope } from './model.ts'
 
@@ -33,29 +34,40 @@ export function traceHeader({ envelope, hostname, id, received_at, recipient, au
 }
 
 /**
- * The message with the trace block before it. Authentication-Results that claim to be ours (RFC 8601 5) and Return-Path fields of others go;
- * every other octet stays.
+ * The message with the trace block before it. Authentication-Results that claim to be ours (RFC 8601 5) and Return-Path fields of others go, of
+ * the header as far as it is read; every other octet stays.
  */
 export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer {
-  const header = raw.toString('latin1', 0, headerLength(raw))
-  const block = Buffer.from(trace)
-  if (!/^(?:authentication-results|return-path)[ \t]*:/im.test(header)) return Buffer.concat([block, raw])
-  const kept = fieldsOf(header)
-    .filter((field) => !isForged(field, hostname))
-    .join('')
-  return Buffer.concat([block, Buffer.from(kept, 'latin1'), raw.subarray(header.length)])
+  const header = headerText(raw)
+  const kept: Buffer[] = [Buffer.from(trace)]
+  let at = 0
+  for (const { index: start } of header.matchAll(/(?<![^\n])(?:authentication-results|return-path)[ \t]*:/gi)) {
+    const end = fieldEnd(header, start)
+    // one that goes on where nothing is read is left whole
+    if (end === header.length && headerLength(raw) === Infinity) break
+    if (!isForged(header.slice(start, end), hostname)) continue
+    kept.push(raw.subarray(at, start))
+    at = end
+  }
+  return Buffer.concat([...kept, raw.subarray(at)])
 }
 
-/** Octets of the header section, without the empty line that ends it; all of a message that has none. */
+/** Octets of the header section, without the empty line that ends it; all of a message that has none; Infinity when they pass the limit. */
 export function headerLength(raw: Buffer): number {
   if (raw[0] === 13 && raw[1] === 10) return 0
-  const end = raw.indexOf(emptyLine)
-  return end === -1 ? raw.length : end + 2
+  const end = raw.subarray(0, headerLimit + 2).indexOf(emptyLine)
+  if (end !== -1) return end + 2
+  return raw.length <= headerLimit ? raw.length : Infinity
+}
+
+/** The header section, one character for each octet, as far as it is read. */
+export function headerText(raw: Buffer): string {
+  return raw.toString('latin1', 0, Math.min(headerLength(raw), headerLimit))
 }
 
 /** How many hosts say they have handled the message (RFC 5321 6.3). */
 export function receivedHops(raw: Buffer): number {
-  return raw.toString('latin1', 0, headerLength(raw)).match(/^received[ \t]*:/gim)?.length ?? 0
+  return headerText(raw).match(/^received[ \t]*:/gim)?.length ?? 0
 }
 
 const emptyLine = Buffer.from('\r\n\r\n')
@@ -114,9 +126,12 @@ function pieces(word: string): string[] {
   return word.length < 225 || Buffer.byteLength(word) <= 900 ? [word] : (word.match(/.{1,225}/gsu) ?? [])
 }
 
-/** The fields of a header section with their continuation lines, each with its line ends. */
-function fieldsOf(header: string): string[] {
-  return header.split(/(?<=\n)(?![ \t])/)
+/** Where the field that begins at `start` ends, its continuation lines included. */
+function fieldEnd(header: string, start: number): number {
+  for (let feed = header.indexOf('\n', start); feed !== -1; feed = header.indexOf('\n', feed + 1)) {
+    if (header[feed + 1] !== ' ' && header[feed + 1] !== '\t') return feed + 1
+  }
+  return header.length
 }
 
 function isForged(field: string, hostname: string): boolean {

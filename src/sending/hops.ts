@@ -1,22 +1,16 @@
 import { invalid } from '../core/fault.ts'
+import { receivedHops } from '../mail/trace.ts'
 
 /** Hosts that a message may have passed and still be sent on by us. */
 export const mostHops = 25
 
 /** Throws Fault invalid_request, code `too_many_hops`, when a message has gone so far that sending it on looks like a loop (RFC 5321 6.3). */
 export function requireFewHops(raw: Buffer, param: string): void {
-  const hops = hopsOf(raw)
+  const hops = receivedHops(raw)
   if (hops <= mostHops) return
   throw invalid(
     param,
     `The message has passed ${hops} servers, more than ${mostHops}: it goes in a circle and is not sent on.`,
     'too_many_hops',
   )
-}
-
-/** The Received fields in the header. */
-function hopsOf(raw: Buffer): number {
-  const end = raw.indexOf('\r\n\r\n')
-  const header = raw.toString('latin1', 0, end === -1 ? raw.length : end)
-  return header.match(/^received[ \t]*:/gim)?.length ?? 0
 }

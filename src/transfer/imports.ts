@@ -11,6 +11,7 @@ import type { Identities } from '../identities/identities.ts'
 import type { Jobs, Report } from '../jobs/jobs.ts'
 import type { Job } from '../jobs/model.ts'
 import type { Archive, Restorable, Restored } from '../mail/archive.ts'
+import { headEnd } from '../mail/headers.ts'
 import type { SmsArchive } from '../sms/archive.ts'
 import type { Database } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
@@ -156,7 +157,16 @@ class Intake {
   readonly #parts: Parts
   readonly #caller: Caller
   readonly #identityId: string
-  readonly #tally: Tally = { imported: 0, duplicates: 0, sms: 0, too_large: 0, unreadable: 0, not_understood: 0, ignored: 0 }
+  readonly #tally: Tally = {
+    imported: 0,
+    duplicates: 0,
+    sms: 0,
+    too_large: 0,
+    header_too_large: 0,
+    unreadable: 0,
+    not_understood: 0,
+    ignored: 0,
+  }
   #reading: { octets: number; message: Promise<Restorable & { understood: boolean }> }[] = []
   #writing: Writing[] = []
 
@@ -169,7 +179,10 @@ class Intake {
   async take(incoming: Incoming): Promise<void> {
     if ('flaw' in incoming) this.#tally[incoming.flaw] += 1
     else if ('sms' in incoming) await this.#text(incoming)
-    else {
+    else if (headEnd(incoming.email) === Infinity) {
+      this.#tally.header_too_large += 1
+      release(incoming.email)
+    } else {
       const message = this.#parts.mail.read(incoming.email, incoming.told, this.#caller.account_id)
       // looked at in its turn
       message.catch(() => undefined)

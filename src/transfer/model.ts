@@ -29,6 +29,8 @@ export interface Tally {
   sms: number
   /** More octets than one message may have. */
   too_large: number
+  /** A header of more octets than are taken of mail that comes by SMTP. */
+  header_too_large: number
   /** Files of an archive that could not be read, or messages that its list names and it lacks. */
   unreadable: number
   /** Kept, but what the archive said of them was not understood. */

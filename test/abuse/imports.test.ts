@@ -71,6 +71,17 @@ const attacks: Attack[] = [
     answers: ['400 import_too_large', 'failed', 'done', 'cancelled'],
   },
   {
+    name: 'a header of 24 MB in 24 KB, and what came of it, over and over',
+    scopes: ['emails:write', 'messages:read'],
+    run: async (attacker) => {
+      const start = Buffer.from('Message-ID: <long@attacker.test>\r\nAuthentication-Results: x\r\n')
+      await importing(attacker, await packed({ 'long.eml': join(start, repeated(Buffer.alloc(1_000_000, 'a:\r\n'), 24)) }))
+      const { data } = (await attacker.own('GET', '/emails', { quiet: true })).body
+      if (data?.[0]) await attacker.repeat(4, () => attacker.own('GET', `/emails/${data[0].id}/raw`, { quiet: true }))
+    },
+    answers: ['400 import_too_large', 'failed', 'done', 'cancelled'],
+  },
+  {
     name: 'an archive that lists one file 60,000 times',
     scopes: ['emails:write'],
     run: (attacker) => importing(attacker, overlapping(60_000, mailWith('Subject: Once', 'Words. '.repeat(10_000)))),

@@ -103,6 +103,10 @@ const messages: [name: string, octets: () => Buffer][] = [
       return mailWith('Content-Type: multipart/report; report-type=delivery-status; boundary=b', parts)
     },
   ],
+  [
+    'thirteen parts with 240 KB of lines without a colon',
+    () => mailWith(multipart, `--b\r\nX: y\r\nZ\r\n${' \r\n'.repeat(80_000)} z\r\n\r\nx\r\n`.repeat(13)),
+  ],
   ['a thousand references', () => mailWith(`References: ${folded('<a@b.test> ', 20_000)}`, 'Words.')],
 ]
 

@@ -115,3 +115,67 @@ test('addresses are read once: not by the parser of bodies too, neither of a mes
   expect(await parse(Buffer.from(raw))).toMatchObject({ subject: 'x', to: [], body_text: expect.stringContaining('hello') })
   expect(read).not.toHaveBeenCalled()
 })
+
+interface Node {
+  headers: { lines: { line: string }[] }
+}
+
+test.each([
+  ['in a line without a colon', `X: y\r\nZ\r\n${' \r\n'.repeat(80_000)} z\r\n`, []],
+  ['in the first line', `Z\r\n${' \r\n'.repeat(80_000)} z\r\n`, []],
+  ['in 60,000 fields', 'a:\r\n'.repeat(60_000), []],
+  ['of lone CRs', `Content-Location: ${'\r'.repeat(240_000)}x\r\n`, ['content-location: x']],
+  [
+    'in a field that is read',
+    `Content-Disposition: inline;\r\n${' \r\n'.repeat(80_000)} filename=a.txt\r\n`,
+    ['content-disposition: inline; filename=a.txt'],
+  ],
+])(
+  'of the header of a part the parser of bodies is given a line for each field it needs: with 240 KB %s',
+  async (_, lines, first) => {
+    const create = vi.spyOn(MailParser.prototype as unknown as { createNode(node: Node): unknown }, 'createNode')
+    onTestFinished(() => create.mockRestore())
+    const part = `--b\r\n${lines}Content-Type: text/plain;\r\n charset=utf-8\r\nContent-Type: text/html\r\n\r\nhello\r\n`
+    const raw = `From: a@b.test\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${part.repeat(2)}--b--\r\n`
+    expect((await parse(Buffer.from(raw))).parse_error).toBeNull()
+    const given = create.mock.calls.map(([{ headers }]) => headers.lines.map(({ line }) => line.replaceAll(/ +/g, ' ').trim()))
+    const fields = [...first, 'content-type: text/plain; charset=utf-8']
+    expect(given).toEqual([['content-type: multipart/mixed; boundary=b'], fields, fields])
+  },
+)
+
+test('a subject of lone CRs is read', async () => {
+  const raw = Buffer.from(`From: a@b.test\r\nSubject: ${'\r'.repeat(240_000)}x\r\n\r\nhello\r\n`)
+  expect(await parse(raw)).toMatchObject({ subject: 'x', parse_error: null })
+})
+
+test('the header of a part is read as ever: folded names, raw octets, and the first of two', async () => {
+  const raw = [
+    'From: a@b.test',
+    'Content-Type: multipart/mixed; boundary=b',
+    '',
+    '--b',
+    'From someone Fri Nov 20 10:00:00 2020',
+    'To: c@d.test',
+    'CONTENT-TYPE : application/pdf;',
+    '\tname="other.pdf"',
+    'Content-Disposition: attachment; filename="Rechnung',
+    '\tM\u00E4rz.pdf"',
+    'Content-Disposition: inline; filename=second.pdf',
+    'Content-ID: <one@b.test>',
+    'Content-Transfer-Encoding: base64',
+    '',
+    'aGVsbG8=',
+    '--b--',
+    '',
+  ].join('\r\n')
+  expect((await parse(Buffer.from(raw))).attachments).toMatchObject([
+    {
+      filename: 'Rechnung M\u00E4rz.pdf',
+      content_type: 'application/pdf',
+      size: 5,
+      content_id: 'one@b.test',
+      disposition: 'attachment',
+    },
+  ])
+})

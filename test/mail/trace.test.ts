@@ -134,6 +134,25 @@ describe('a message with its trace', () => {
     const raw = Buffer.concat([Buffer.from('Return-Path: <x>\r\n'), kept])
     expect(withTrace(raw, block, 'box.test').equals(Buffer.concat([Buffer.from(block), kept]))).toBe(true)
   })
+
+  test('reads 256 KiB of a longer header, and leaves what is beyond as it is', () => {
+    const forged = 'Authentication-Results: box.test; spf=pass\r\n'
+    const rest = `${'a:\r\n'.repeat(6 * 1024 * 1024)}${forged}\r\nbody\r\n`
+    const found = withTrace(Buffer.from(`${forged}${rest}`), block, 'box.test')
+    expect(found.equals(Buffer.from(`${block}${rest}`))).toBe(true)
+    const across = Buffer.from(`X: y\r\n${forged.trimEnd()}${'\r\n a'.repeat(100_000)}\r\n\r\nbody\r\n`)
+    expect(withTrace(across, block, 'box.test').equals(Buffer.concat([Buffer.from(block), across]))).toBe(true)
+  })
+
+  test('loses the forged in a header that is full of them', () => {
+    const raw = Buffer.from(`${'Return-Path: <x>\r\n y\r\nA: b\r\n'.repeat(9000)}\r\nbody\r\n`)
+    expect(withTrace(raw, block, 'box.test').toString()).toBe(`${block}${'A: b\r\n'.repeat(9000)}\r\nbody\r\n`)
+  })
+
+  test('takes a lone CR for no line end', () => {
+    const raw = 'Subject: x\rReturn-Path: <x>\r\n\r\nbody\r\n'
+    expect(withTrace(Buffer.from(raw), block, 'box.test').toString()).toBe(block + raw)
+  })
 })
 
 describe('hops', () => {
@@ -146,9 +165,16 @@ describe('hops', () => {
     expect(receivedHops(Buffer.from(raw))).toBe(hops)
   })
 
-  test('and header length are found in a header of any size', () => {
-    const raw = Buffer.from(`${'Received: a\r\n'.repeat(100_000)}\r\nbody\r\n`)
-    expect(receivedHops(raw)).toBe(100_000)
-    expect(headerLength(raw)).toBe(1_300_000)
+  test('and header length are found in a header of 256 KiB, and no more of one is read', () => {
+    const [field, limit] = ['Received: a\r\n', 256 * 1024]
+    const most = Math.floor(limit / field.length)
+    const whole = `${field.repeat(most)}${'X: '.padEnd(limit - most * field.length - 2, 'x')}\r\n`
+    const fits = Buffer.from(`${whole}\r\nReceived: body\r\n`)
+    expect([receivedHops(fits), headerLength(fits)]).toEqual([most, limit])
+    for (const rest of ['', '\r\nbody\r\n', field.repeat(100_000)]) {
+      const large = Buffer.from(`${whole}x${rest}`)
+      expect([receivedHops(large), headerLength(large)]).toEqual([most, Infinity])
+    }
+    expect(headerLength(Buffer.from(whole))).toBe(limit)
   })
 })

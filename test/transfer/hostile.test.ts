@@ -85,6 +85,26 @@ test(
 )
 
 test(
+  'a header of more octets than mail may come with is counted and left out, in whatever file it is',
+  async () => {
+    const box = await appliance()
+    const { id } = await identity(box)
+    const long = `Subject: Long\r\n${'a:\r\n'.repeat(64 * 1024)}\r\nWords.\r\n`
+    const full = `Subject: Full\r\nX: ${'x'.repeat(256 * 1024 - 20)}\r\n\r\nWords.\r\n`
+    const archive = await packed({
+      'long.eml': long,
+      'full.eml': full,
+      'old.mbox': `From a@b.test Fri Nov 20 10:00:00 2020\r\n${long}\r\n${mbox(1)}`,
+    })
+    const { result } = await imported(box, id, archive)
+    expect(result).toMatchObject({ imported: 2, header_too_large: 2, too_large: 0, unreadable: 0 })
+    expect((await imported(box, id, long)).result).toMatchObject({ imported: 0, header_too_large: 1 })
+    expect((await emailsOf(box, id)).map(({ subject }) => subject as string).toSorted()).toEqual(['Full', 'Letter 0'])
+  },
+  patient,
+)
+
+test(
   'damaged, lying, encrypted and linked entries are counted, and do not stop the others',
   async () => {
     const box = await appliance()

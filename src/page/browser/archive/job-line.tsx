@@ -41,10 +41,11 @@ function Made({ made: { url, expires_at, size, messages, sms } }: { made: Export
   )
 }
 
-function wordsOf({ imported, duplicates, sms, too_large, unreadable, not_understood, ignored }: Tally): string {
+function wordsOf({ imported, duplicates, sms, too_large, header_too_large, unreadable, not_understood, ignored }: Tally): string {
   const rest = [
     [duplicates, 'there already'],
     [too_large, 'too large'],
+    [header_too_large, 'with too large a header'],
     [unreadable, 'could not be read'],
     [not_understood, 'not wholly understood'],
     [ignored, 'no messages, and passed over'],
