@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
+import { Chunks, tooManyChunks } from '../core/chunks.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
 import type { Share } from './body-room.ts'
-import { Chunks, tooManyChunks } from './chunks.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
@@ -42,12 +42,12 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
   const scan = raw ? undefined : new JsonScan('The body')
   const look = (piece: Buffer): void => {
     try {
-      chunks.add(piece)
+      if (!chunks.add(piece)) throw inPieces()
       share.take(piece.length)
       scan?.add(piece)
     } catch (error) {
       request.off('data', look)
-      if (error instanceof Fault && error.code === tooManyChunks) endWithAnswer(context)
+      if (error instanceof Fault && error.code === 'too_many_chunks') endWithAnswer(context)
       // the reader's listeners take it for the end of the body, and let go of what they have
       request.emit('error', error)
     }
@@ -148,6 +148,12 @@ function asFault(error: Error & { status?: number; type?: string }, limit: numbe
 function tooLarge(limit: number): Fault {
   return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
     code: 'body_too_large',
+  })
+}
+
+function inPieces(): Fault {
+  return new Fault('invalid_request', `The body comes in ${tooManyChunks}. Send it in larger ones, or with Content-Length.`, {
+    code: 'too_many_chunks',
   })
 }
 
