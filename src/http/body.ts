@@ -15,7 +15,7 @@ const empty = Buffer.alloc(0)
 /**
  * The octets a call carries, scanned as JSON unless it is `raw`; empty when it carries nothing. Throws Fault 400 `unsupported_media_type`,
  * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
- * `too_many_tokens`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
+ * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
 async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Buffer> {
   const { headers } = context.req
