@@ -10,14 +10,21 @@ type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
 
 const readers = new Map<string, Reader>()
-const empty = Buffer.alloc(0)
+
+/** The octets of a call, and what was seen of them as JSON while they came; nothing of `raw` ones, and where there are none. */
+export interface Body {
+  bytes: Buffer
+  scan: JsonScan | undefined
+}
+
+const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
 
 /**
  * The octets a call carries, scanned as JSON unless it is `raw`; empty when it carries nothing. Throws Fault 400 `unsupported_media_type`,
  * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
  * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Buffer> {
+async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Body> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
@@ -30,13 +37,13 @@ async function readBody(context: Context, limit: number, share: Share, raw = fal
     })
   }
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
-  const bytes = await collected(context, limit, share, raw)
+  const body = await collected(context, limit, share, raw)
   await share.begin()
-  return bytes
+  return body
 }
 
 /** The whole body; JSON is looked at piece by piece as it arrives. */
-async function collected(context: Context, limit: number, share: Share, raw: boolean): Promise<Buffer> {
+async function collected(context: Context, limit: number, share: Share, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
   const scan = raw ? undefined : new JsonScan('The body')
@@ -66,15 +73,11 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
   }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
-  return bytes
+  return { bytes, scan }
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
-export function bodyOf(
-  context: Context,
-  share: Share,
-  raw?: boolean,
-): { read(limit: number): Promise<Buffer>; receive(): Upload } {
+export function bodyOf(context: Context, share: Share, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
 }
 
