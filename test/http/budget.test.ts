@@ -73,8 +73,9 @@ test('a body of more than 10,000 tokens is too_many_tokens, and one of 10,000 is
   expect(error.message).toContain('more than 10000 tokens')
 })
 
+const keyed = (key: string): string => `{"name":"a","metadata":{"x":[1,{}],"${key}":"${'long value '.repeat(500)}"}}`
+
 test('a key of more than 1,024 octets is too_long_key, while it arrives, and one of 1,024 is taken', async () => {
-  const keyed = (key: string): string => `{"name":"a","metadata":{"x":[1,{}],"${key}":"${'long value '.repeat(500)}"}}`
   expect((await make(keyed('k'.repeat(1024)))).status).toBe(201)
   for (const key of ['k'.repeat(1025), 'é'.repeat(513), String.raw`\u0041`.repeat(171)]) {
     const error = await errorOf(await make(keyed(key)))
