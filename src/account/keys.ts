@@ -195,12 +195,15 @@ export class Keys {
   /**
    * The next call with the key is 401. What was made with it ends too, unless it is to be kept: keys, also those it gave a new secret, what
    * those made, and whatever else `ends` was told of; but not the key that asks. Throws Fault 409, code `last_key`, where no lasting key
-   * that can make others would be left.
+   * that can make others would be left; 403, code `former_secret`, to who calls with an old secret, or with a key that may be made with one and did
+   * not make this key.
    */
   async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
     const [ids, ended] = await this.#database.transaction(async (tx) => {
       const row = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
+      await this.#requireCurrent(tx, caller)
+      await this.#requireOwn(tx, caller, id)
       const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
       const revoked = await tx.all<KeyRow>(
         sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
@@ -268,18 +271,30 @@ export class Keys {
   }
 
   /** Whoever knows a secret that was replaced must neither prolong it nor shut out who knows the new one. */
-  async #requireCurrent(tx: Transaction, { key_id, secret }: Caller): Promise<void> {
-    const row = await tx.get<SecretEnds>(
-      sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id}`,
-    )
-    if (!row || row.rotations === secret) return
-    const until = iso(endOfSecret(row, secret))
+  async #requireCurrent(tx: Transaction, caller: Caller): Promise<void> {
+    const until = await this.origins.graceOf(tx, caller)
+    if (until === Infinity) return
     throw new Fault(
       'forbidden',
-      `This secret of the key was replaced: it works until ${until}, and rotates no key. Use the new one.`,
-      {
-        code: 'former_secret',
-      },
+      `This secret of the key was replaced: it works until ${iso(until)}, and rotates and revokes no key. Use the new one.`,
+      { code: 'former_secret' },
+    )
+  }
+
+  /** A key that ends with the former secret of one above it may come from that secret: it revokes itself and what it made. */
+  async #requireOwn(tx: Transaction, { key_id, until }: Caller, id: string): Promise<void> {
+    if (key_id === null || until === Infinity) return
+    const above = await tx.get<{ id: string }>(
+      sql`WITH RECURSIVE line (id, depth) AS (SELECT created_by, 1 FROM api_keys WHERE id = ${key_id} UNION ALL
+        SELECT created_by, depth + 1 FROM line JOIN api_keys ON api_keys.id = line.id WHERE depth < ${mostGenerations})
+        SELECT api_keys.id FROM line JOIN api_keys ON api_keys.id = line.id
+        WHERE previous_hash IS NOT NULL AND previous_expires_at > ${iso(this.#clock.now())} AND previous_expires_at >= ${iso(until)}`,
+    )
+    if (!above || (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.origins.madeWith(key_id, null)})`))) return
+    throw new Fault(
+      'forbidden',
+      `The secret of ${above.id}, with which this key was made, was replaced since: this key revokes itself and those it made. Use the new secret.`,
+      { code: 'former_secret' },
     )
   }
 

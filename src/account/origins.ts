@@ -53,6 +53,25 @@ export class Origins {
     return until
   }
 
+  /** Until when the secret of the caller works, in milliseconds since the epoch, if another replaced it; Infinity for the one the key has, and a person. */
+  async graceOf(reader: Reader, { key_id, secret }: Who): Promise<number> {
+    const row = await reader.get<SecretEnds>(
+      sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id}`,
+    )
+    return !row || row.rotations === secret ? Infinity : endOfSecret(row, secret)
+  }
+
+  /** What leaves by itself at a time (ISO 8601) must not outlive a former secret. Throws Fault 403, code `beyond_own`, with this parameter. */
+  async requireInGrace(reader: Reader, caller: Who, at: string, param: string): Promise<void> {
+    const until = await this.graceOf(reader, caller)
+    if (Date.parse(at) <= until) return
+    throw new Fault(
+      'forbidden',
+      `This secret of the key was replaced: it works until ${iso(until)}, and ${param} can be no later. Use the new one.`,
+      { code: 'beyond_own', param },
+    )
+  }
+
   /** What the caller makes or changes ends also with those who know the caller's secret because they gave it. */
   async inherit(tx: Transaction, id: string, { key_id }: Pick<Who, 'key_id'>): Promise<void> {
     await tx.run(

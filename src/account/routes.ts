@@ -43,7 +43,7 @@ export function routes(keys: Keys): AnyRoute[] {
       receipt: ['key', 'key_prefix', 'expires_at'],
       summary: 'Give a key a new secret',
       description:
-        'The former one works for grace_seconds more: until then, as a key that expires then, so that nothing made with it lasts longer; it rotates no key ' +
+        'The former one works for grace_seconds more: until then, as a key that expires then, so that nothing made with it lasts longer; it rotates and revokes no key ' +
         '(forbidden, code former_secret). What was made with the key before stays. The key ends with the key that did this, and with what that one comes from, until a key that comes ' +
         'from neither does it again. At most 16 may do it that come from one another (forbidden, code too_many_rotators).',
       body: Rotation,

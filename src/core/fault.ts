@@ -18,6 +18,12 @@ export interface FaultDetail {
   cause?: unknown
 }
 
+/** Characters of what a caller is told: much of it may be the caller's own words, which are not repeated at any length. */
+const longest = { param: 512, message: 4096 }
+
+/** Characters of one step of a place: a key that the caller chose. */
+const longestStep = 128
+
 /** Anything thrown that is not a Fault is a bug and reads as `internal_error`. */
 export class Fault extends Error {
   readonly type: FaultType
@@ -26,13 +32,22 @@ export class Fault extends Error {
   readonly retryAfter: number | undefined
 
   constructor(type: FaultType, message: string, detail: FaultDetail = {}) {
-    super(message, detail.cause === undefined ? undefined : { cause: detail.cause })
+    super(shortened(message, longest.message), detail.cause === undefined ? undefined : { cause: detail.cause })
     this.name = 'Fault'
     this.type = type
     this.code = detail.code
-    this.param = detail.param
+    this.param = detail.param === undefined ? undefined : shortened(detail.param, longest.param)
     this.retryAfter = detail.retryAfter
   }
+}
+
+/** The place of a parameter, such as `metadata.colour`; long keys are cut. */
+export function placeOf(path: readonly PropertyKey[]): string {
+  return path.map((step) => shortened(String(step), longestStep)).join('.')
+}
+
+function shortened(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
 }
 
 /** 404: what does not exist, and what another account owns, read alike. */

@@ -4,10 +4,15 @@ import { Fault } from './fault.ts'
 export interface JsonBounds {
   depth: number
   tokens: number
+  /** Octets of a key as it is written; 1,024 unless said. */
+  key?: number
 }
 
 /** Far above what honest callers send: a message to 100 recipients with 100 attachments has some 1,500 tokens. */
 export const usualBounds: JsonBounds = { depth: 32, tokens: 10_000 }
+
+/** Octets of a key: a name is short, and is repeated where something is wrong with what it names. */
+const longestKey = 1024
 
 /** Octets outside of strings, for each token there may be. */
 const padding = 100
@@ -24,17 +29,25 @@ const near = 256
 /**
  * Counts depth, tokens, escapes and what else stands outside of strings of a JSON text in UTF-8 (RFC 8259) while it arrives, and refuses it
  * before anything is built of it: `JSON.parse` takes 100 octets of memory and a microsecond for a token, 20 nanoseconds for an escape, and next
- * to nothing for the other octets of a string. Linear, keeps nothing; 40 MiB of base64 take 4 ms. What is no JSON at all is for the parser to
+ * to nothing for the other octets of a string. Linear, keeps only where strings end; 40 MiB of base64 take 4 ms. What is no JSON at all is for the parser to
  * say, which stops at the first wrong token.
  */
 export class JsonScan {
   readonly #what: string
   readonly #bounds: JsonBounds
-  #depth = 0
+  /** For each object or list that is open, whether it is an object. */
+  readonly #open: boolean[] = []
+  /** The next string is a key. */
+  #keyNext = false
+  /** Octets of the key that it is in; null elsewhere. */
+  #key: number | null = null
   #tokens = 0
   /** Octets outside of strings. */
   #bare = 0
   #escapes = 0
+  readonly #ends: number[] = []
+  /** Octets before those that are looked at. */
+  #before = 0
   #inString = false
   /** The octet before was a backslash that escapes the next. */
   #escaping = false
@@ -45,44 +58,67 @@ export class JsonScan {
     this.#bounds = bounds
   }
 
-  /** Takes the next octets. Throws Fault invalid_request, code `too_deep`, `too_many_tokens`, `too_much_padding` or `too_many_escapes`. */
+  /** Where the strings end, each behind its quote. */
+  get ends(): readonly number[] {
+    return this.#ends
+  }
+
+  /** Whether any string has an escape. */
+  get escaped(): boolean {
+    return this.#escapes > 0
+  }
+
+  /** Takes the next octets. Throws Fault invalid_request, code `too_deep`, `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`. */
   add(octets: Uint8Array): void {
     for (let at = 0; at < octets.length;) at = this.#inString ? this.#string(octets, at) : this.#outside(octets, at)
+    this.#before += octets.length
   }
 
   /** Answers where it stopped: behind the quote that begins a string, or at the end. */
   #outside(octets: Uint8Array, start: number): number {
-    const { depth: deepest, tokens: most } = this.#bounds
-    let depth = this.#depth
+    const { tokens: most } = this.#bounds
     let tokens = this.#tokens
     let at = start
     while (at < octets.length && !this.#inString) {
       switch (octets[at++]) {
         case quote:
           this.#inString = true
+          this.#key = this.#keyNext ? 0 : null
+          this.#keyNext = false
           break
         case 0x2c: // ,
+          tokens += 1
+          this.#keyNext = this.#open.at(-1) === true
+          break
         case 0x3a: // :
           tokens += 1
           break
         case 0x5b: // [
+          tokens += 1
+          this.#enter(false)
+          break
         case 0x7b: // {
           tokens += 1
-          depth += 1
-          if (depth > deepest) throw this.#tooDeep()
+          this.#enter(true)
           break
         case 0x5d: // ]
         case 0x7d: // }
-          depth -= 1
+          this.#open.pop()
+          this.#keyNext = false
           break
       }
       if (tokens > most) throw this.#tooMany()
     }
-    this.#depth = depth
     this.#tokens = tokens
     this.#bare += at - start
     if (this.#bare > most * padding) throw this.#tooSparse()
     return at
+  }
+
+  #enter(isObject: boolean): void {
+    this.#open.push(isObject)
+    this.#keyNext = isObject
+    if (this.#open.length > this.#bounds.depth) throw this.#tooDeep()
   }
 
   /** Answers where it stopped: behind the quote that ends the string, or somewhere in it. */
@@ -115,7 +151,25 @@ export class JsonScan {
     this.#escapes = escapes
     this.#inString = !ended
     this.#escaping = escaping
+    if (this.#key !== null) this.#keyGrows(at - start)
+    // with more it is no JSON: something stands between two strings
+    if (ended && this.#ends.length <= this.#bounds.tokens) this.#ends.push(this.#before + at)
     return at
+  }
+
+  #keyGrows(octets: number): void {
+    const { key: most = longestKey } = this.#bounds
+    this.#key! += octets
+    // one of them is the quote that ends it
+    if (this.#key! > most + 1) throw this.#tooLongKey(most)
+  }
+
+  #tooLongKey(most: number): Fault {
+    return new Fault(
+      'invalid_request',
+      `${this.#what} has a key of more than ${most} octets, the quotes not counted. Send what is so long as a value.`,
+      { code: 'too_long_key' },
+    )
   }
 
   #tooDeep(): Fault {

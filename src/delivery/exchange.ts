@@ -1,3 +1,6 @@
+import { Chunks } from '../core/chunks.ts'
+import { Gathered } from '../core/gathered.ts'
+
 /** What a stranger answered. */
 export interface OutsideDocument {
   status: number
@@ -6,11 +9,17 @@ export interface OutsideDocument {
   body: Buffer
 }
 
-/** Octets of an answer that are read, and those that are kept; `tooMuch` is thrown when there are more to read, else the rest is left. */
+/**
+ * Octets of an answer that are read, and those that are kept. When there are more to read, or they come in too many chunks, `tooMuch` or `tooMany` is
+ * thrown, else the rest is left.
+ */
 export interface Appetite {
   read: number
   kept: number
   tooMuch?: Error
+  tooMany?: Error
+  /** Called for octets before they are kept; what it throws ends the exchange. */
+  take?: ((octets: number) => void) | undefined
 }
 
 /** The connection of a request that has begun. */
@@ -22,11 +31,14 @@ interface Controller {
 export class Exchange {
   readonly #settled = Promise.withResolvers<OutsideDocument>()
   readonly #appetite: Appetite
-  readonly #kept: Buffer[] = []
+  readonly #kept = new Gathered()
+  readonly #chunks = new Chunks()
   #size = 0
   #answer: Pick<OutsideDocument, 'status' | 'headers'> | undefined
   #controller: Controller | undefined
   #cut: Error | undefined
+  /** No more is read: what was under way may still come. */
+  #enough = false
 
   constructor(appetite: Appetite) {
     this.#appetite = appetite
@@ -40,6 +52,7 @@ export class Exchange {
   /** Gives it up: nothing more is sent, also when the connection is still being made. */
   cut(reason: Error): void {
     this.#cut = reason
+    this.#enough = true
     this.#settled.reject(reason)
     this.#controller?.abort(reason)
   }
@@ -55,17 +68,31 @@ export class Exchange {
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    const { read, kept, tooMuch } = this.#appetite
-    if (this.#size < kept) this.#kept.push(chunk.subarray(0, kept - this.#size))
+    if (this.#enough) return
+    const { read, kept, tooMuch, tooMany } = this.#appetite
+    const few = this.#chunks.add(chunk)
     this.#size += chunk.length
-    if (this.#size <= read) return
-    if (tooMuch) return this.cut(tooMuch)
+    if (few && this.#size <= read) return this.#keep(chunk.subarray(0, kept - this.#kept.size))
+    const why = few ? tooMuch : tooMany
+    if (why) return this.cut(why)
+    this.#keep(chunk.subarray(0, kept - this.#kept.size))
     this.onResponseEnd()
     controller.abort(new Error('the answer is too long'))
   }
 
   onResponseEnd(): void {
-    this.#settled.resolve({ ...this.#answer!, body: Buffer.concat(this.#kept) })
+    if (this.#enough) return
+    this.#enough = true
+    this.#settled.resolve({ ...this.#answer!, body: this.#kept.whole() })
+  }
+
+  #keep(octets: Buffer): void {
+    try {
+      this.#appetite.take?.(octets.length)
+      this.#kept.add(octets)
+    } catch (error) {
+      this.cut(error as Error)
+    }
   }
 
   onResponseError(_controller: Controller, error: Error): void {

@@ -6,6 +6,9 @@ import { createSecureContext, getCACertificates } from 'node:tls'
 import type { SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
+import { tooManyChunks } from '../core/chunks.ts'
+import { Fault } from '../core/fault.ts'
+import { Gathered } from '../core/gathered.ts'
 import { Networks } from '../core/networks.ts'
 import { allow } from './allowance.ts'
 import { Exchange } from './exchange.ts'
@@ -117,14 +120,24 @@ export class Outside {
     return { ...answer, body: answer.body.toString('utf8') }
   }
 
-  /** Gets a document whole within `deadline` milliseconds; throws Unreachable with the reason, also when it is above `limit` octets. */
+  /**
+   * Gets a document whole within `deadline` milliseconds; throws Unreachable with the reason, also when it is above `limit` octets. `take` is told of
+   * the octets as they come, and a Fault that it throws ends it.
+   */
   get(
     text: string,
-    { limit, headers, ...limits }: Limits & { limit: number; headers?: Record<string, string> },
+    {
+      limit,
+      headers,
+      take,
+      ...limits
+    }: Limits & { limit: number; headers?: Record<string, string>; take?: (octets: number) => void },
   ): Promise<OutsideDocument> {
     const heads = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
     const tooMuch = new Unreachable(`it has more than ${limit} octets`, undefined, true)
-    return this.#ask(text, { method: 'GET', headers: heads }, limits, new Exchange({ read: limit, kept: limit, tooMuch }))
+    const tooMany = new Unreachable(`its answer came in ${tooManyChunks}`, undefined, true)
+    const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, take })
+    return this.#ask(text, { method: 'GET', headers: heads }, limits, exchange)
   }
 
   async #ask(
@@ -145,7 +158,7 @@ export class Outside {
       else this.#agent.dispatch({ origin: url.origin, path, ...question }, exchange)
       return await exchange.answer
     } catch (error) {
-      throw error instanceof Unreachable ? error : new Unreachable(reason(error), error)
+      throw error instanceof Unreachable || error instanceof Fault ? error : new Unreachable(reason(error), error)
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', cut)
@@ -258,14 +271,12 @@ export async function callInside(
 }
 
 async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
+  const octets = new Gathered()
   for await (const chunk of body) {
-    size += chunk.length
-    if (size > limit) throw new Error(`more than ${limit} octets were answered`)
-    chunks.push(chunk)
+    if (octets.size + chunk.length > limit) throw new Error(`more than ${limit} octets were answered`)
+    octets.add(chunk)
   }
-  return Buffer.concat(chunks)
+  return octets.whole()
 }
 
 function hostOf(url: URL): string {

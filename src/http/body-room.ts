@@ -1,5 +1,6 @@
 import { FairQueue } from '../core/fair-queue.ts'
 import { Fault } from '../core/fault.ts'
+import { OctetRoom } from '../core/octet-room.ts'
 
 /** Octets of bodies that may be in memory at once, of all callers and of one account or, without a key, one network. Two of the largest, and one. */
 const most = { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 }
@@ -24,10 +25,9 @@ export interface Share {
 
 /** What the bodies of calls hold of memory, from their first octet until they are answered. Whoever trickles holds no more than has come. */
 export class BodyRoom {
-  readonly #held = new Map<string, number>()
+  readonly #octets = new OctetRoom(most)
   readonly #waiting = new FairQueue<{ holder: string; begin: () => void }>()
   readonly #working = new Set<string>()
-  #all = 0
 
   /** For the body of a call of this account or network. */
   share(holder: string): Share {
@@ -35,11 +35,11 @@ export class BodyRoom {
     let working = false
     return {
       take: (octets) => {
-        this.#take(holder, octets)
+        if (!this.#octets.take(holder, octets)) throw tooMuch()
         taken += octets
       },
       giveBack: () => {
-        this.#give(holder, taken)
+        this.#octets.give(holder, taken)
         taken = 0
       },
       begin: async () => {
@@ -59,26 +59,6 @@ export class BodyRoom {
     }
   }
 
-  #take(holder: string, octets: number): void {
-    const held = (this.#held.get(holder) ?? 0) + octets
-    if (held > most.one || this.#all + octets > most.all) {
-      throw new Fault(
-        'rate_limited',
-        'Too many large bodies are being read at once. Send this one again when others have been answered.',
-        { code: 'too_much_at_once', retryAfter: 1 },
-      )
-    }
-    this.#held.set(holder, held)
-    this.#all += octets
-  }
-
-  #give(holder: string, octets: number): void {
-    this.#all -= octets
-    const held = (this.#held.get(holder) ?? 0) - octets
-    if (held > 0) this.#held.set(holder, held)
-    else this.#held.delete(holder)
-  }
-
   /** Lets those begin for whom there is a place. */
   #next(): void {
     while (this.#working.size < abreast) {
@@ -88,4 +68,12 @@ export class BodyRoom {
       next.begin()
     }
   }
+}
+
+function tooMuch(): Fault {
+  return new Fault(
+    'rate_limited',
+    'Too many large bodies are being read at once. Send this one again when others have been answered.',
+    { code: 'too_much_at_once', retryAfter: 1 },
+  )
 }

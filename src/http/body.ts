@@ -1,23 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
+import { Chunks, tooManyChunks } from '../core/chunks.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
 import type { Share } from './body-room.ts'
-import { Chunks, tooManyChunks } from './chunks.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
 type Context = Parameters<Reader>[0]
 
 const readers = new Map<string, Reader>()
-const empty = Buffer.alloc(0)
+
+/** The octets of a call, and what was seen of them as JSON while they came; nothing of `raw` ones, and where there are none. */
+export interface Body {
+  bytes: Buffer
+  scan: JsonScan | undefined
+}
+
+const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
 
 /**
  * The octets a call carries, scanned as JSON unless it is `raw`; empty when it carries nothing. Throws Fault 400 `unsupported_media_type`,
  * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
- * `too_many_tokens`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
+ * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Buffer> {
+async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Body> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
@@ -30,24 +37,24 @@ async function readBody(context: Context, limit: number, share: Share, raw = fal
     })
   }
   if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
-  const bytes = await collected(context, limit, share, raw)
+  const body = await collected(context, limit, share, raw)
   await share.begin()
-  return bytes
+  return body
 }
 
 /** The whole body; JSON is looked at piece by piece as it arrives. */
-async function collected(context: Context, limit: number, share: Share, raw: boolean): Promise<Buffer> {
+async function collected(context: Context, limit: number, share: Share, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
   const scan = raw ? undefined : new JsonScan('The body')
   const look = (piece: Buffer): void => {
     try {
-      chunks.add(piece)
+      if (!chunks.add(piece)) throw inPieces()
       share.take(piece.length)
       scan?.add(piece)
     } catch (error) {
       request.off('data', look)
-      if (error instanceof Fault && error.code === tooManyChunks) endWithAnswer(context)
+      if (error instanceof Fault && error.code === 'too_many_chunks') endWithAnswer(context)
       // the reader's listeners take it for the end of the body, and let go of what they have
       request.emit('error', error)
     }
@@ -66,15 +73,11 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
   }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
-  return bytes
+  return { bytes, scan }
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
-export function bodyOf(
-  context: Context,
-  share: Share,
-  raw?: boolean,
-): { read(limit: number): Promise<Buffer>; receive(): Upload } {
+export function bodyOf(context: Context, share: Share, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
 }
 
@@ -148,6 +151,12 @@ function asFault(error: Error & { status?: number; type?: string }, limit: numbe
 function tooLarge(limit: number): Fault {
   return new Fault('invalid_request', `The body is larger than ${limit} bytes, the most this call takes.`, {
     code: 'body_too_large',
+  })
+}
+
+function inPieces(): Fault {
+  return new Fault('invalid_request', `The body comes in ${tooManyChunks}. Send it in larger ones, or with Content-Length.`, {
+    code: 'too_many_chunks',
   })
 }
 

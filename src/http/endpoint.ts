@@ -6,6 +6,7 @@ import { release } from '../core/release.ts'
 import type { Caller } from '../core/scopes.ts'
 import { jsonAnswer, present, presentDocument, presentDownload, shownTo, textOf } from './answer.ts'
 import type { Answer } from './answer.ts'
+import type { Body } from './body.ts'
 import type { Hand } from './hand.ts'
 import { answerGone, readIdempotencyKey, releases } from './idempotency.ts'
 import type { Attempt, Idempotency } from './idempotency.ts'
@@ -26,7 +27,7 @@ export interface Call {
   caller: Caller
   hand: Hand
   /** The octets of the body, read only now: never before the caller was admitted. */
-  read(limit: number): Promise<Buffer>
+  read(limit: number): Promise<Body>
   /** The body in place of that, as it comes. */
   receive(): Upload
   /** Undefined when it may be handled at once; else resolves when it is its account's turn. */
@@ -36,7 +37,7 @@ export interface Call {
 }
 
 const halfMinute = 30_000
-const nothing = { bytes: Buffer.alloc(0), headers: {}, search: '' }
+const nothing = { bytes: Buffer.alloc(0), scan: undefined, headers: {}, search: '' }
 
 /** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema, and what of it the caller may see. Throws what goes wrong. */
 export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
@@ -46,12 +47,12 @@ export async function answerCall(route: AnyRoute, call: Call, idempotency: Idemp
 async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
-  const bytes = route.upload === undefined ? await call.read(bodyLimit(route)) : nothing.bytes
+  const { bytes, scan } = route.upload === undefined ? await call.read(bodyLimit(route)) : nothing
   const turn = call.turn()
   if (turn) await turn
   // whoever is slow to send, or had to wait, may have lost the key meanwhile
   if (turn || bytes.length > 0) await call.requireStill()
-  const body = validate(route.body, bytes.length === 0 || route.raw ? {} : parseScanned(bytes), 'field')
+  const body = validate(route.body, scan ? parseScanned(bytes, scan) : {}, 'field')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
   const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : uploadOf(call)
   const input = inputOf(call, query, body, { raw, upload })

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Fault, invalid } from '../core/fault.ts'
+import { Fault, invalid, placeOf } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
 
 type RawIssue = z.core.$ZodRawIssue
@@ -17,14 +17,14 @@ export function validate(schema: z.ZodType | undefined, value: unknown, word: 'f
   if (result.success) return result.data
   const issues = result.error.issues.map((issue) => innermost(issue))
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]!
-  const path = issue.path.map(String)
   if (issue.code === 'unrecognized_keys') {
-    throw invalid([...path, issue.keys[0]!.slice(0, 128)].join('.'), issue.message, `unknown_${word}`)
+    throw invalid(placeOf([...issue.path, issue.keys[0]!]), issue.message, `unknown_${word}`)
   }
   if (issue.message === '') throw new Fault('invalid_request', 'The request is not valid.')
-  throw path.length === 0
+  const place = placeOf(issue.path)
+  throw issue.path.length === 0
     ? new Fault('invalid_request', sentence('The request', issue.message), { code: 'invalid_body' })
-    : invalid(path.join('.'), sentence(path.join('.'), issue.message), issue.message === missing ? 'missing' : 'invalid_value')
+    : invalid(place, sentence(place, issue.message), issue.message === missing ? 'missing' : 'invalid_value')
 }
 
 function isEmpty(value: unknown): boolean {

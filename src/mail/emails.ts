@@ -132,7 +132,7 @@ export class Emails {
       const row = await find(tx, identityId, id)
       const after = read === undefined ? row.read : read ? 1 : 0
       const labels = withLabels(JSON.parse(row.labels) as string[], change.labels)
-      if (change.send_at !== undefined) await this.#dispatcher?.reschedule(tx, row, change.send_at)
+      if (change.send_at !== undefined) await this.#dispatcher?.reschedule(tx, caller, row, change.send_at)
       await tx.run(sql`UPDATE emails SET read = ${after}, labels = ${JSON.stringify(labels)} WHERE id = ${id}`)
       if (after !== row.read && row.duplicate_of === null) {
         await tx.run(sql`UPDATE threads SET unread_count = unread_count + ${after === 1 ? -1 : 1} WHERE id = ${row.thread_id}`)

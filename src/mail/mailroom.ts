@@ -1,3 +1,4 @@
+import type { Caller } from '../core/scopes.ts'
 import type { Transaction } from '../store/database.ts'
 import type { Mailbox } from './address.ts'
 import type { Message } from './arrival.ts'
@@ -22,8 +23,8 @@ export interface Desk {
 
 /** Who sends what identities write: told of what callers do to messages of theirs, in the transaction that does it. */
 export interface Dispatcher {
-  /** The message is to leave at another time (ISO 8601). Throws Fault conflict when it is not scheduled. */
-  reschedule(tx: Transaction, email: StoredEmail, sendAt: string): Promise<void>
+  /** The message is to leave at another time (ISO 8601). Throws Fault conflict when it is not scheduled, forbidden when the caller's secret works no longer then. */
+  reschedule(tx: Transaction, caller: Caller, email: StoredEmail, sendAt: string): Promise<void>
   /** The message is about to be deleted. */
   withdraw(tx: Transaction, emailId: string): Promise<void>
 }

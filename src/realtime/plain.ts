@@ -211,6 +211,7 @@ const closings: Readonly<Record<string, number>> = {
   malformed_frame: 4400,
   too_deep: 4400,
   too_many_tokens: 4400,
+  too_long_key: 4400,
   too_much_padding: 4400,
   too_many_escapes: 4400,
   not_permitted: 4403,

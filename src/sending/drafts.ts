@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Outside } from '../delivery/outside.ts'
 import type { Draft, Written } from './compose.ts'
 import { enclosuresOf } from './enclosures.ts'
+import type { FetchShare } from './fetch-room.ts'
 import { headerFields, messageIds, requireWritable } from './header-fields.ts'
 import type { NewEmail, NewForward, NewReply } from './model.ts'
 import { recipientAddress } from './recipients.ts'
@@ -37,7 +38,7 @@ export class Drafts {
   }
 
   /** What the wish itself says of a message, not yet whom it goes to, when, and what it answers. Throws Fault invalid_request. */
-  async read(wish: Wish, signal: AbortSignal): Promise<Written> {
+  async read(wish: Wish, share: FetchShare, signal: AbortSignal): Promise<Written> {
     const { fields, known } = headerFields(wish.headers)
     const subject = one(wish.subject, known.subject, 'subject') ?? ''
     requireWritable(subject, 'subject')
@@ -51,7 +52,7 @@ export class Drafts {
       html: wish.body_html ?? null,
       reply_to: [replyTo ?? []].flat().map((text) => recipientAddress(text, 'reply_to')),
       headers: fields,
-      attachments: await enclosuresOf(wish.attachments ?? [], this.#outside, signal),
+      attachments: await enclosuresOf(wish.attachments ?? [], { outside: this.#outside, share, signal }),
       labels: [...new Set(wish.labels)],
       auto_submitted: automatic(one(wish.auto_submitted, known['auto-submitted'], 'auto_submitted')),
       require_tls: wish.require_tls ?? false,

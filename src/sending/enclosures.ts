@@ -3,6 +3,7 @@ import { Turns } from '../core/turns.ts'
 import { Unreachable } from '../delivery/outside.ts'
 import type { Outside } from '../delivery/outside.ts'
 import type { Enclosure } from './compose.ts'
+import type { FetchShare } from './fetch-room.ts'
 import { largestMessage } from './model.ts'
 import type { NewAttachment } from './model.ts'
 
@@ -12,33 +13,48 @@ const patience = 30_000
 /** Octets that a message of the largest size can enclose: base64 makes four of three, and a line end of every 76. */
 const mostOctets = Math.floor((largestMessage * 3 * 76) / (4 * 78))
 
+/** How URLs are fetched. */
+interface Way {
+  outside: Outside
+  share: FetchShare
+  signal: AbortSignal
+}
+
 /**
  * The files of a message, decoded, or fetched now from where they are. Throws Fault invalid_request with the place of the one that cannot be:
- * `attachments[1].content`.
+ * `attachments[1].content`, and rate_limited when too much is being fetched.
  */
-export async function enclosuresOf(
-  wishes: readonly NewAttachment[],
-  outside: Outside,
-  signal: AbortSignal,
-): Promise<Enclosure[]> {
+export async function enclosuresOf(wishes: readonly NewAttachment[], way: Way): Promise<Enclosure[]> {
   // what can be told without asking anybody comes first
   const turns = new Turns()
-  const files: { wish: NewAttachment; place: string; file: Enclosure }[] = []
+  const files: Wished[] = []
   for (const [index, wish] of wishes.entries()) {
     const place = `attachments[${index}]`
     files.push({ wish, place, file: await declared(wish, place, turns) })
   }
-  let room = mostOctets - files.reduce((sum, { file }) => sum + file.content.length, 0)
+  const room = mostOctets - files.reduce((sum, { file }) => sum + file.content.length, 0)
+  if (room < 0) throw tooLarge(files[0]!.place)
+  const asked = files.filter(({ wish }) => wish.url !== undefined)
+  if (asked.length > 0) await way.share.inTurn(way.signal, () => fetchEach(asked, room, way))
+  return files.map(({ file }) => file)
+}
+
+/** A file as it was asked for, and where. */
+interface Wished {
+  wish: NewAttachment
+  place: string
+  file: Enclosure
+}
+
+async function fetchEach(files: readonly Wished[], most: number, way: Way): Promise<void> {
+  let room = most
   const end = Date.now() + patience
   for (const { wish, file, place } of files) {
-    if (room < 0) throw tooLarge(place)
-    if (wish.url === undefined) continue
-    const { body, type } = await fetched(wish.url, `${place}.url`, { outside, signal, room, deadline: end - Date.now() })
+    const { body, type } = await fetched(wish.url!, `${place}.url`, { ...way, room, deadline: end - Date.now() })
     file.content = body
     room -= body.length
     file.content_type ??= type !== undefined && mediaType.test(type) ? type : null
   }
-  return files.map(({ file }) => file)
 }
 
 async function declared(wish: NewAttachment, place: string, turns: Turns): Promise<Enclosure> {
@@ -87,11 +103,11 @@ async function isEncoding(text: string, bytes: Buffer, turns: Turns): Promise<bo
 async function fetched(
   url: string,
   param: string,
-  { outside, signal, room, deadline }: { outside: Outside; signal: AbortSignal; room: number; deadline: number },
+  { outside, share, signal, room, deadline }: Way & { room: number; deadline: number },
 ): Promise<{ type: string | undefined; body: Buffer }> {
   if (deadline <= 0) throw invalid(param, `${param} was not fetched: all together took more than ${patience / 1000} s.`)
   try {
-    const { status, headers, body } = await outside.get(url, { signal, limit: room, deadline })
+    const { status, headers, body } = await outside.get(url, { signal, limit: room, deadline, take: share.take })
     if (status !== 200) throw new Unreachable(`it answered ${status}`)
     const [encoding = 'identity'] = [headers['content-encoding']].flat()
     // unpacked by us it could be a thousand times as large

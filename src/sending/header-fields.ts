@@ -1,4 +1,4 @@
-import { invalid } from '../core/fault.ts'
+import { invalid, placeOf } from '../core/fault.ts'
 
 /** What the box alone writes. */
 const own =
@@ -20,8 +20,9 @@ export function headerFields(given: Record<string, string> = {}): { fields: { na
   const found: Known = {}
   requireFew(given)
   for (const [name, value] of Object.entries(given)) {
-    const param = `headers.${name}`
-    if (!/^[!-9;-~]{1,76}$/.test(name)) throw invalid(param, `${JSON.stringify(name)} is no name of a header field.`)
+    const param = placeOf(['headers', name])
+    if (!/^[!-9;-~]{1,76}$/.test(name))
+      throw invalid(param, `${JSON.stringify(name.slice(0, 128))} is no name of a header field.`)
     if (own.test(name)) throw invalid(param, `${name} is written by the box itself; leave it out.`, 'header_refused')
     requireWritable(value, param)
     // words of encoded text are short, others stay as they are

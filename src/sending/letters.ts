@@ -5,14 +5,16 @@ import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Examiner } from '../mail/examiner.ts'
 import type { Address, Email } from '../mail/model.ts'
-import type { Enclosure } from './compose.ts'
-import type { Drafts } from './drafts.ts'
+import type { Enclosure, Written } from './compose.ts'
+import type { Drafts, Wish } from './drafts.ts'
+import { FetchRoom } from './fetch-room.ts'
 import { requireFewHops } from './hops.ts'
 import type { NewEmail, NewForward, NewReply } from './model.ts'
 import { largestMessage, readers } from './model.ts'
 import type { Outbox } from './outbox.ts'
 import { forwardSubject, replySubject, withForwarded, withReplyQuote } from './quoting.ts'
 import { addresseesOf } from './recipients.ts'
+import type { Addressee } from './recipients.ts'
 import { answered, automaticAnswer, referring } from './replying.ts'
 import { mailboxOf, senderOf } from './sender.ts'
 import type { Original } from './replying.ts'
@@ -27,22 +29,31 @@ interface Parts {
 
 const none: { to: Address[]; cc: Address[] } = { to: [], cc: [] }
 
+/** Who sends what to whom. */
+interface Envelope {
+  caller: Caller
+  addressees: Addressee[]
+  from: string
+  wish: Wish
+  signal: AbortSignal
+}
+
 /** What callers write: new messages, answers, and what they pass on. */
 export class Letters {
   readonly #parts: Parts
+  readonly #fetches = new FetchRoom()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
   async send(caller: Caller, identityId: string, wish: NewEmail, signal: AbortSignal): Promise<Email> {
-    const { identities, drafts, outbox } = this.#parts
+    const { identities } = this.#parts
     const owner = await identities.row(caller, identityId)
     const addressees = addresseesOf(wish)
     const original = wish.in_reply_to === undefined ? undefined : await this.#namedIn(caller, identityId, wish.in_reply_to)
     const from = await senderOf(identities, owner, wish.from, original?.email)
-    return outbox.accept(owner, { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
-      const draft = await drafts.read(wish, signal)
+    return this.#accept(owner, { caller, addressees, from, wish, signal }, async (draft) => {
       if (!original) return draft
       requireUnsaid(draft, 'in_reply_to')
       return {
@@ -55,7 +66,7 @@ export class Letters {
   }
 
   async reply(caller: Caller, identityId: string, emailId: string, wish: NewReply, signal: AbortSignal): Promise<Email> {
-    const { identities, drafts, outbox } = this.#parts
+    const { identities } = this.#parts
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
     const from = await senderOf(identities, owner, wish.from, original.email)
@@ -63,8 +74,7 @@ export class Letters {
     const { to, cc } = answered(original, others, wish.allow_unsigned ?? false)
     const addressees = addresseesOf({ to, cc: [...cc, ...[wish.cc ?? []].flat()], bcc: wish.bcc })
     if (addressees.length === 0) throw nobody()
-    return outbox.accept(owner, { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
-      const draft = await drafts.read(wish, signal)
+    return this.#accept(owner, { caller, addressees, from, wish, signal }, async (draft) => {
       requireUnsaid(draft, 'headers')
       return {
         ...draft,
@@ -77,14 +87,13 @@ export class Letters {
   }
 
   async forward(caller: Caller, identityId: string, emailId: string, wish: NewForward, signal: AbortSignal): Promise<Email> {
-    const { identities, drafts, outbox } = this.#parts
+    const { identities } = this.#parts
     const owner = await identities.row(caller, identityId)
     const original = await this.#original(caller, identityId, emailId)
     const addressees = addresseesOf(wish)
     const from = await senderOf(identities, owner, wish.from)
     requireFewHops(await this.#parts.emails.octets(original.row), 'email_id')
-    return outbox.accept(owner, { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }, async () => {
-      const draft = await drafts.read(wish, signal)
+    return this.#accept(owner, { caller, addressees, from, wish, signal }, async (draft) => {
       requireUnsaid(draft, 'headers')
       const isWhole = wish.as_attachment ?? false
       const carried = isWhole ? [await this.enclosed(original)] : await this.#attachments(owner.account_id, original)
@@ -96,6 +105,22 @@ export class Letters {
         attachments: [...draft.attachments, ...carried],
       }
     })
+  }
+
+  /** What is fetched for it counts until it is kept. */
+  async #accept(
+    owner: IdentityRow,
+    { caller, addressees, from, wish, signal }: Envelope,
+    finish: (draft: Written) => Promise<Written>,
+  ): Promise<Email> {
+    const { drafts, outbox } = this.#parts
+    const share = this.#fetches.share(owner.account_id)
+    try {
+      const envelope = { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }
+      return await outbox.accept(owner, envelope, async () => finish(await drafts.read(wish, share, signal)))
+    } finally {
+      share.giveBack()
+    }
   }
 
   /** A message whole, as an enclosure. Throws Fault for one that goes in a circle. */

@@ -196,6 +196,7 @@ export class Outbox {
       const { keys, outgoing, limits, plan } = this.#parts
       // what it encloses may have been long in coming
       if (caller) await keys.origins.requireAdmitted(tx, caller)
+      if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)

@@ -23,7 +23,7 @@ import { headerDate } from './ready-octets.ts'
 import { suspended } from './undelivered.ts'
 
 interface Parts {
-  keys: Pick<Keys, 'ends'>
+  keys: Pick<Keys, 'ends' | 'origins'>
   log: Log
   database: Database
   clock: Clock
@@ -122,11 +122,12 @@ export class Pending implements Dispatcher {
     }
   }
 
-  async reschedule(tx: Transaction, email: StoredEmail, wish: string): Promise<void> {
-    const { queue, clock, outgoing, outbox, limits, plan } = this.#parts
+  async reschedule(tx: Transaction, caller: Caller, email: StoredEmail, wish: string): Promise<void> {
+    const { keys, queue, clock, outgoing, outbox, limits, plan } = this.#parts
     const rows = await this.#recipients(tx, email.id)
     const [first] = rows
     const at = this.#parts.drafts.sendAt(wish) ?? iso(clock.now())
+    await keys.origins.requireInGrace(tx, caller, at, 'send_at')
     const moved = email.status === 'scheduled' && first?.delivery_id && (await queue.postpone(tx, first.delivery_id, at))
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
     const addresses = rows.map(({ address }) => address)

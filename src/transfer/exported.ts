@@ -10,7 +10,7 @@ import type { Found } from './mbox.ts'
 
 /** Octets of one line about a message, and what it may cost to read: a message names 1,000 people in each field, and has 1,000 parts. */
 const longestLine = 4 * 1024 * 1024
-const lineBounds: JsonBounds = { depth: 32, tokens: 100_000 }
+const lineBounds: JsonBounds = { depth: 32, tokens: 100_000, key: 65_536 }
 
 /** Files of one text message that are taken, and octets of each. */
 const mostMedia = 100

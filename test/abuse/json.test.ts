@@ -8,6 +8,8 @@ const digits = Buffer.alloc(41_000_000, '1')
 digits.write('{"subject":')
 const escapes = Buffer.alloc(41_000_000, '\\"')
 escapes.write('{"to":"nobody@pillarbox.test","body_text":" ')
+const key = Buffer.alloc(41_000_000, 'k')
+key.write('{"to":"nobody@pillarbox.test","headers":{"')
 
 /** Bodies whose octets are few beside the work they ask for. */
 const attacks: Attack[] = [
@@ -34,6 +36,12 @@ const attacks: Attack[] = [
     scopes: ['emails:write'],
     run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: escapes })),
     answers: ['400 too_many_escapes', '429 too_much_at_once', '429 rate_limited', 'closed'],
+  },
+  {
+    name: 'a name of a header field of 40 MB',
+    scopes: ['emails:write'],
+    run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: key })),
+    answers: ['400 too_long_key', '429 too_much_at_once', '429 rate_limited', 'closed'],
   },
   {
     name: '1 MB of [ in place of a password, from forty addresses',

@@ -202,6 +202,26 @@ const attacks: Attack[] = [
     answers: ['201', '400 message_too_large', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
   })),
   {
+    name: 'files whose server sends each octet as a chunk',
+    scopes: ['emails:write'],
+    run: async (attacker) => {
+      const chunks = Buffer.from('1\r\na\r\n'.repeat(10_000))
+      const sink = await WebhookSink.start()
+      sink.behaviour = (response) => {
+        response.flushHeaders()
+        const socket = response.socket!
+        const more = (): void => {
+          while (!socket.destroyed && socket.write(chunks));
+          if (!socket.destroyed) socket.once('drain', more)
+        }
+        more()
+      }
+      const body = { to: attacker.target.identity.email, attachments: [{ filename: 'a', url: sink.url }] }
+      await attacker.repeat(8, () => attacker.own('POST', '/emails', { body }))
+    },
+    answers: ['400 url_unreachable', '429 rate_limited', '429 too_much_at_once'],
+  },
+  {
     name: 'recipients of spaces',
     scopes: ['messages:write'],
     run: (attacker) =>
@@ -271,7 +291,7 @@ const attacks: Attack[] = [
 ]
 
 // the endpoint of a stranger is on loopback here
-underAttack(attacks, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+underAttack(attacks, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8', PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8' })
 
 function enclosure(filename: string, content_type: string, text: string) {
   return { filename, content_type, content: Buffer.from(text).toString('base64') }

@@ -63,6 +63,28 @@ test('a former secret gives no key a new secret, its own least of all', async ()
   expect((await box.call('POST', `/v1/api-keys/${stolen.id}/rotate`, {}, { key: owners.key })).status).toBe(200)
 })
 
+test('a former secret revokes no key, nor does a key that it made but itself and its own', async () => {
+  const clock = new HeldClock()
+  const box = await appliance({}, clock)
+  const maker = await keyOf(box)
+  const stolen = await keyOf(box, {}, maker.key)
+  const owners = await rotate(box, stolen, 60)
+  const child = await keyOf(box, {}, stolen.key)
+  const grandchild = await keyOf(box, {}, child.key)
+  const revoke = async ({ id }: Key, { key }: Key) => {
+    const { status, body } = await box.call<{ error?: { code: string } }>('DELETE', `/v1/api-keys/${id}`, undefined, { key })
+    return body.error?.code ?? status
+  }
+  for (const key of [stolen, child, grandchild]) {
+    expect([await revoke(stolen, key), await revoke(maker, key)]).toEqual(['former_secret', 'former_secret'])
+  }
+  expect([await works(box, owners.key), await works(box, maker.key)]).toEqual([true, true])
+  expect([await revoke(grandchild, child), await revoke(child, child)]).toEqual([200, 200])
+  // a brief key of a key that has no former secret revokes as ever
+  const brief = await keyOf(box, { expires_at: new Date(clock.now() + minute).toISOString() }, maker.key)
+  expect(await revoke(stolen, brief)).toBe(200)
+})
+
 test('what a former secret makes ends with it', async () => {
   const clock = new HeldClock()
   const box = await appliance(near, clock)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:https'
 import { createServer as createTcpServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Outside } from '../../src/delivery/outside.ts'
 import { certificate } from '../../src/certificates/self-signed.ts'
 import { folder } from '../support/folder.ts'
@@ -161,3 +161,33 @@ test('after a reload, connections to what is no longer allowed are not used', as
   await expect(post(sink.url.replace('127.0.0.1', 'name.example.com'), hello())).rejects.toThrow('is not a public address')
   expect(sink.received).toHaveLength(1)
 })
+
+describe('an answer in chunks of an octet each', () => {
+  test('is refused above some thousands of them, and taken below', async () => {
+    const outside = new Outside({ allow_http: false, allow_networks: ['127.0.0.0/8'], resolve })
+    const limits = { limit: 1_000_000, deadline: patient, signal: new AbortController().signal }
+    const { body } = await outside.get(await flushed(10_000), limits)
+    expect(body.toString()).toBe('a'.repeat(10_000))
+    await expect(outside.get(await flushed(40_000), limits)).rejects.toMatchObject({
+      message: 'its answer came in more than 16384 chunks of less than 512 bytes',
+      tooLarge: true,
+    })
+  })
+
+  test('is enough for a post, whose answer is not read to the end', async () => {
+    const outside = new Outside({ allow_http: false, allow_networks: ['127.0.0.0/8'], resolve })
+    expect(await outside.post(await flushed(40_000), hello())).toMatchObject({ status: 200, body: 'a'.repeat(1024) })
+  })
+})
+
+/** Answers so many octets, and flushes each. */
+async function flushed(octets: number): Promise<string> {
+  const answer = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(octets)}0\r\n\r\n`
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined)
+    socket.once('data', () => socket.end(answer))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { assert, dictionary, jsonValue, property, string } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { JsonScan } from '../../src/core/json-scan.ts'
 import { parseJson } from '../../src/http/json.ts'
 import { errorOf, openToybox, toyId } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
@@ -116,6 +117,28 @@ test('a compressed body is refused before it is unpacked', async () => {
     expect(await errorOf(response)).toMatchObject({ status: 400, code: 'unsupported_encoding' })
   }
   expect((await make('{"name":"a"}', { 'Content-Encoding': 'identity' })).status).toBe(201)
+})
+
+test.each([
+  ['a key twice', String.raw`{"a":"x\"\\","b":{"\u0061":1,"a":2}}`, 'The field "a" is there twice.'],
+  ['__proto__', String.raw`{"a":["\"{,:"],"__prot\u006f__":1}`, 'A field cannot be named __proto__.'],
+  ['NUL in a list', String.raw`{"a":[{"b":["x\u0000"]}]}`, String.raw`A text holds the character NUL (\u0000).`],
+  ['half a pair', String.raw`{"a":"\ud83d\ud83d\ude00"}`, 'A text holds half a surrogate pair.'],
+  ['half a pair in a key', String.raw`{"\ude00":1}`, 'A text holds half a surrogate pair.'],
+  ['a number', String.raw`{"ü😀":"ü\"","b":12345678901234567890}`, 'The number 12345678901234567890 cannot be kept exactly.'],
+])('what JSON.parse would pass is found behind strings of any kind: %s', (_what, text, why) => {
+  expect(() => parseJson(Buffer.from(text))).toThrow(why)
+  // the octets are part of others
+  expect(() => parseJson(Buffer.from(`${'x'.repeat(7)}${text}`).subarray(7))).toThrow(why)
+})
+
+test('strings with nothing between them are no JSON, however many', () => {
+  for (const text of ['""'.repeat(100_000), `{"a":1}${'""'.repeat(100_000)}`]) {
+    expect(() => parseJson(Buffer.from(text))).toThrow('The body is not valid JSON.')
+    const scan = new JsonScan('It')
+    scan.add(Buffer.from(text))
+    expect(scan.ends.length).toBeLessThanOrEqual(10_001)
+  }
 })
 
 test('a body in chunks of an octet each is refused above some thousands of them', async () => {

@@ -73,6 +73,35 @@ test('a body of more than 10,000 tokens is too_many_tokens, and one of 10,000 is
   expect(error.message).toContain('more than 10000 tokens')
 })
 
+const keyed = (key: string): string => `{"name":"a","metadata":{"x":[1,{}],"${key}":"${'long value '.repeat(500)}"}}`
+
+test('a key of more than 1,024 octets is too_long_key, while it arrives, and one of 1,024 is taken', async () => {
+  expect((await make(keyed('k'.repeat(1024)))).status).toBe(201)
+  for (const key of ['k'.repeat(1025), 'é'.repeat(513), String.raw`\u0041`.repeat(171)]) {
+    const error = await errorOf(await make(keyed(key)))
+    expect(error).toMatchObject({ type: 'invalid_request', status: 400, code: 'too_long_key' })
+    expect(error.message).toBe(
+      'The body has a key of more than 1024 octets, the quotes not counted. Send what is so long as a value.',
+    )
+  }
+  expect(await answerTo('/v1/large', 40_000_000, `{"${'k'.repeat(100_000)}`, 'free')).toContain('"code":"too_long_key"')
+})
+
+test('a key that is wrong, or names what is wrong, is repeated no further than 128 characters', async () => {
+  const key = 'é'.repeat(500)
+  const cut = `${'é'.repeat(127)}…`
+  for (const body of [
+    { name: 'a', metadata: { [key]: { [key]: 'x'.repeat(10) } }, [key]: 1 },
+    { name: 'a', labels: { [key]: 1 } },
+  ]) {
+    const response = await make(JSON.stringify(body))
+    const text = await response.text()
+    expect([response.status, text.length < 1500]).toEqual([400, true])
+    expect(text).not.toContain('é'.repeat(129))
+    if (body.labels === undefined) expect(JSON.parse(text)).toMatchObject({ error: { param: cut } })
+  }
+})
+
 test('only what stands outside of strings counts, however the string is written and wherever a packet ends', async () => {
   const text = `${'[{,:'.repeat(20_000)}\\"${'\\\\'.repeat(7)}`
   const body = JSON.stringify({ name: 'a', metadata: { text, after: [1, 2, { x: text }] } })

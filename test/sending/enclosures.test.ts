@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Outside } from '../../src/delivery/outside.ts'
 import { enclosuresOf } from '../../src/sending/enclosures.ts'
+import { FetchRoom } from '../../src/sending/fetch-room.ts'
 import { openPair, pair, send } from './outgoing.ts'
 
 describe('base64', async () => {
@@ -64,6 +65,24 @@ describe('a URL', () => {
     expect(asked).toEqual(['/bill', '/large'])
   })
 
+  test('whose file comes in chunks of an octet each is refused, and what was fetched counts no longer', async () => {
+    const { url } = await files((request, response) => {
+      if (request.url === '/large') response.end(Buffer.alloc(17_000_000))
+      else {
+        response.flushHeaders()
+        response.socket!.end('1\r\na\r\n'.repeat(40_000))
+      }
+    })
+    const world = await pair({ PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8' })
+    const tiny = await send(world, { to: world.bob.email, attachments: [{ filename: 'x', url: `${url}/tiny` }] })
+    expect([tiny.status, tiny.body.error]).toMatchObject([400, { param: 'attachments[0].url', code: 'url_unreachable' }])
+    expect(tiny.body.error['message']).toContain('its answer came in more than 16384 chunks of less than 512 bytes')
+    for (let count = 0; count < 4; count += 1) {
+      const { status } = await send(world, { to: world.bob.email, attachments: [{ filename: 'x', url: `${url}/large` }] })
+      expect(status).toBe(201)
+    }
+  })
+
   test.each([
     ['a redirect', 302, /answered 302/],
     ['an error', 500, /answered 500/],
@@ -106,7 +125,11 @@ describe('a URL', () => {
       answer(new Error('dialled'), null)
     })
     onTestFinished(() => outside.close())
-    const fetching = enclosuresOf([{ filename: 'x', url }], outside, new AbortController().signal)
+    const fetching = enclosuresOf([{ filename: 'x', url }], {
+      outside,
+      share: new FetchRoom().share('a'),
+      signal: new AbortController().signal,
+    })
     await expect(fetching).rejects.toMatchObject({ type: 'invalid_request', param: 'attachments[0].url' })
     expect(dialled).toEqual([])
   })

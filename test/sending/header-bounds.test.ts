@@ -12,6 +12,13 @@ test('the further fields of a message are few and short enough to be a header', 
   expect((await send(world, { to: world.bob.email, headers: fields(100, 'long '.repeat(100)) })).status).toBe(201)
 })
 
+test('a name that is none is repeated no further than 128 characters', async () => {
+  const world = await pair()
+  const { status, body } = await send(world, { to: world.bob.email, headers: { ['k'.repeat(1000)]: 'a' } })
+  expect([status, body.error['param']]).toEqual([400, `headers.${'k'.repeat(127)}…`])
+  expect(body.error['message']).toBe(`headers.${'k'.repeat(127)}… has a key that is not allowed.`)
+})
+
 test('nobody hears of a blind copy of a message that is sent on', async () => {
   const world = await pair()
   const { status, body } = await send(world, { to: world.bob.email, headers: { 'resent-BCC': 'secret@elsewhere.test' } })

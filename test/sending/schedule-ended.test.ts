@@ -55,6 +55,33 @@ test('it leaves all the same where the revocation keeps it, and where the key on
   await expect.poll(() => arrived(world)).toEqual(['expired', 'kept'])
 })
 
+test('a former secret schedules nothing for a time when it works no more', async () => {
+  const clock = new HeldClock()
+  const world = await pair({}, clock)
+  const { box, ada, bob } = world
+  const stolen = await keyOf(world)
+  const { body: before } = await later(world, 'before', stolen)
+  const { body: owners } = await box.call('POST', `/v1/api-keys/${stolen.id}/rotate`, { grace_seconds: 60 })
+  const end = new Date(clock.now() + 60_000).toISOString()
+  const beyond = new Date(clock.now() + 60_001).toISOString()
+  const wish = (send_at: string) => ({ to: bob.email, subject: 'soon', send_at })
+  const soon = await send(world, wish(end), as(stolen))
+  expect(soon.status).toBe(201)
+  const path = `/v1/identities/${ada.id}/emails/${soon.body.id}`
+  for (const told of [
+    await send(world, wish(beyond), as(stolen)),
+    await box.call('PATCH', path, { send_at: beyond }, { key: stolen.key }),
+  ]) {
+    expect(told.body['error']).toMatchObject({ status: 403, code: 'beyond_own', param: 'send_at' })
+    expect(told.body['error']['message']).toContain(end)
+  }
+  expect((await box.call('PATCH', path, { send_at: beyond }, { key: owners.key as string })).status).toBe(200)
+  expect([await statusOf(world, before.id), (await later(world, 'after', { key: owners.key as string })).status]).toEqual([
+    'scheduled',
+    201,
+  ])
+})
+
 test('nothing leaves of a box that was stopped before it had cancelled all', async () => {
   const clock = new HeldClock()
   const world = await pair({}, clock)

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Fault } from '../../core/fault.ts'
+import { Fault, placeOf } from '../../core/fault.ts'
 import { JsonScan } from '../../core/json-scan.ts'
 
 /** How far the time of a signed call may be from ours, in seconds. */
@@ -25,7 +25,7 @@ export function readJson<Shape extends z.ZodType>(shape: Shape, bytes: Buffer): 
   const { data, error } = shape.safeParse(value)
   if (!error) return data
   const { path, message } = error.issues[0]!
-  const param = path.map(String).join('.')
+  const param = placeOf(path)
   throw new Fault('invalid_request', `${param || 'The body'}: ${message}.`, {
     code: 'invalid_value',
     ...(param ? { param } : {}),
