@@ -11,6 +11,10 @@ import { stored } from './store.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
+/** Of whoever stands between this machine and the registry: npm leaves out in silence an optional package that it could not fetch. */
+const certificates =
+  process.env['NODE_EXTRA_CA_CERTS'] === undefined ? {} : { NODE_EXTRA_CA_CERTS: process.env['NODE_EXTRA_CA_CERTS'] }
+
 /** The time that the releases of tests have. */
 const time = '1767225600'
 
@@ -40,7 +44,7 @@ export async function release(): Promise<string> {
 export async function makeRelease(checkout: string, output: string, env: Record<string, string> = {}): Promise<void> {
   await promisify(execFile)('npm', ['run', 'release', '--', '--output', output], {
     cwd: checkout,
-    env: { ...ambient, SOURCE_DATE_EPOCH: time, ...env },
+    env: { ...ambient, ...certificates, SOURCE_DATE_EPOCH: time, ...env },
     maxBuffer: 16 * 1024 * 1024,
   })
 }
