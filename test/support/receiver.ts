@@ -15,12 +15,13 @@ export class MemoryMailroom implements Mailroom {
   /** What keep() does before it keeps. */
   before: () => Promise<void> = async () => undefined
 
-  async ownerOf(address: string): Promise<void> {
+  async ownerOf(address: string): Promise<string> {
     this.asked.push(address)
     const [local = '', domain = 'box.test'] = address.split('@')
     const known = this.mailboxes.has(address) || /^user\d+$/.test(local) || local.startsWith('user+')
     if (domain !== 'box.test' && !this.mailboxes.has(address)) throw new Refusal(550, '5.7.1', 'We do not relay')
     if (!known) throw new Refusal(550, '5.1.1', 'No such mailbox')
+    return ''
   }
 
   async keep(envelope: Envelope, raw: Buffer): Promise<string> {
