@@ -9,7 +9,7 @@ import { Refusal } from '../../src/mail/refusal.ts'
 
 /** A mailroom in memory: `user@box.test` and whom a test adds live here. */
 export class MemoryMailroom implements Mailroom {
-  readonly kept: { envelope: Envelope; raw: Buffer }[] = []
+  readonly kept: { envelope: Envelope; raw: Buffer; account: string }[] = []
   readonly asked: string[] = []
   readonly mailboxes = new Set(['user@box.test', 'postmaster'])
   /** What keep() does before it keeps. */
@@ -24,9 +24,9 @@ export class MemoryMailroom implements Mailroom {
     return ''
   }
 
-  async keep(envelope: Envelope, raw: Buffer): Promise<string> {
+  async keep(envelope: Envelope, raw: Buffer, _note: unknown, account: string): Promise<string> {
     await this.before()
-    this.kept.push({ envelope, raw: Buffer.from(raw) })
+    this.kept.push({ envelope, raw: Buffer.from(raw), account })
     return `queue-${this.kept.length}`
   }
 }
