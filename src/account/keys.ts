@@ -27,7 +27,7 @@ interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnds {
   previous_hash: string | null
 }
 
-type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | 'created_by'> & { rate_limit: number | null }
+type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | 'created_by'> & { rate_limit: number | null; former_until: string | null }
 
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
@@ -129,8 +129,10 @@ export class Keys {
       requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
       await this.#plan.require(tx, caller.account_id, 'api_keys')
       await this.#requireGeneration(tx, caller)
+      const former = await this.origins.formerUntil(tx, caller)
+      const former_until = former === Infinity ? null : iso(former)
       const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at, created_by: makerOf(caller) }
-      const inserted = await this.#insert(tx, caller.account_id, made, key)
+      const inserted = await this.#insert(tx, caller.account_id, { ...made, former_until }, key)
       await this.origins.inherit(tx, inserted.id, caller)
       return inserted
     })
@@ -147,7 +149,7 @@ export class Keys {
       await this.#insert(
         tx,
         accountId,
-        { label: 'first key', scopes: everyScope, identity_id: null, rate_limit: null, expires_at: null, created_by: null },
+        { label: 'first key', scopes: everyScope, identity_id: null, rate_limit: null, expires_at: null, created_by: null, former_until: null },
         key,
       )
       return key
@@ -195,7 +197,7 @@ export class Keys {
   /**
    * The next call with the key is 401. What was made with it ends too, unless it is to be kept: keys, also those it gave a new secret, what
    * those made, and whatever else `ends` was told of; but not the key that asks. Throws Fault 409, code `last_key`, where no lasting key
-   * that can make others would be left; 403, code `former_secret`, to who calls with an old secret, or with a key that may be made with one and did
+   * that can make others would be left; 403, code `former_secret`, to who calls with an old secret, or with a key that was made with one and did
    * not make this key.
    */
   async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
@@ -281,19 +283,13 @@ export class Keys {
     )
   }
 
-  /** A key that ends with the former secret of one above it may come from that secret: it revokes itself and what it made. */
-  async #requireOwn(tx: Transaction, { key_id, until }: Caller, id: string): Promise<void> {
-    if (key_id === null || until === Infinity) return
-    const above = await tx.get<{ id: string }>(
-      sql`WITH RECURSIVE line (id, depth) AS (SELECT created_by, 1 FROM api_keys WHERE id = ${key_id} UNION ALL
-        SELECT created_by, depth + 1 FROM line JOIN api_keys ON api_keys.id = line.id WHERE depth < ${mostGenerations})
-        SELECT api_keys.id FROM line JOIN api_keys ON api_keys.id = line.id
-        WHERE previous_hash IS NOT NULL AND previous_expires_at > ${iso(this.#clock.now())} AND previous_expires_at >= ${iso(until)}`,
-    )
-    if (!above || (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.origins.madeWith(key_id, null)})`))) return
+  /** A key that was made with a former secret revokes itself and what it made. */
+  async #requireOwn(tx: Transaction, caller: Caller, id: string): Promise<void> {
+    if ((await this.origins.formerUntil(tx, caller)) === Infinity) return
+    if (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.origins.madeWith(caller.key_id!, null)})`)) return
     throw new Fault(
       'forbidden',
-      `The secret of ${above.id}, with which this key was made, was replaced since: this key revokes itself and those it made. Use the new secret.`,
+      'The secret with which this key was made, or a key above it, was replaced before: this key revokes itself and those it made. Use the new secret.',
       { code: 'former_secret' },
     )
   }
@@ -331,9 +327,9 @@ export class Keys {
 
   async #insert(tx: Transaction, accountId: string, made: NewRow, key: string): Promise<KeyRow> {
     const row = await tx.get<KeyRow>(
-      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at, created_by)
+      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at, created_by, former_until)
         VALUES (${newId('key')}, ${accountId}, ${made.label}, ${JSON.stringify(made.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
-        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}, ${made.created_by}) RETURNING *`,
+        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}, ${made.created_by}, ${made.former_until}) RETURNING *`,
     )
     return row!
   }
