@@ -38,9 +38,7 @@ export class Origins {
       if (session_id === null) return Infinity
       return (await reader.get(sql`SELECT 1 FROM sessions WHERE id = ${session_id}`)) === undefined ? undefined : Infinity
     }
-    const row = await reader.get<SecretEnds>(
-      sql`SELECT * FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`,
-    )
+    const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`)
     const end = row ? endOfSecret(row, secret) : 0
     return end > this.#clock.now() ? end : undefined
   }

@@ -111,14 +111,14 @@ export class MediaCourier implements Courier<MediaLoad> {
       sql`SELECT sms_media.*, account_id FROM sms_media JOIN sms ON sms.id = sms_id WHERE sms_id = ${sms_id} AND position = ${position}`,
     )
     if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
-    if (!this.#provider?.fetch) throw new Refused('the provider is not configured any more')
+    const provider = this.#provider
+    if (!provider?.fetch) throw new Refused('the provider is not configured any more')
     const { account_id } = row
     if (!(await this.#hasRoom(account_id, 1))) throw new Later('the account keeps as much as it may')
-    const { fetch } = this.#provider
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {
-      const bytes = await share.inTurn(signal, () => fetch(source, signal, share.take))
+      const bytes = await share.inTurn(signal, () => provider.fetch!(source, signal, share.take))
       await this.#hasRoom(account_id, bytes.length)
       const key = `${sms_id} ${position}`
       this.#fetched.get(key)?.share.giveBack()

@@ -91,8 +91,7 @@ test('nor does a key that one made, whatever becomes of the key above it', async
   const end = new Date(clock.now() + 60_000).toISOString()
   const child = await keyOf(world, {}, stolen.key)
   const brief = await keyOf(world, { expires_at: new Date(clock.now() + 30_000).toISOString() }, child.key)
-  const schedule = (send_at: string, key: { key: string }) =>
-    send(world, { to: bob.email, subject: 'soon', send_at }, as(key))
+  const schedule = (send_at: string, key: { key: string }) => send(world, { to: bob.email, subject: 'soon', send_at }, as(key))
   const { body: soon } = await schedule(end, child)
   expect(soon.status).toBe('scheduled')
   const refused = async () => {
