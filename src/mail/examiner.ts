@@ -44,8 +44,8 @@ export interface ExaminerOptions {
 
 const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)
 
-/** Octets of the messages in one worker; of one account half as many. */
-const mostOctets = 16 * 1024 * 1024
+/** Octets of the messages in one worker, where they are several; of one account half as many. What is made of a message can take thirty times as many. */
+const mostOctets = 8 * 1024 * 1024
 
 /** Workers for messages that were in one that died. */
 const mostSolo = 3
@@ -249,7 +249,7 @@ export class Examiner {
   // One to a worker, and more than one worker: the innocent do not wait behind the guilty.
   #pumpSuspects() {
     // nor behind all that one account or one sender brings
-    const may = (line: string): boolean => this.#hasRoom(line)
+    const may = (line: string, job: Job): boolean => this.#hasRoom(line) && this.#fitsBeside(job)
     for (const seat of this.#solo) {
       if (!seat.started || seat.count > 0) continue
       const next = this.#suspects.shift(may)
@@ -259,10 +259,15 @@ export class Examiner {
         void seat.dismiss()
       }
     }
-    if (!this.#suspects.peek(may)) return
-    const starting = [...this.#solo].filter((seat) => !seat.started).length
-    const wanted = Math.min(this.#suspects.size - starting, mostSolo - this.#solo.size)
-    for (let count = 0; count < wanted; count++) this.#solo.add(this.#open())
+    // one after the other: once it has its message there may be none for another
+    const isStarting = [...this.#solo].some((seat) => !seat.started)
+    if (!isStarting && this.#solo.size < mostSolo && this.#suspects.peek(may)) this.#solo.add(this.#open())
+  }
+
+  /** Whether a suspect is small enough to be read while others are, each alone. */
+  #fitsBeside({ raw }: Job): boolean {
+    const octets = [...this.#solo].reduce((sum, seat) => sum + seat.octets, 0)
+    return octets === 0 || octets + raw.length <= mostOctets
   }
 
   /** Whether there is a worker left beside those that have a message of the same account, or of the same sender, to themselves. */

@@ -295,6 +295,29 @@ describe('a message the parser cannot read', () => {
     await Promise.all([settled, other])
   })
 
+  test('has no other large one beside it when it is large, but small ones', async () => {
+    const alone: string[] = []
+    const largeTurn = Promise.withResolvers<void>()
+    const othersTurn = Promise.withResolvers<void>()
+    const thread = (): Thread =>
+      new MortalWorker((subject) => {
+        alone.push(subject)
+        if (subject === 'other') othersTurn.resolve()
+        else largeTurn.resolve()
+      })
+    const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread })
+    const from = (sender: number, subject: string, body?: string) =>
+      pool.examine(mail(subject, body), envelope({ remote_address: `192.0.2.${sender}` }), `account${sender}`).catch(() => undefined)
+    const lines = 'words\r\n'.repeat(700_000)
+    const large = [from(1, 'large', lines), from(2, 'large', lines)]
+    await largeTurn.promise
+    const other = from(3, 'other')
+    await othersTurn.promise
+    expect(alone).toEqual(['large', 'other'])
+    await pool.stop()
+    await Promise.all([...large, other])
+  })
+
   test('is not given up while it waits for the DNS alone', async () => {
     stub.txt('slower.test', 'v=spf1 -all').slow('slower.test', 60_000)
     const pool = open({ workers: 1, parseDeadline: 400 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
