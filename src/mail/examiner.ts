@@ -47,6 +47,9 @@ const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } s
 /** Octets of the messages in one worker, where they are several; of one account half as many. What is made of a message can take thirty times as many. */
 const mostOctets = 8 * 1024 * 1024
 
+/** Octets of a message that may be in a worker beside however large a one: it may only be waiting for the DNS. */
+const small = 64 * 1024
+
 /** Workers for messages that were in one that died. */
 const mostSolo = 3
 
@@ -231,14 +234,14 @@ export class Examiner {
     const jobs = seat.jobs
     const taken: Job[] = []
     let { octets } = seat
-    const may = (account: string): boolean => {
+    const may = (account: string, { raw: next }: Job): boolean => {
+      if (octets > 0 && next.length > small && octets + next.length > mostOctets) return false
       const own = jobs.filter((job) => job.account === account)
       return own.length < depth && own.reduce((sum, { raw }) => sum + raw.length, 0) < mostOctets / 2
     }
     while (taken.length < room) {
-      const next = this.#queue.peek(may)
-      if (!next || (octets > 0 && octets + next.raw.length > mostOctets)) break
-      this.#queue.shift(may)
+      const next = this.#queue.shift(may)
+      if (!next) break
       jobs.push(next)
       taken.push(next)
       octets += next.raw.length

@@ -385,6 +385,29 @@ describe('the examiner', () => {
     expect([pool.waiting, pool.outstanding]).toEqual([0, 0])
   })
 
+  test('has small messages in a worker beside the largest, and no others', async () => {
+    const inWorker: string[] = []
+    const { promise: lastCame, resolve } = Promise.withResolvers<void>()
+    class SilentWorker extends MortalWorker {
+      override postMessage(order: Order): void {
+        if ('settings' in order) return
+        for (const { start, end } of order.tasks) {
+          const [, subject = ''] = /^Subject: (.*)\r$/m.exec(Buffer.from(order.octets, start, end - start).toString('latin1'))!
+          inWorker.push(subject)
+          if (subject === 'last') resolve()
+        }
+      }
+    }
+    const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread: () => new SilentWorker(() => undefined) })
+    const of = (account: string, subject: string, octets: number) =>
+      pool.examine(mail(subject, 'words\r\n'.repeat(octets / 7)), envelope(), account).catch(() => undefined)
+    const settled = [of('one', 'largest', 20_000_000), of('two', 'large', 100_000), of('three', 'small', 50_000), of('four', 'last', 70)]
+    await lastCame
+    expect(inWorker).toEqual(['largest', 'small', 'last'])
+    await pool.stop()
+    await Promise.all(settled)
+  })
+
   test('keeps mail unread when no worker starts at all', async () => {
     const pool = open({ workers: 1, thread: threadOf('no-such-worker.ts') })
     const { parsed, verdict } = await pool.examine(mail('anyway'), envelope())
