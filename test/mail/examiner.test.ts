@@ -307,7 +307,9 @@ describe('a message the parser cannot read', () => {
       })
     const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread })
     const from = (sender: number, subject: string, body?: string) =>
-      pool.examine(mail(subject, body), envelope({ remote_address: `192.0.2.${sender}` }), `account${sender}`).catch(() => undefined)
+      pool
+        .examine(mail(subject, body), envelope({ remote_address: `192.0.2.${sender}` }), `account${sender}`)
+        .catch(() => undefined)
     const lines = 'words\r\n'.repeat(700_000)
     const large = [from(1, 'large', lines), from(2, 'large', lines)]
     await largeTurn.promise
@@ -401,7 +403,12 @@ describe('the examiner', () => {
     const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread: () => new SilentWorker(() => undefined) })
     const of = (account: string, subject: string, octets: number) =>
       pool.examine(mail(subject, 'words\r\n'.repeat(octets / 7)), envelope(), account).catch(() => undefined)
-    const settled = [of('one', 'largest', 20_000_000), of('two', 'large', 100_000), of('three', 'small', 50_000), of('four', 'last', 70)]
+    const settled = [
+      of('one', 'largest', 20_000_000),
+      of('two', 'large', 100_000),
+      of('three', 'small', 50_000),
+      of('four', 'last', 70),
+    ]
     await lastCame
     expect(inWorker).toEqual(['largest', 'small', 'last'])
     await pool.stop()
