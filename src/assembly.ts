@@ -17,6 +17,7 @@ import type { Metrics } from './core/metrics.ts'
 import type { PlanLimits } from './core/planned.ts'
 import type { Caller } from './core/scopes.ts'
 import type { Seal } from './core/seal.ts'
+import { FetchRoom } from './delivery/fetch-room.ts'
 import { Queue } from './delivery/queue.ts'
 import type { DoctorTest } from './doctor/outer-checks.ts'
 import { presentListeners } from './doctor/listeners.ts'
@@ -144,6 +145,7 @@ export function assemble(basis: Basis): {
     urls,
   })
   mail.addDesk(new ReportDesk({ clock, log: logOf('domains') }))
+  const fetches = new FetchRoom()
   const sending = new SendingPart({
     ...common,
     trash,
@@ -152,6 +154,7 @@ export function assemble(basis: Basis): {
     domains,
     queue,
     mail,
+    fetches,
     log: logOf('outbound'),
     returnKey: seal.key('return paths'),
   })
@@ -166,7 +169,7 @@ export function assemble(basis: Basis): {
   })
   mail.onVerdict(reporting.received)
   sending.onTls(reporting.connected)
-  const sms = new SmsPart({ ...common, trash, identities, queue, urls, codesIn, log: logOf('sms') })
+  const sms = new SmsPart({ ...common, trash, identities, queue, urls, fetches, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, cursors, types })

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=16
+#!/usr/bin/env -S node --max-semi-space-size=16 --heap-growing-percent=100
 import './runtime.ts'
 import { Command } from 'commander'
 import { addAccountCommand } from './commands/account.ts'

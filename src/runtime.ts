@@ -1,5 +1,6 @@
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 
 // Imported before everything else: what it sets holds only for what comes after it.
 
@@ -13,3 +14,6 @@ if (major !== '24') {
 const cache = join(import.meta.dirname, '..', 'node_modules', '.cache', 'pillarbox')
 process.env['NODE_COMPILE_CACHE'] = cache // for the threads
 enableCompileCache(cache)
+
+// the option that this thread was started with would hold for all threads, whatever their `resourceLimits` say
+setFlagsFromString('--max-semi-space-size=0')

@@ -1,33 +1,26 @@
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
-import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
+import { invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { makerOf, scopes as allScopes } from '../core/scopes.ts'
-import type { Caller, RateOf, Scope } from '../core/scopes.ts'
+import type { Caller, Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { requireScopes, requireWithin } from './granting.ts'
-import type { Bounds } from './granting.ts'
+import { KeyLimits, makesOthers } from './key-limits.ts'
+import type { KeyRow } from './key-row.ts'
 import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
 import { endOfSecret, Origins } from './origins.ts'
-import type { SecretEnds } from './origins.ts'
 import type { Plan } from './plan.ts'
 import { keyHash, newKey } from './secret.ts'
 
-interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnds {
-  seq: number
-  account_id: string
-  scopes: string
-  /** Null for what the settings say. */
+type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | 'created_by'> & {
   rate_limit: number | null
-  hash: string
-  previous_hash: string | null
+  former_until: string | null
 }
-
-type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | 'created_by'> & { rate_limit: number | null }
 
 /** A key found and ready: what admission needs without asking the store again. */
 interface Known {
@@ -46,9 +39,6 @@ type Made = Exclude<keyof KeyRevoked['ended'], 'api_keys'>
 /** Ends, in the transaction, what was made with these keys (a subquery of their ids); answers how many. */
 type End = (tx: Transaction, keys: Sql) => Promise<number>
 
-/** Keys above one another, each made by the one above: a call counts against all of them. */
-const mostGenerations = 16
-
 /** The API keys of every account. Found keys stay in memory until they change, so a call costs no read of the store. */
 export class Keys {
   readonly origins: Origins
@@ -56,6 +46,7 @@ export class Keys {
   readonly #clock: Clock
   readonly #cursors: Cursors
   readonly #plan: Plan
+  readonly #limits: KeyLimits
   #defaultRate: number
   readonly #known = new Map<string, Known>()
   readonly #used = new Map<string, string>()
@@ -66,6 +57,7 @@ export class Keys {
     this.#database = parts.database
     this.#clock = parts.clock
     this.origins = new Origins(parts.clock)
+    this.#limits = new KeyLimits(this.origins, () => this.#defaultRate)
     this.#cursors = parts.cursors
     this.#plan = parts.plan
     this.#defaultRate = parts.rateLimit
@@ -123,14 +115,16 @@ export class Keys {
     if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
-      const bounds = await this.#bounds(tx, caller)
+      const bounds = await this.#limits.bounds(tx, caller)
       const rate_limit = wish.rate_limit ?? bounds.usualRate
       const expires_at = wish.expires_at ?? bounds.expires_at
       requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
       await this.#plan.require(tx, caller.account_id, 'api_keys')
-      await this.#requireGeneration(tx, caller)
+      await this.#limits.requireGeneration(tx, caller)
+      const former = await this.origins.formerUntil(tx, caller)
+      const former_until = former === Infinity ? null : iso(former)
       const made = { label: wish.label, scopes, identity_id: identityId, rate_limit, expires_at, created_by: makerOf(caller) }
-      const inserted = await this.#insert(tx, caller.account_id, made, key)
+      const inserted = await this.#insert(tx, caller.account_id, { ...made, former_until }, key)
       await this.origins.inherit(tx, inserted.id, caller)
       return inserted
     })
@@ -147,7 +141,15 @@ export class Keys {
       await this.#insert(
         tx,
         accountId,
-        { label: 'first key', scopes: everyScope, identity_id: null, rate_limit: null, expires_at: null, created_by: null },
+        {
+          label: 'first key',
+          scopes: everyScope,
+          identity_id: null,
+          rate_limit: null,
+          expires_at: null,
+          created_by: null,
+          former_until: null,
+        },
         key,
       )
       return key
@@ -173,10 +175,10 @@ export class Keys {
   async rotate(caller: Caller, id: string, grace: number): Promise<ApiKey & { key: string }> {
     const key = newKey()
     const row = await this.#database.transaction(async (tx) => {
-      const bounds = await this.#bounds(tx, caller)
+      const bounds = await this.#limits.bounds(tx, caller)
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
-      await this.#requireCurrent(tx, caller)
+      await this.#limits.requireCurrent(tx, caller)
       requireWithin(bounds, this.#shown(before))
       const until = iso(this.#clock.now() + grace * 1000)
       // a key that rotates itself tells nobody else
@@ -195,20 +197,20 @@ export class Keys {
   /**
    * The next call with the key is 401. What was made with it ends too, unless it is to be kept: keys, also those it gave a new secret, what
    * those made, and whatever else `ends` was told of; but not the key that asks. Throws Fault 409, code `last_key`, where no lasting key
-   * that can make others would be left; 403, code `former_secret`, to who calls with an old secret, or with a key that may be made with one and did
+   * that can make others would be left; 403, code `former_secret`, to who calls with an old secret, or with a key that was made with one and did
    * not make this key.
    */
   async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
     const [ids, ended] = await this.#database.transaction(async (tx) => {
       const row = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
-      await this.#requireCurrent(tx, caller)
-      await this.#requireOwn(tx, caller, id)
+      await this.#limits.requireCurrent(tx, caller)
+      await this.#limits.requireOwn(tx, caller, id)
       const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
       const revoked = await tx.all<KeyRow>(
         sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
       )
-      if (revoked.some((one) => makesOthers(one))) await this.#requireAnother(tx, row, keep)
+      if (revoked.some((one) => makesOthers(one))) await this.#limits.requireAnother(tx, row, keep)
       const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0 }
       if (!keep) for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
       return [revoked.map((one) => one.id), counts] as const
@@ -230,7 +232,7 @@ export class Keys {
   async #find(hash: string): Promise<Known | undefined> {
     const row = await this.#living(sql`(hash = ${hash} OR previous_hash = ${hash})`)
     if (!row) return undefined
-    const line = row.created_by === null ? [] : await this.#line(this.#database, row.id)
+    const line = row.created_by === null ? [] : await this.#limits.line(this.#database, row.id)
     const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
     const secret = row.hash === hash ? row.rotations : row.rotations - 1
     const known: Known = { id: row.id, admits: { ...this.#identified(row, secret), made_by } }
@@ -259,81 +261,11 @@ export class Keys {
     return { account_id, key_id: id, session_id: null, secret, scopes, identity_id, rate_limit, until: endOfSecret(row, secret) }
   }
 
-  /** What a key that this caller makes may have at most, and has when nothing is said. Throws Fault 401 to one that is admitted no more. */
-  async #bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
-    const until = await this.origins.requireAdmitted(tx, caller)
-    if (caller.session_id !== null) return { rate_limit: 0, expires_at: null, usualRate: null }
-    const maker = await tx.get<Pick<KeyRow, 'rate_limit'>>(sql`SELECT rate_limit FROM api_keys WHERE id = ${caller.key_id}`)
-    const own = maker?.rate_limit ?? null
-    const usual = this.#defaultRate === 0 ? Infinity : this.#defaultRate
-    const usualRate = own === null || own === 0 ? null : Math.min(own, usual)
-    return { rate_limit: own ?? this.#defaultRate, expires_at: until === Infinity ? null : iso(until), usualRate }
-  }
-
-  /** Whoever knows a secret that was replaced must neither prolong it nor shut out who knows the new one. */
-  async #requireCurrent(tx: Transaction, caller: Caller): Promise<void> {
-    const until = await this.origins.graceOf(tx, caller)
-    if (until === Infinity) return
-    throw new Fault(
-      'forbidden',
-      `This secret of the key was replaced: it works until ${iso(until)}, and rotates and revokes no key. Use the new one.`,
-      { code: 'former_secret' },
-    )
-  }
-
-  /** A key that ends with the former secret of one above it may come from that secret: it revokes itself and what it made. */
-  async #requireOwn(tx: Transaction, { key_id, until }: Caller, id: string): Promise<void> {
-    if (key_id === null || until === Infinity) return
-    const above = await tx.get<{ id: string }>(
-      sql`WITH RECURSIVE line (id, depth) AS (SELECT created_by, 1 FROM api_keys WHERE id = ${key_id} UNION ALL
-        SELECT created_by, depth + 1 FROM line JOIN api_keys ON api_keys.id = line.id WHERE depth < ${mostGenerations})
-        SELECT api_keys.id FROM line JOIN api_keys ON api_keys.id = line.id
-        WHERE previous_hash IS NOT NULL AND previous_expires_at > ${iso(this.#clock.now())} AND previous_expires_at >= ${iso(until)}`,
-    )
-    if (!above || (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.origins.madeWith(key_id, null)})`))) return
-    throw new Fault(
-      'forbidden',
-      `The secret of ${above.id}, with which this key was made, was replaced since: this key revokes itself and those it made. Use the new secret.`,
-      { code: 'former_secret' },
-    )
-  }
-
-  async #requireAnother(tx: Transaction, { account_id }: KeyRow, keep: boolean): Promise<void> {
-    const others = await tx.all<KeyRow>(
-      sql`SELECT * FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND identity_id IS NULL AND expires_at IS NULL`,
-    )
-    if (others.some((other) => makesOthers(other))) return
-    const otherwise = keep ? '' : ' If it did make one, keep what it made: ?keep=true.'
-    throw conflict(
-      `No lasting key with account:write would be left, and nobody could make another. Make one first.${otherwise}`,
-      { code: 'last_key' },
-    )
-  }
-
-  /** The keys that made one, from itself upwards. */
-  #line(reader: Reader, id: string): Promise<RateOf[]> {
-    return reader.all<RateOf>(
-      sql`WITH RECURSIVE line (key_id, rate_limit, created_by, depth) AS (
-        SELECT id, rate_limit, created_by, 0 FROM api_keys WHERE id = ${id} UNION ALL
-        SELECT api_keys.id, api_keys.rate_limit, api_keys.created_by, depth + 1 FROM line JOIN api_keys ON api_keys.id = line.created_by
-        WHERE depth < ${mostGenerations}) SELECT key_id, rate_limit FROM line ORDER BY depth`,
-    )
-  }
-
-  async #requireGeneration(tx: Transaction, { key_id }: Caller): Promise<void> {
-    if (key_id === null || (await this.#line(tx, key_id)).length < mostGenerations) return
-    throw new Fault(
-      'forbidden',
-      `This key was made by a key that was made by a key, ${mostGenerations} times over: it makes no more. Make the key with one above it.`,
-      { code: 'too_many_generations' },
-    )
-  }
-
   async #insert(tx: Transaction, accountId: string, made: NewRow, key: string): Promise<KeyRow> {
     const row = await tx.get<KeyRow>(
-      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at, created_by)
+      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at, created_by, former_until)
         VALUES (${newId('key')}, ${accountId}, ${made.label}, ${JSON.stringify(made.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
-        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}, ${made.created_by}) RETURNING *`,
+        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}, ${made.created_by}, ${made.former_until}) RETURNING *`,
     )
     return row!
   }
@@ -364,11 +296,6 @@ export class Keys {
 
 function prefixOf(key: string): string {
   return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
-}
-
-/** Whether it lasts, and can make keys for the whole account. */
-function makesOthers(row: KeyRow): boolean {
-  return row.identity_id === null && row.expires_at === null && (JSON.parse(row.scopes) as Scope[]).includes('account:write')
 }
 
 /** What the box's first key holds. */

@@ -14,6 +14,8 @@ export interface SecretEnds {
   /** The number of the secret that it has. */
   rotations: number
   previous_expires_at: string | null
+  /** When the former secret ends with which the key was made, or one above it. */
+  former_until: string | null
 }
 
 /** Keys and sessions that one key may end with, beside the one that made it. */
@@ -36,9 +38,7 @@ export class Origins {
       if (session_id === null) return Infinity
       return (await reader.get(sql`SELECT 1 FROM sessions WHERE id = ${session_id}`)) === undefined ? undefined : Infinity
     }
-    const row = await reader.get<SecretEnds>(
-      sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`,
-    )
+    const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${key_id} AND revoked_at IS NULL`)
     const end = row ? endOfSecret(row, secret) : 0
     return end > this.#clock.now() ? end : undefined
   }
@@ -55,19 +55,30 @@ export class Origins {
 
   /** Until when the secret of the caller works, in milliseconds since the epoch, if another replaced it; Infinity for the one the key has, and a person. */
   async graceOf(reader: Reader, { key_id, secret }: Who): Promise<number> {
-    const row = await reader.get<SecretEnds>(
-      sql`SELECT expires_at, rotations, previous_expires_at FROM api_keys WHERE id = ${key_id}`,
-    )
+    const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${key_id}`)
     return !row || row.rotations === secret ? Infinity : endOfSecret(row, secret)
   }
 
-  /** What leaves by itself at a time (ISO 8601) must not outlive a former secret. Throws Fault 403, code `beyond_own`, with this parameter. */
+  /**
+   * Until when the former secret works, in milliseconds since the epoch, by which the caller was admitted or with which the caller's key was made
+   * or one above it; Infinity where there is none.
+   */
+  async formerUntil(reader: Reader, caller: Who): Promise<number> {
+    const row = await reader.get<SecretEnds>(sql`SELECT * FROM api_keys WHERE id = ${caller.key_id}`)
+    const made = row?.former_until ? Date.parse(row.former_until) : Infinity
+    return Math.min(made, await this.graceOf(reader, caller))
+  }
+
+  /**
+   * What leaves by itself at a time (ISO 8601) must not outlive a former secret that the caller comes from. Throws Fault 403, code `beyond_own`,
+   * with this parameter.
+   */
   async requireInGrace(reader: Reader, caller: Who, at: string, param: string): Promise<void> {
-    const until = await this.graceOf(reader, caller)
+    const until = await this.formerUntil(reader, caller)
     if (Date.parse(at) <= until) return
     throw new Fault(
       'forbidden',
-      `This secret of the key was replaced: it works until ${iso(until)}, and ${param} can be no later. Use the new one.`,
+      `This secret of the key was replaced, or the one with which the key was made: ${param} can be no later than that one works, which is until ${iso(until)}. Use the new one.`,
       { code: 'beyond_own', param },
     )
   }

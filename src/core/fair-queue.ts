@@ -32,14 +32,14 @@ export class FairQueue<Item> {
     this.#size += 1
   }
 
-  /** The next item, left where it is; accounts for which `may` is false keep their turn, and are passed over. */
-  peek(may: (account: string) => boolean = always): Item | undefined {
+  /** The next item, left where it is; accounts for which, with their first item, `may` is false keep their turn, and are passed over. */
+  peek(may: (account: string, first: Item) => boolean = always): Item | undefined {
     const account = this.#next(may)
     return account === undefined ? undefined : this.#lines.get(account)![0]
   }
 
   /** Takes the next item, of the same account as `peek`: it is then the turn of the others. */
-  shift(may: (account: string) => boolean = always): Item | undefined {
+  shift(may: (account: string, first: Item) => boolean = always): Item | undefined {
     const account = this.#next(may)
     if (account === undefined) return undefined
     const line = this.#lines.get(account)!
@@ -69,8 +69,8 @@ export class FairQueue<Item> {
     return items
   }
 
-  #next(may: (account: string) => boolean): string | undefined {
-    for (const account of this.#lines.keys()) if (may(account)) return account
+  #next(may: (account: string, first: Item) => boolean): string | undefined {
+    for (const [account, line] of this.#lines) if (may(account, line[0]!)) return account
     return undefined
   }
 }

@@ -68,6 +68,11 @@ export class JsonScan {
     return this.#escapes > 0
   }
 
+  /** Whether a string has begun that has not ended. */
+  get isInString(): boolean {
+    return this.#inString
+  }
+
   /** Takes the next octets. Throws Fault invalid_request, code `too_deep`, `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`. */
   add(octets: Uint8Array): void {
     for (let at = 0; at < octets.length;) at = this.#inString ? this.#string(octets, at) : this.#outside(octets, at)

@@ -1,5 +1,5 @@
 import { Chunks } from '../core/chunks.ts'
-import { Gathered } from '../core/gathered.ts'
+import { Octets } from '../core/octets.ts'
 
 /** What a stranger answered. */
 export interface OutsideDocument {
@@ -31,7 +31,7 @@ interface Controller {
 export class Exchange {
   readonly #settled = Promise.withResolvers<OutsideDocument>()
   readonly #appetite: Appetite
-  readonly #kept = new Gathered()
+  readonly #kept = new Octets()
   readonly #chunks = new Chunks()
   #size = 0
   #answer: Pick<OutsideDocument, 'status' | 'headers'> | undefined
@@ -83,7 +83,7 @@ export class Exchange {
   onResponseEnd(): void {
     if (this.#enough) return
     this.#enough = true
-    this.#settled.resolve({ ...this.#answer!, body: this.#kept.whole() })
+    this.#settled.resolve({ ...this.#answer!, body: this.#kept.take()! })
   }
 
   #keep(octets: Buffer): void {

@@ -8,7 +8,7 @@ import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { tooManyChunks } from '../core/chunks.ts'
 import { Fault } from '../core/fault.ts'
-import { Gathered } from '../core/gathered.ts'
+import { Octets } from '../core/octets.ts'
 import { Networks } from '../core/networks.ts'
 import { allow } from './allowance.ts'
 import { Exchange } from './exchange.ts'
@@ -271,12 +271,12 @@ export async function callInside(
 }
 
 async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const octets = new Gathered()
+  const octets = new Octets()
   for await (const chunk of body) {
     if (octets.size + chunk.length > limit) throw new Error(`more than ${limit} octets were answered`)
     octets.add(chunk)
   }
-  return octets.whole()
+  return octets.take()!
 }
 
 function hostOf(url: URL): string {

@@ -174,7 +174,10 @@ export class Api {
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#parts.origin(), this.#settings.session_same_site))
     // a document is in memory once for everybody
     if (Buffer.isBuffer(answer.body) && !route.document && hand.cut !== 'gone') {
-      context.res.once('close', this.#unread.hold(holder, answer.body.length))
+      context.res.once(
+        'close',
+        this.#unread.hold(holder, answer.body.length, () => context.res.destroy()),
+      )
     }
     send(context, answer)
   }

@@ -10,6 +10,9 @@ const slice = 20
 /** Turns of the event loop between two slices, while each brings something: libuv accepts one connection of a port in each. */
 const mostTurns = 200
 
+/** Milliseconds that these turns may take together: other work may keep each of them busy for long. */
+const longestIntake = 50
+
 /** Milliseconds of work on the main thread in a second, of calls that had to wait, after which an account goes behind those that took less. */
 const share = 100
 
@@ -113,7 +116,8 @@ export class CallTurns {
 
 /** Resolves when nothing more has come, or so much that it is time to go on. */
 async function takeIn(): Promise<void> {
-  for (let turns = 0, events = -1; turns < mostTurns && events !== eventsSoFar(); turns += 1) {
+  const end = performance.now() + longestIntake
+  for (let turns = 0, events = -1; turns < mostTurns && events !== eventsSoFar() && performance.now() < end; turns += 1) {
     events = eventsSoFar()
     await nextTurn()
   }

@@ -10,7 +10,7 @@ import type { Body } from './body.ts'
 import type { Hand } from './hand.ts'
 import { answerGone, readIdempotencyKey, releases } from './idempotency.ts'
 import type { Attempt, Idempotency } from './idempotency.ts'
-import { parseScanned } from './json.ts'
+import { parseInTurns } from './large-json.ts'
 import { errorBody, problemOf } from './problem.ts'
 import type { Problem } from './problem.ts'
 import { bodyLimit, isIdempotent } from './route.ts'
@@ -52,7 +52,7 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
   if (turn) await turn
   // whoever is slow to send, or had to wait, may have lost the key meanwhile
   if (turn || bytes.length > 0) await call.requireStill()
-  const body = validate(route.body, scan ? parseScanned(bytes, scan) : {}, 'field')
+  const body = validate(route.body, scan ? await parseInTurns(bytes, scan) : {}, 'field')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
   const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : uploadOf(call)
   const input = inputOf(call, query, body, { raw, upload })

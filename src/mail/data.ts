@@ -1,4 +1,4 @@
-import { release } from '../core/release.ts'
+import { Octets } from '../core/octets.ts'
 import type { Share } from './budget.ts'
 
 /** The longest line we take, in octets without its CRLF; far above the 998 of RFC 5322 2.1.1, which real mail overruns. */
@@ -10,12 +10,6 @@ export const longestLine = 65_536
  */
 export type Flaw = 'bare' | 'line' | 'size' | 'memory'
 
-/**
- * Chunks, and their octets, that are put together: small ones weigh fifty times their octets (a client that stuffs dots makes them), and the memory of
- * many that come and go between others is not given back, as that of a large block is.
- */
-const gathered = { chunks: 512, octets: 1024 * 1024 }
-
 /** Octets of a message with a flaw that are held to say which it was. */
 const shownOfFlawed = 16_384
 
@@ -23,9 +17,7 @@ const shownOfFlawed = 16_384
 export class MessageOctets {
   readonly #limit: number
   readonly #share: Share
-  #blocks: Buffer[] = []
-  #recent: Buffer[] = []
-  #recentOctets = 0
+  readonly #octets = new Octets()
   #size = 0
   #flaw: Flaw | null = null
   #head: Buffer | null = null
@@ -54,8 +46,9 @@ export class MessageOctets {
     if (this.#flaw) return
     this.#flaw = this.#size > this.#limit ? 'size' : this.#check(chunk)
     if (!this.#flaw && !this.#share.take(chunk.length)) this.#flaw = 'memory'
-    if (!this.#flaw) return this.#hold(chunk)
-    this.#head = beginningOf([...this.#blocks, ...this.#recent, chunk])
+    if (!this.#flaw) return this.#octets.add(chunk)
+    this.#octets.add(chunk, 0, Math.min(chunk.length, shownOfFlawed))
+    this.#head = this.#octets.beginning(shownOfFlawed)
     this.drop()
   }
 
@@ -66,33 +59,13 @@ export class MessageOctets {
 
   /** Lets go of all that is held, and gives back its share. */
   drop(): void {
-    this.#blocks = this.#recent = []
+    this.#octets.drop()
     this.#share.giveBack()
   }
 
   /** The whole message, once, in memory of its own that can be moved to a worker; only without a flaw. */
   whole(): Buffer {
-    const whole = Buffer.allocUnsafeSlow(this.#size)
-    let at = 0
-    for (const block of this.#blocks) {
-      at += block.copy(whole, at)
-      release(block)
-    }
-    for (const chunk of this.#recent) at += chunk.copy(whole, at)
-    this.#blocks = this.#recent = []
-    return whole
-  }
-
-  #hold(chunk: Buffer): void {
-    this.#recent.push(chunk)
-    this.#recentOctets += chunk.length
-    if (this.#recent.length < gathered.chunks && this.#recentOctets < gathered.octets) return
-    const block = Buffer.allocUnsafeSlow(this.#recentOctets)
-    let at = 0
-    for (const recent of this.#recent) at += recent.copy(block, at)
-    this.#blocks.push(block)
-    this.#recent = []
-    this.#recentOctets = 0
+    return this.#octets.take()!
   }
 
   #check(chunk: Buffer): Flaw | null {
@@ -121,15 +94,4 @@ export class MessageOctets {
       start = feed + 1
     }
   }
-}
-
-/** A copy, so that the rest is not held by it. */
-function beginningOf(parts: readonly Buffer[]): Buffer {
-  const head = Buffer.alloc(shownOfFlawed)
-  let at = 0
-  for (const part of parts) {
-    if (at === head.length) break
-    at += part.copy(head, at)
-  }
-  return head.subarray(0, at)
 }

@@ -44,8 +44,11 @@ export interface ExaminerOptions {
 
 const noBodies = JSON.stringify({ body_text: null, body_html: null, text: '' } satisfies Bodies)
 
-/** Octets of the messages in one worker; of one account half as many. */
-const mostOctets = 16 * 1024 * 1024
+/** Octets of the messages in one worker, where they are several; of one account half as many. What is made of a message can take thirty times as many. */
+const mostOctets = 8 * 1024 * 1024
+
+/** Octets of a message that may be in a worker beside however large a one: it may only be waiting for the DNS. */
+const small = 64 * 1024
 
 /** Workers for messages that were in one that died. */
 const mostSolo = 3
@@ -231,14 +234,14 @@ export class Examiner {
     const jobs = seat.jobs
     const taken: Job[] = []
     let { octets } = seat
-    const may = (account: string): boolean => {
+    const may = (account: string, { raw: next }: Job): boolean => {
+      if (octets > 0 && next.length > small && octets + next.length > mostOctets) return false
       const own = jobs.filter((job) => job.account === account)
       return own.length < depth && own.reduce((sum, { raw }) => sum + raw.length, 0) < mostOctets / 2
     }
     while (taken.length < room) {
-      const next = this.#queue.peek(may)
-      if (!next || (octets > 0 && octets + next.raw.length > mostOctets)) break
-      this.#queue.shift(may)
+      const next = this.#queue.shift(may)
+      if (!next) break
       jobs.push(next)
       taken.push(next)
       octets += next.raw.length
@@ -249,7 +252,7 @@ export class Examiner {
   // One to a worker, and more than one worker: the innocent do not wait behind the guilty.
   #pumpSuspects() {
     // nor behind all that one account or one sender brings
-    const may = (line: string): boolean => this.#hasRoom(line)
+    const may = (line: string, job: Job): boolean => this.#hasRoom(line) && this.#fitsBeside(job)
     for (const seat of this.#solo) {
       if (!seat.started || seat.count > 0) continue
       const next = this.#suspects.shift(may)
@@ -259,10 +262,15 @@ export class Examiner {
         void seat.dismiss()
       }
     }
-    if (!this.#suspects.peek(may)) return
-    const starting = [...this.#solo].filter((seat) => !seat.started).length
-    const wanted = Math.min(this.#suspects.size - starting, mostSolo - this.#solo.size)
-    for (let count = 0; count < wanted; count++) this.#solo.add(this.#open())
+    // one after the other: once it has its message there may be none for another
+    const isStarting = [...this.#solo].some((seat) => !seat.started)
+    if (!isStarting && this.#solo.size < mostSolo && this.#suspects.peek(may)) this.#solo.add(this.#open())
+  }
+
+  /** Whether a suspect is small enough to be read while others are, each alone. */
+  #fitsBeside({ raw }: Job): boolean {
+    const octets = [...this.#solo].reduce((sum, seat) => sum + seat.octets, 0)
+    return octets === 0 || octets + raw.length <= mostOctets
   }
 
   /** Whether there is a worker left beside those that have a message of the same account, or of the same sender, to themselves. */

@@ -24,7 +24,7 @@ function mayQuote(text: string): boolean {
 }
 
 const beginsQuote =
-  /^(?:>|-- ?$|[-_*]{4,}|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))/im
+  /^(?:>|--[ \t]*$|[-_*]{4,}|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))/im
 const endsInColon = /[:：][* ]{0,8}$/m
 const program = /iphone|ipad|outlook|android/i
 
@@ -67,7 +67,7 @@ function withoutQuotes(lines: readonly string[], isForward: boolean): string[] {
   const kept: string[] = []
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? ''
-    if (line.startsWith('>') && !line.startsWith('>From ')) continue
+    if (line.startsWith('>') && !/^>From[ \t]/.test(line)) continue
     if (line.length < 200 && originalMessage.test(line)) {
       if (hasWords(kept)) return kept
     } else if (!isForward && line.length < 400 && sender.test(line) && isHeaderBlock(lines, at)) {
@@ -118,11 +118,17 @@ function attributionLength(lines: readonly string[], at: number): number {
 const startsAttribution =
   /^\s*(?:on|am|le|el|il|em|op|den|w dniu|dnia|pe|ma|ti|ke|to|la|su|dne|în|la|στις|в|at|\p{L}{2,4}[.,]|\d|在|["'<\p{Lu}])/iu
 
+/** Lines of a signature with its mark: what is longer has more to say. */
+const longestSignature = 12
+
+// `-- ` (RFC 3676 4.3). A relaxed signature does not cover blanks at line ends (RFC 6376 3.4.4): one that was put there must leave nothing out.
+const signatureMark = /^--[ \t]*$/
+
 function withoutSignature(lines: readonly string[]): string[] {
   const kept = [...lines]
   for (let at = 0; at < kept.length; at++) {
     const line = kept[at]
-    if (line === '-- ' || (line === '--' && kept.length - at <= 12)) {
+    if (kept.length - at <= longestSignature && signatureMark.test(line ?? '')) {
       if (hasWords(kept.slice(0, at))) kept.length = at
       break
     }

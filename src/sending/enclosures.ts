@@ -3,7 +3,7 @@ import { Turns } from '../core/turns.ts'
 import { Unreachable } from '../delivery/outside.ts'
 import type { Outside } from '../delivery/outside.ts'
 import type { Enclosure } from './compose.ts'
-import type { FetchShare } from './fetch-room.ts'
+import type { FetchShare } from '../delivery/fetch-room.ts'
 import { largestMessage } from './model.ts'
 import type { NewAttachment } from './model.ts'
 

@@ -1,13 +1,13 @@
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import { insufficientScope, may } from '../core/scopes.ts'
 import type { Caller } from '../core/scopes.ts'
+import type { FetchRoom } from '../delivery/fetch-room.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Examiner } from '../mail/examiner.ts'
 import type { Address, Email } from '../mail/model.ts'
 import type { Enclosure, Written } from './compose.ts'
 import type { Drafts, Wish } from './drafts.ts'
-import { FetchRoom } from './fetch-room.ts'
 import { requireFewHops } from './hops.ts'
 import type { NewEmail, NewForward, NewReply } from './model.ts'
 import { largestMessage, readers } from './model.ts'
@@ -25,6 +25,7 @@ interface Parts {
   examiner: Examiner
   drafts: Drafts
   outbox: Outbox
+  fetches: FetchRoom
 }
 
 const none: { to: Address[]; cc: Address[] } = { to: [], cc: [] }
@@ -41,7 +42,6 @@ interface Envelope {
 /** What callers write: new messages, answers, and what they pass on. */
 export class Letters {
   readonly #parts: Parts
-  readonly #fetches = new FetchRoom()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -113,8 +113,8 @@ export class Letters {
     { caller, addressees, from, wish, signal }: Envelope,
     finish: (draft: Written) => Promise<Written>,
   ): Promise<Email> {
-    const { drafts, outbox } = this.#parts
-    const share = this.#fetches.share(owner.account_id)
+    const { drafts, outbox, fetches } = this.#parts
+    const share = fetches.share(owner.account_id)
     try {
       const envelope = { caller, addressees, send_at: drafts.sendAt(wish.send_at), from }
       return await outbox.accept(owner, envelope, async () => finish(await drafts.read(wish, share, signal)))

@@ -9,6 +9,7 @@ import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../delivery/courier.ts'
 import { Outside } from '../delivery/outside.ts'
 import type { OutsideSettings } from '../delivery/outside.ts'
+import type { FetchRoom } from '../delivery/fetch-room.ts'
 import type { Queue } from '../delivery/queue.ts'
 import { resolver } from '../delivery/resolve.ts'
 import type { Domains } from '../domains/domains.ts'
@@ -72,6 +73,7 @@ interface Needs {
   config: Config
   log: Log
   metrics: Metrics
+  fetches: FetchRoom
   returnKey: Buffer
   testing?: CarriageTest | undefined
 }

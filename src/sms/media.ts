@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Plan } from '../account/plan.ts'
-import { conflict, invalid, notFound } from '../core/fault.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SignedQuery } from '../core/shapes.ts'
 import { Later, Refused } from '../delivery/courier.ts'
 import type { Courier, Outcome } from '../delivery/courier.ts'
+import type { FetchRoom, FetchShare } from '../delivery/fetch-room.ts'
 import type { Download } from '../http/route.ts'
 import type { SignedUrls } from '../mail/signed-urls.ts'
 import type { Trash } from '../retention/trash.ts'
@@ -93,10 +94,12 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly #provider: SmsProvider | undefined
   readonly #plan: Plan
   readonly #trash: Trash
+  readonly #fetches: FetchRoom
   /** The octets of those that were fetched and are not written down yet. */
-  readonly #fetched = new Map<string, Buffer>()
+  readonly #fetched = new Map<string, { bytes: Buffer; share: FetchShare }>()
 
-  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash }) {
+  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: FetchRoom }) {
+    this.#fetches = parts.fetches
     this.#trash = parts.trash
     this.#database = parts.database
     this.#provider = parts.provider
@@ -108,16 +111,23 @@ export class MediaCourier implements Courier<MediaLoad> {
       sql`SELECT sms_media.*, account_id FROM sms_media JOIN sms ON sms.id = sms_id WHERE sms_id = ${sms_id} AND position = ${position}`,
     )
     if (row?.status !== 'pending' || row.source === null) throw new Refused('it is gone')
-    if (!this.#provider?.fetch) throw new Refused('the provider is not configured any more')
+    const provider = this.#provider
+    if (!provider?.fetch) throw new Refused('the provider is not configured any more')
     const { account_id } = row
     if (!(await this.#hasRoom(account_id, 1))) throw new Later('the account keeps as much as it may')
+    const { source } = row
+    const share = this.#fetches.share(account_id)
     try {
-      const bytes = await this.#provider.fetch(row.source, signal)
+      const bytes = await share.inTurn(signal, () => provider.fetch!(source, signal, share.take))
       await this.#hasRoom(account_id, bytes.length)
-      this.#fetched.set(`${sms_id} ${position}`, bytes)
+      const key = `${sms_id} ${position}`
+      this.#fetched.get(key)?.share.giveBack()
+      this.#fetched.set(key, { bytes, share })
       return 'fetched'
     } catch (error) {
+      share.giveBack()
       if (error instanceof Rejected) throw new Refused(error.message)
+      if (error instanceof Fault && error.retryAfter !== undefined) throw new Later(error.message, error.retryAfter * 1000)
       throw new Later(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
     }
   }
@@ -130,11 +140,15 @@ export class MediaCourier implements Courier<MediaLoad> {
 
   async settle(tx: Transaction, { sms_id, position }: MediaLoad, outcome: Outcome): Promise<void> {
     const key = `${sms_id} ${position}`
-    const bytes = this.#fetched.get(key)
+    const fetched = this.#fetched.get(key)
     const where = sql`sms_id = ${sms_id} AND position = ${position}`
     if (outcome === 'failed') await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
-    if (outcome !== 'done' || !bytes) return
-    tx.afterCommit(() => this.#fetched.delete(key))
+    if (outcome !== 'done' || !fetched) return
+    const { bytes, share } = fetched
+    tx.afterCommit(() => {
+      this.#fetched.delete(key)
+      share.giveBack()
+    })
     // it may have been deleted meanwhile
     const sms = await tx.get<{ account_id: string; identity_id: string }>(
       sql`SELECT account_id, identity_id FROM sms JOIN sms_media ON sms_id = sms.id WHERE ${where} AND sms_media.status = 'pending'`,

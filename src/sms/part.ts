@@ -8,6 +8,7 @@ import type { Metrics } from '../core/metrics.ts'
 import type { Courier } from '../delivery/courier.ts'
 import { Outside } from '../delivery/outside.ts'
 import type { OutsideSettings } from '../delivery/outside.ts'
+import type { FetchRoom } from '../delivery/fetch-room.ts'
 import type { Queue } from '../delivery/queue.ts'
 import { resolver } from '../delivery/resolve.ts'
 import type { EventLog } from '../events/log.ts'
@@ -46,6 +47,7 @@ interface Needs {
   log: Log
   metrics: Metrics
   urls: SignedUrls
+  fetches: FetchRoom
   codesIn: (subject: string, text: string) => string[]
   publicUrl: () => string
 }

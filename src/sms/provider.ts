@@ -95,8 +95,8 @@ export interface SmsProvider {
   bought?(): Promise<Map<string, Held>>
   /** Reads what the provider calls us with. Throws Fault forbidden for what it did not sign. */
   read?(kind: string, request: RawRequest): Promise<News>
-  /** The octets of one picture or file. */
-  fetch?(source: string, signal: AbortSignal): Promise<Buffer>
+  /** The octets of one picture or file; calls `take` with the number of those that have come, and throws what that throws. */
+  fetch?(source: string, signal: AbortSignal, take: (octets: number) => void): Promise<Buffer>
   /** Tells the far side where to report. Called at every start and hourly: it may be off, or forget. */
   subscribe?(): Promise<void>
   /** Asks whether it is there and takes our credentials. Throws what it said; none of a provider that is inside the box. */

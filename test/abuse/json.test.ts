@@ -8,6 +8,7 @@ const digits = Buffer.alloc(41_000_000, '1')
 digits.write('{"subject":')
 const escapes = Buffer.alloc(41_000_000, '\\"')
 escapes.write('{"to":"nobody@pillarbox.test","body_text":" ')
+const fewer = Buffer.from(`{"to":"nobody@pillarbox.test","body_text":"${'\\"'.repeat(6_000_000)}${'a'.repeat(28_000_000)}"}`)
 const key = Buffer.alloc(41_000_000, 'k')
 key.write('{"to":"nobody@pillarbox.test","headers":{"')
 
@@ -36,6 +37,12 @@ const attacks: Attack[] = [
     scopes: ['emails:write'],
     run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: escapes })),
     answers: ['400 too_many_escapes', '429 too_much_at_once', '429 rate_limited', 'closed'],
+  },
+  {
+    name: 'as many escapes as may be, in 40 MB',
+    scopes: ['emails:write'],
+    run: (attacker) => attacker.repeat(2, () => attacker.own('POST', '/emails', { body: fewer })),
+    answers: ['201', '400 message_too_large', '409 mailbox_full', '429 too_much_at_once', '429 rate_limited', 'closed'],
   },
   {
     name: 'a name of a header field of 40 MB',

@@ -3,6 +3,7 @@ import { assert, dictionary, jsonValue, property, string } from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { JsonScan } from '../../src/core/json-scan.ts'
 import { parseJson } from '../../src/http/json.ts'
+import { parseInTurns } from '../../src/http/large-json.ts'
 import { errorOf, openToybox, toyId } from './toy-box.ts'
 import type { Toybox } from './toy-box.ts'
 
@@ -207,4 +208,66 @@ describe('a query is as strict as a body', () => {
     const error = await errorOf(await box.call('GET', `/v1/toys?${query}`))
     expect(error).toMatchObject({ type: 'invalid_request', param, ...(message ? { message } : {}) })
   })
+})
+
+const inTurns = (body: Buffer): Promise<Record<string, unknown>> => {
+  const scan = new JsonScan('The body')
+  scan.add(body)
+  return parseInTurns(body, scan)
+}
+
+test.each([
+  ['an escape', '\\"', '"'],
+  ['an escaped backslash', '\\\\', '\\'],
+  ['a character by its number', '\\u20ac', '€'],
+  ['a surrogate pair by its numbers', '\\ud83d\\ude00', '😀'],
+  ['a character of three octets', '€', '€'],
+  ['a character of four octets', '😀', '😀'],
+  ['a byte order mark', '\ufeff', '\ufeff'],
+])('%s in a large body is read wherever a piece ends', async (_, written, meant) => {
+  const key = 'k'.repeat(1024)
+  for (let shift = 0; shift <= 12; shift += 1) {
+    const start = 'a'.repeat(512 * 1024 - shift)
+    const body = Buffer.from(`{"${key}":["${start}${written.repeat(100_000)}",1,"short"],"to":"${'b'.repeat(600_000)}"}`)
+    const value = await inTurns(body)
+    expect(Object.keys(value)).toEqual([key, 'to'])
+    expect((value[key] as unknown[]).slice(1)).toEqual([1, 'short'])
+    expect((value[key] as string[])[0] === start + meant.repeat(100_000)).toBe(true)
+    expect(value['to']).toHaveLength(600_000)
+  }
+})
+
+const lots = 'a'.repeat(2 * 1024 * 1024)
+
+test.each([
+  ['half a surrogate pair', `{"a":"${lots}\\ud83d"}`, 'A text holds half a surrogate pair.'],
+  ['half a pair that no other follows', `{"a":"\\ud83d${lots}"}`, 'A text holds half a surrogate pair.'],
+  ['NUL', `{"a":"${lots}\\u0000${lots}"}`, 'A text holds the character NUL (\\u0000).'],
+  ['an escape that is none', `{"a":"${lots}\\x${lots}"}`, 'The body is not valid JSON.'],
+  ['a line end in a string', `{"a":"${lots}\n${lots}"}`, 'The body is not valid JSON.'],
+  ['a string without end', `{"a":"${lots}`, 'The body is not valid JSON.'],
+  ['a field twice', `{"a":"${lots}","a":1}`, 'The field "a" is there twice.'],
+  ['a list', `["${lots}"]`, 'The body must be a JSON object.'],
+  ['strings side by side', `{"a":"${lots}"${'""'.repeat(20_000)}}`, 'The body is not valid JSON.'],
+])('a large body with %s is refused', async (_, body, why) => {
+  await expect(inTurns(Buffer.from(body))).rejects.toThrow(why)
+})
+
+test('so is one that is no UTF-8', async () => {
+  const body = Buffer.from(`{"a":"${lots}"}`)
+  body[1024 * 1024] = 0xff
+  await expect(inTurns(body)).rejects.toThrow('The body is not valid UTF-8.')
+})
+
+test('others have their turn while a large body is parsed', async () => {
+  let turns = 0
+  const count = (): void => {
+    turns += 1
+    next = setImmediate(count)
+  }
+  let next = setImmediate(count)
+  const { a } = await inTurns(Buffer.from(`{"a":"${'\\"'.repeat(6 * 1024 * 1024)}${lots}"}`))
+  clearImmediate(next)
+  expect((a as string).length).toBe(8 * 1024 * 1024)
+  expect(turns).toBeGreaterThan(4)
 })

@@ -249,6 +249,43 @@ test('answers that are not read count: an account that leaves much of them is re
   await expect.poll(async () => (await busy.call('HEAD', '/v1/long', { key: 'second' })).status).toBe(200)
 })
 
+test('of strangers from many networks who leave much unread together, those who have left most are hung up on; who reads is answered', async () => {
+  const long = route({
+    method: 'GET',
+    path: '/long',
+    scope: 'public',
+    tag: 'Toys',
+    summary: 'Get a long text',
+    reply: z.object({ text: z.string() }),
+    handle: async () => ({ text: 'x'.repeat(16 * 1024 * 1024) }),
+  })
+  const busy = await openToybox({ trusted_proxies: ['127.0.0.1'] }, { routes: [long] })
+  onTestFinished(() => busy.server.stop())
+  const asked: Socket[] = []
+  for (let network = 1; network <= 12; network += 1) {
+    const socket = connect(busy.port, '127.0.0.1').on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+    socket.write(`GET /v1/long HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.${network}.1\r\n\r\n`)
+    await once(socket, 'readable')
+    asked.push(socket)
+  }
+  const reader = await busy.call('GET', '/v1/long', { headers: { 'X-Forwarded-For': '203.0.200.1' } })
+  expect([reader.status, (await reader.text()).length]).toEqual([200, 16 * 1024 * 1024 + 11])
+  const lengths = await Promise.all(asked.map(lengthOf))
+  // eight such answers fit into 144 MiB, and one of them was for who read it
+  expect(lengths.filter((length) => length > 16 * 1024 * 1024).length).toBe(7)
+})
+
+/** Octets that come until the end of the answer or of the connection. */
+async function lengthOf(socket: Socket): Promise<number> {
+  let length = 0
+  for await (const piece of socket) {
+    length += (piece as Buffer).length
+    if (length > 16 * 1024 * 1024) break
+  }
+  return length
+}
+
 test('an answer whose caller has gone before it was made holds nothing', async () => {
   const begun: (() => void)[] = []
   const late = route({

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
-import { afterEach, expect, test } from 'vitest'
+import { MessageChannel } from 'node:worker_threads'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { route } from '../../src/http/route.ts'
 import type { AnyRoute } from '../../src/http/route.ts'
@@ -119,6 +120,31 @@ test('who has used much of the time goes behind who has not, however many calls 
     ]).flat(),
   )
   expect(order.slice(0, order.lastIndexOf('cheap')).filter((whose) => whose === 'dear').length).toBeLessThan(35)
+})
+
+/** Keeps each turn of the event loop busy for so many milliseconds, and has an event in each. */
+function occupied(milliseconds: number): { turns: () => number; end: () => void } {
+  const { port1, port2 } = new MessageChannel()
+  let turns = 0
+  port1.on('message', () => {
+    turns += 1
+    for (const until = performance.now() + milliseconds; performance.now() < until;);
+    setImmediate(() => port2.postMessage(null, []))
+  })
+  port2.postMessage(null, [])
+  return { turns: () => turns, end: () => port1.close() }
+}
+
+test('who waits for a turn does not wait for other work that keeps the event loop busy', async () => {
+  await open()
+  const work = occupied(5)
+  onTestFinished(work.end)
+  const before = many(5, () => box.call('GET', '/v1/dearest', { key: 'free' }))
+  await before[0]
+  const began = work.turns()
+  await box.call('GET', '/v1/cheap', { key: 'other' })
+  expect(work.turns() - began).toBeLessThan(100)
+  await Promise.all(before)
 })
 
 test('a call whose client has gone is never begun', async () => {

@@ -295,6 +295,31 @@ describe('a message the parser cannot read', () => {
     await Promise.all([settled, other])
   })
 
+  test('has no other large one beside it when it is large, but small ones', async () => {
+    const alone: string[] = []
+    const largeTurn = Promise.withResolvers<void>()
+    const othersTurn = Promise.withResolvers<void>()
+    const thread = (): Thread =>
+      new MortalWorker((subject) => {
+        alone.push(subject)
+        if (subject === 'other') othersTurn.resolve()
+        else largeTurn.resolve()
+      })
+    const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread })
+    const from = (sender: number, subject: string, body?: string) =>
+      pool
+        .examine(mail(subject, body), envelope({ remote_address: `192.0.2.${sender}` }), `account${sender}`)
+        .catch(() => undefined)
+    const lines = 'words\r\n'.repeat(700_000)
+    const large = [from(1, 'large', lines), from(2, 'large', lines)]
+    await largeTurn.promise
+    const other = from(3, 'other')
+    await othersTurn.promise
+    expect(alone).toEqual(['large', 'other'])
+    await pool.stop()
+    await Promise.all([...large, other])
+  })
+
   test('is not given up while it waits for the DNS alone', async () => {
     stub.txt('slower.test', 'v=spf1 -all').slow('slower.test', 60_000)
     const pool = open({ workers: 1, parseDeadline: 400 }, { deadline: 1500, dns: { servers: stub.servers, timeout: 60_000 } })
@@ -360,6 +385,34 @@ describe('the examiner', () => {
     await pool.stop()
     for (const { status } of await asked) expect(status).toBe('rejected')
     expect([pool.waiting, pool.outstanding]).toEqual([0, 0])
+  })
+
+  test('has small messages in a worker beside the largest, and no others', async () => {
+    const inWorker: string[] = []
+    const { promise: lastCame, resolve } = Promise.withResolvers<void>()
+    class SilentWorker extends MortalWorker {
+      override postMessage(order: Order): void {
+        if ('settings' in order) return
+        for (const { start, end } of order.tasks) {
+          const [, subject = ''] = /^Subject: (.*)\r$/m.exec(Buffer.from(order.octets, start, end - start).toString('latin1'))!
+          inWorker.push(subject)
+          if (subject === 'last') resolve()
+        }
+      }
+    }
+    const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread: () => new SilentWorker(() => undefined) })
+    const of = (account: string, subject: string, octets: number) =>
+      pool.examine(mail(subject, 'words\r\n'.repeat(octets / 7)), envelope(), account).catch(() => undefined)
+    const settled = [
+      of('one', 'largest', 20_000_000),
+      of('two', 'large', 100_000),
+      of('three', 'small', 50_000),
+      of('four', 'last', 70),
+    ]
+    await lastCame
+    expect(inWorker).toEqual(['largest', 'small', 'last'])
+    await pool.stop()
+    await Promise.all(settled)
   })
 
   test('keeps mail unread when no worker starts at all', async () => {

@@ -126,3 +126,14 @@ test('a snippet is one line of at most 200 characters and nothing invisible', ()
   expect(snippetOf('word '.repeat(100)).length).toBeLessThanOrEqual(200)
   expect(snippetOf('😀'.repeat(150)).isWellFormed()).toBe(true)
 })
+
+test('blanks at line ends, which a relaxed signature does not cover (RFC 6376 3.4.4), decide nothing of what is left out', () => {
+  const body = Array.from({ length: 20 }, (_, number) => `Line ${number}`)
+  for (const mark of ['--', '-- ', '--  ', '--\t']) {
+    // as much as this is no signature
+    const long = newPart(['Hello', mark, ...body].join('\n'))
+    expect([mark, long.split('\n').length]).toEqual([mark, 22])
+    expect([mark, newPart(['Hello', mark, 'Eve', 'The bank'].join('\n'))]).toEqual([mark, 'Hello'])
+  }
+  expect(newPart('Hello\n>From\there on\n> quoted')).toBe('Hello\n>From\there on')
+})

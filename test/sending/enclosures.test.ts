@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Outside } from '../../src/delivery/outside.ts'
 import { enclosuresOf } from '../../src/sending/enclosures.ts'
-import { FetchRoom } from '../../src/sending/fetch-room.ts'
+import { FetchRoom } from '../../src/delivery/fetch-room.ts'
 import { openPair, pair, send } from './outgoing.ts'
 
 describe('base64', async () => {

@@ -82,6 +82,33 @@ test('a former secret schedules nothing for a time when it works no more', async
   ])
 })
 
+test('nor does a key that one made, whatever becomes of the key above it', async () => {
+  const clock = new HeldClock()
+  const world = await pair({}, clock)
+  const { box, ada, bob } = world
+  const stolen = await keyOf(world)
+  const { body: owners } = await box.call('POST', `/v1/api-keys/${stolen.id}/rotate`, { grace_seconds: 60 })
+  const end = new Date(clock.now() + 60_000).toISOString()
+  const child = await keyOf(world, {}, stolen.key)
+  const brief = await keyOf(world, { expires_at: new Date(clock.now() + 30_000).toISOString() }, child.key)
+  const schedule = (send_at: string, key: { key: string }) => send(world, { to: bob.email, subject: 'soon', send_at }, as(key))
+  const { body: soon } = await schedule(end, child)
+  expect(soon.status).toBe('scheduled')
+  const refused = async () => {
+    for (const told of [
+      await schedule(tomorrow, child),
+      await schedule(tomorrow, brief),
+      await box.call('PATCH', `/v1/identities/${ada.id}/emails/${soon.id}`, { send_at: tomorrow }, { key: child.key }),
+    ]) {
+      expect(told.body['error']).toMatchObject({ status: 403, code: 'beyond_own', param: 'send_at' })
+      expect(told.body['error']['message']).toContain(end)
+    }
+  }
+  await refused()
+  await box.call('POST', `/v1/api-keys/${stolen.id}/rotate`, {}, { key: owners['key'] as string })
+  await refused()
+})
+
 test('nothing leaves of a box that was stopped before it had cancelled all', async () => {
   const clock = new HeldClock()
   const world = await pair({}, clock)

@@ -406,6 +406,30 @@ test('pictures are fetched with credentials for the API alone, and no larger tha
   expect(Buffer.from(await opens.arrayBuffer())).toEqual(stub.media.get('ME1'))
 })
 
+test('of one account four pictures are fetched at once', async () => {
+  const { stub, opened, ada, told } = await box()
+  const came = async (id: string) => {
+    stub.media.set(id, Buffer.alloc(9, 1))
+    const url = `${stub.url}/2010-04-01/Accounts/${account}/Messages/${id}/Media/${id}`
+    const picture = { NumMedia: '1', MediaUrl0: url, MediaContentType0: 'image/png' }
+    await told(announced(ada['phone_number'], id, { ...picture, MessageSid: `MM${id.slice(2).padStart(32, '0')}` }))
+  }
+  const kept = async () =>
+    (await inbox(opened, ada.id)).filter(({ media }: { media: { status: string }[] }) => media[0]!.status === 'kept').length
+  await came('ME1')
+  await expect.poll(kept).toBe(1)
+  stub.held = []
+  const asked = () => stub.asked.filter(({ path }) => path.startsWith('/store/')).length - 1
+  for (const id of ['ME2', 'ME3', 'ME4', 'ME5', 'ME6', 'ME7']) await came(id)
+  await expect.poll(asked).toBe(4)
+  for (let given = 0; given < 6; given += 1) {
+    await expect.poll(() => stub.held!.length).toBeGreaterThan(0)
+    expect(asked() - given).toBeLessThanOrEqual(4)
+    stub.held.shift()!()
+    await expect.poll(kept).toBe(given + 2)
+  }
+})
+
 /** Octets that a text of three letters counts for: 256, and its texts (the codes in it are []). */
 const text = 256 + 3 + 2
 

@@ -57,6 +57,8 @@ export class TwilioStub {
   tired = false
   /** Pictures by their path on the store that the API redirects to. */
   readonly media = new Map<string, Buffer>()
+  /** Pictures that were asked for and are not answered yet, while this is set. */
+  held: (() => void)[] | undefined
   /** For the next requests, one each, that match; true means answered. */
   readonly #next: { match: (asked: Asked) => boolean; behaviour: Behaviour }[] = []
   readonly #server = createServer((request, response) => void this.#serve(request, response))
@@ -175,7 +177,9 @@ export class TwilioStub {
     // the credentials are none of the store's business
     if (request.headers.authorization !== undefined) return void response.writeHead(400).end()
     if (!bytes) return void response.writeHead(404).end()
-    response.writeHead(200, { 'Content-Type': 'image/png' }).end(bytes)
+    const give = (): void => void response.writeHead(200, { 'Content-Type': 'image/png' }).end(bytes)
+    if (this.held) this.held.push(give)
+    else give()
   }
 }
 

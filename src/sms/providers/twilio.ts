@@ -107,13 +107,13 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       return kind === 'inbound' ? inboundOf(form) : statusOf(form, new URLSearchParams(request.search).get('sms_id'))
     },
 
-    async fetch(source, signal) {
+    async fetch(source, signal, take) {
       let url = source
       for (let hop = 0; hop < hops; hop += 1) {
         // the token is for the API alone, not for the store it sends to
         const headers: Record<string, string> = url.startsWith(`${base_url}/2010-04-01/`) ? { Authorization: basic } : {}
         const answer = await outside
-          .get(url, { headers, limit: Math.max(mediaLimit(), leastRead), deadline: patience, signal })
+          .get(url, { headers, limit: Math.max(mediaLimit(), leastRead), deadline: patience, signal, take })
           .catch((error: unknown) => {
             throw error instanceof Unreachable && error.tooLarge ? tooLarge() : error
           })

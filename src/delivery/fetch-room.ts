@@ -5,10 +5,10 @@ import { OctetRoom } from '../core/octet-room.ts'
 /** Octets that were fetched and are in memory at once, of all accounts and of one. Two messages of the largest size, and one. */
 const mostOctets = { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 }
 
-/** Messages whose URLs are fetched at once. */
+/** Messages whose URLs, and pictures of text messages, that are fetched at once. */
 const abreast = { all: 16, one: 4 }
 
-/** One message's part of the room. */
+/** The part of the room of one message, or one picture. */
 export interface FetchShare {
   /** Does this when it is the account's turn; what the signal aborts before then is not done. */
   inTurn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result>
@@ -18,7 +18,7 @@ export interface FetchShare {
   giveBack(): void
 }
 
-/** What messages enclose by URL: fetched a few at a time, accounts in turn, and counted until the message is kept. */
+/** What messages enclose by URL, and pictures that come with text messages: fetched a few at a time, accounts in turn, and counted until they are kept. */
 export class FetchRoom {
   readonly #octets = new OctetRoom(mostOctets)
   readonly #waiting = new FairQueue<() => void>()

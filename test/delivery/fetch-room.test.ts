@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FetchRoom } from '../../src/sending/fetch-room.ts'
+import { FetchRoom } from '../../src/delivery/fetch-room.ts'
 
 const mebibyte = 1024 * 1024
 const { signal } = new AbortController()

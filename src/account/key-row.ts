@@ -1,0 +1,13 @@
+import type { ApiKey } from './model.ts'
+import type { SecretEnds } from './origins.ts'
+
+/** A row of `api_keys`. */
+export interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnds {
+  seq: number
+  account_id: string
+  scopes: string
+  /** Null for what the settings say. */
+  rate_limit: number | null
+  hash: string
+  previous_hash: string | null
+}
