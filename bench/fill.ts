@@ -48,7 +48,7 @@ export async function fill(store: Store, messages: number, identities: number, t
     for (let number = done; number < Math.min(messages, done + together); number++) {
       const envelope = envelopeTo(`${(number % identities) + 1}many@${boxDomain}`, number)
       next = varied(like, number)
-      batch.push(inbox.keep(envelope, like.raw, () => {}))
+      batch.push(inbox.keep(envelope, like.raw, () => {}, ''))
     }
     await Promise.all(batch)
     tell(Math.min(messages, done + together))

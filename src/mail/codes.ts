@@ -27,9 +27,12 @@ export function codesIn(subject: string, text: string): string[] {
   }
   const lines = linesOf(subject, text)
   let tries = 0
-  for (const [at, line] of lines.entries()) {
-    if (line.length < 4 || !/\d|[A-Za-z]-[A-Za-z]/.test(line)) continue
-    for (const candidate of candidatesIn(line)) {
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at]!
+    if (line.length < 4) continue
+    const [hasNumber, hasToken] = [mayHoldNumber.test(line), mayHoldToken.test(line)]
+    if (!hasNumber && !hasToken) continue
+    for (const candidate of candidatesIn(line, hasNumber, hasToken)) {
       if (++tries > 500) break
       const score = scoreOf(candidate, lines, at)
       if (score > 0) note(candidate.code, score + (at === 0 ? 15 : 0))
@@ -102,15 +105,18 @@ function plainLine(row: string): string {
 const numbers = /(?<![\w.,/@+=&%€$£¥₹©~-]|\d:)(?:[A-Z]{1,2}-)?\d(?:[ .\-/:,]?\d)*(?![\w@%€$£¥₹°=&])/g
 const tokens = /(?<![\w.,/@+=&%$#~-]|\d:)[A-Za-z0-9]{3,12}(?:-[A-Za-z0-9]{3,6}){0,3}(?![\w@%=&-]|[./]\w)/g
 
-function* candidatesIn(line: string): Generator<Candidate> {
-  if (/\d{2}|\d[ -]\d/.test(line)) {
+const mayHoldNumber = /\d{2}|\d[ -]\d/
+const mayHoldToken = /\d[A-Za-z]|[A-Za-z]\d|[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/
+
+function* candidatesIn(line: string, hasNumber: boolean, hasToken: boolean): Generator<Candidate> {
+  if (hasNumber) {
     for (const match of line.matchAll(numbers)) {
       const code = digitsOf(match[0])
       if (code !== undefined)
         yield { code, start: match.index, end: match.index + match[0].length, kind: isYear(code) ? 'year' : 'digits' }
     }
   }
-  if (!/\d[A-Za-z]|[A-Za-z]\d|[A-Z]{3}-[A-Z]{3}|^[a-z]{4,6}-[a-z]{4,6}/.test(line)) return
+  if (!hasToken) return
   for (const match of line.matchAll(tokens)) {
     const code = match[0]
     const kind = tokenKind(code)

@@ -201,10 +201,10 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const [found, judgement] = await Promise.all([read.finally(() => (isRead = true)), judged])
     const verdict = confirm(judgement, found.from, envelope, current)
     const parsed = vouchedLinks(found, verdict)
-    const packed = raw.length <= deflatable ? deflateRawSync(raw, { level: 1, chunkSize: Math.max(raw.length, 1024) }) : raw
+    const packed = raw.length <= deflatable ? deflated(raw) : raw
     const { body_text, body_html, text } = parsed
     const plain = Buffer.from(JSON.stringify({ body_text, body_html, text } satisfies Bodies))
-    const bodies = deflateRawSync(plain, { level: 1 })
+    const bodies = deflated(plain)
     const message = {
       parsed,
       verdict,
@@ -244,6 +244,13 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       collect()
     }
   }
+}
+
+/** Deflated by tables that are no larger than the octets need, since making them takes longer than packing a few KB; an inflater reads all sizes. */
+function deflated(octets: Buffer): Buffer {
+  const windowBits = Math.min(15, Math.max(9, 32 - Math.clz32(octets.length)))
+  const chunkSize = Math.min(deflatable, Math.max(octets.length, 1024))
+  return deflateRawSync(octets, { level: 1, windowBits, memLevel: Math.min(8, windowBits - 6), chunkSize })
 }
 
 /** A link that only an unsigned List-Unsubscribe has is not one of the domain that is shown as verified. */

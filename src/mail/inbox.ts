@@ -98,25 +98,29 @@ export class Inbox implements Mailroom {
     this.#room.reload(settings.quota)
   }
 
-  /** Resolves when mail for the address is taken; throws the Refusal that RCPT answers otherwise. `size` is what MAIL declared. */
-  async ownerOf(address: string, size = 0): Promise<void> {
+  /**
+   * Resolves with the account whose mailbox it is, when mail for the address is taken; throws the Refusal that RCPT answers otherwise. '' for a
+   * desk's and for a mailbox that is made first. `size` is what MAIL declared.
+   */
+  async ownerOf(address: string, size = 0): Promise<string> {
     if (this.#space.low()) throw storageFull()
     const box = mailbox(address, this.#settings.domain)
     const { domain } = box
     if (!this.#hosted.receives(domain)) throw new Refusal(550, '5.7.1', `We do not take mail for ${domain}`)
-    if (this.#deskOf(box)) return
+    if (this.#deskOf(box)) return ''
     const { operator, owner } = await this.#found(box)
     const living = owner && owner.status !== 'deleted'
     // the operator's is made when the first message comes
-    if (operator && !living) return
+    if (operator && !living) return ''
     if (!living) throw new Refusal(550, '5.1.1', 'No such mailbox here')
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox takes no mail for now')
     await this.#room.require(owner, operator, Math.max(size, 1))
+    return owner.account_id
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
-  async keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void): Promise<string> {
-    const examining = this.#examiner.examine(raw, envelope, await this.#accountOf(envelope)).then((examination) => {
+  async keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void, account: string): Promise<string> {
+    const examining = this.#examiner.examine(raw, envelope, account).then((examination) => {
       // also of what another filter refuses (RFC 9990 3.1)
       if (!this.#isForDesks(envelope)) this.#listener?.(envelope, examination.verdict)
       return examination
@@ -143,8 +147,9 @@ export class Inbox implements Mailroom {
    * DNS. The envelope is `own`; answers the ids of the e-mails. Throws the Refusal that RCPT or DATA would answer.
    */
   async keepOwn(envelope: Envelope, raw: Buffer): Promise<string[]> {
-    for (const recipient of envelope.recipients) await this.ownerOf(recipient, raw.length)
-    const examined = await this.#examiner.examine(raw, envelope, await this.#accountOf(envelope))
+    const accounts: string[] = []
+    for (const recipient of envelope.recipients) accounts.push(await this.ownerOf(recipient, raw.length))
+    const examined = await this.#examiner.examine(raw, envelope, accounts[0])
     const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
@@ -164,13 +169,6 @@ export class Inbox implements Mailroom {
   async #makeRoom(recipient: string, octets: number): Promise<void> {
     const { operator, owner } = await this.#found(mailbox(recipient, this.#settings.domain))
     if (owner) await this.#room.make(owner, operator, octets)
-  }
-
-  /** For whom the examiner reads a message: the account of its first recipient; '' for a desk's and for a mailbox that is made first. */
-  async #accountOf({ recipients }: Envelope): Promise<string> {
-    const box = mailbox(recipients[0] ?? '', this.#settings.domain)
-    const { owner } = await this.#found(box)
-    return owner?.account_id ?? ''
   }
 
   /** Who a mailbox of ours is, living or not. */

@@ -40,6 +40,8 @@ export interface IntakeBeside {
 interface Path {
   address: string
   args: Record<string, string | true> | false
+  /** What the mailroom said of a recipient. */
+  account?: string
 }
 
 /** What smtp-server knows of a client and its transaction. */
@@ -123,7 +125,7 @@ export class Intake {
     try {
       checkParameters(path, [])
       const mailbox = this.#manners.recipientOf(path.address, session.envelope.smtpUtf8 ?? false)
-      await within(this.#limits().data_timeout, this.#roomFor(visit).ownerOf(mailbox, declaredSize(session)))
+      path.account = await within(this.#limits().data_timeout, this.#roomFor(visit).ownerOf(mailbox, declaredSize(session)))
       path.address = mailbox
       return null
     } catch (error) {
@@ -172,12 +174,13 @@ export class Intake {
   async #settle(visit: Visit, session: Session, octets: MessageOctets, answer: Answer): Promise<void> {
     // The library forgets its transaction with the answer.
     const envelope = envelopeOf(visit, session)
+    const account = session.envelope.rcptTo[0]?.account ?? ''
     const began = performance.now()
     const found: Partial<Findings> = {}
     const note = (more: Partial<Findings>): void => void Object.assign(found, more)
     const { size } = octets
     try {
-      const id = await this.#keep(this.#roomFor(visit), envelope, octets, note)
+      const id = await this.#keep(this.#roomFor(visit), envelope, octets, note, account)
       this.#counts.messages++
       this.#counts.octets += size
       const text = `2.0.0 Ok: queued as ${id}`
@@ -200,22 +203,22 @@ export class Intake {
     throw new Refusal(530, '5.7.0', visit?.tls ? 'Log in first' : 'Must issue a STARTTLS command first')
   }
 
-  #keep(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: Note): Promise<string> {
-    const work = this.#hand(mailroom, envelope, octets, note)
+  #keep(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: Note, account: string): Promise<string> {
+    const work = this.#hand(mailroom, envelope, octets, note, account)
     // Not when the client is answered: work that is late holds the message still.
     const end = (): void => octets.drop()
     work.then(end, end)
     return within(this.#limits().data_timeout, work)
   }
 
-  async #hand(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: Note): Promise<string> {
+  async #hand(mailroom: Mailroom, envelope: Envelope, octets: MessageOctets, note: Note, account: string): Promise<string> {
     if (octets.flaw) throw refusalOf(octets.flaw)
     const raw = octets.whole()
     const flaw = this.#flawOf(raw, envelope)
     // what is examined is read there
     if (flaw || !this.#manners.once) note(glance(raw))
     if (flaw) throw flaw
-    const id = await mailroom.keep(envelope, raw, note)
+    const id = await mailroom.keep(envelope, raw, note, account)
     release(raw)
     return id
   }

@@ -54,17 +54,18 @@ export interface Mailroom {
   /** MAIL: resolves when mail of this sender (empty for the null sender) is taken; left out where everybody's is. */
   welcomes?(sender: string): Promise<void>
   /**
-   * Resolves when mail to this address is accepted, throws a `Refusal` when it is not. The domain is a lower-case A-label, needless quotes
-   * are removed from the local part; the bare `postmaster` of RFC 5321 4.1.1.3 comes as `postmaster`. `size` is what MAIL declared, in
-   * octets (RFC 1870); 0 when it said nothing.
+   * Resolves with the account that the mail is for ('' for nobody's) when mail to this address is accepted, throws a `Refusal` when it is not.
+   * The domain is a lower-case A-label, needless quotes are removed from the local part; the bare `postmaster` of RFC 5321 4.1.1.3 comes as
+   * `postmaster`. `size` is what MAIL declared, in octets (RFC 1870); 0 when it said nothing.
    */
-  ownerOf(address: string, size: number): Promise<void>
+  ownerOf(address: string, size: number): Promise<string>
   /**
    * Resolves with the queue id once the message is on disk: only then the client hears 250. A `Refusal` is passed on to the client, a full
    * disk reads 452 4.3.1, anything else 451 4.3.0. `note` hears what is found out, as soon as it is, whatever becomes of the message.
-   * `raw` is given up once it has resolved: whoever needs the octets for longer copies them.
+   * `raw` is given up once it has resolved: whoever needs the octets for longer copies them. `account` is what `ownerOf` said of the first
+   * recipient.
    */
-  keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void): Promise<string>
+  keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void, account: string): Promise<string>
 }
 
 /** Hears what the checks said of each message of others', also of one that is refused; must not throw. */

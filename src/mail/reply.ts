@@ -9,7 +9,7 @@ export function newPart(text: string, subject = ''): string {
     const part = newPart(start, subject)
     return part === tidy(start) ? tidy(text) : part
   }
-  if (!mayQuote.test(text)) return tidy(text)
+  if (!mayQuote(text)) return tidy(text)
   const lines = text.split('\n')
   const kept = withoutSignature(withoutQuotes(lines, forwarded.test(subject)))
   return tidy(kept.join('\n')) || tidy(text)
@@ -19,8 +19,14 @@ export function newPart(text: string, subject = ''): string {
 const longest = 512 * 1024
 
 // One cheap look before anything is split: a quote, a dashed line, or the colon that ends an attribution or follows From.
-const mayQuote =
-  /^(?:>|--[ \t]*$|[-_*]{4,}|.{0,300}[:：][* ]{0,8}$|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))|iphone|ipad|outlook|android/im
+function mayQuote(text: string): boolean {
+  return beginsQuote.test(text) || endsInColon.test(text) || program.test(text)
+}
+
+const beginsQuote =
+  /^(?:>|--[ \t]*$|[-_*]{4,}|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))/im
+const endsInColon = /[:：][* ]{0,8}$/m
+const program = /iphone|ipad|outlook|android/i
 
 const forwarded = /^\s*(?:fwd?|wg|tr|rv|enc|i|doorst|vs|vb|pd|転送|转发|轉寄|전달|переслано|ilt)\s*[:：]/i
 

@@ -107,23 +107,28 @@ function unfold(value: string): string {
 
 /** Breaks a line before spaces so that none is over 78 characters where words allow, and never over the 998 of RFC 5322. */
 function fold(text: string, indent = ''): string {
-  const lines: string[] = []
+  if (indent.length + text.length <= 78 && /^\S/.test(text)) return indent + text
+  let folded = ''
   let line = indent
-  for (const word of text.split(' ').flatMap(pieces)) {
-    const empty = line.trim() === ''
-    if (!empty && line.length + 1 + word.length > 78) {
-      lines.push(line)
+  let isEmpty = true
+  for (const word of wordsOf(text)) {
+    if (isEmpty) line += word
+    else if (line.length + 1 + word.length <= 78) line += ` ${word}`
+    else {
+      folded += `${line}\r\n`
       line = `\t${word}`
-    } else {
-      line += empty ? word : ` ${word}`
+      isEmpty = true
     }
+    isEmpty &&= word.trim() === ''
   }
-  return [...lines, line].join('\r\n')
+  return folded + line
 }
 
-/** A word nobody can mean is cut, at most 900 octets a piece. */
-function pieces(word: string): string[] {
-  return word.length < 225 || Buffer.byteLength(word) <= 900 ? [word] : (word.match(/.{1,225}/gsu) ?? [])
+/** What stands between spaces. A word nobody can mean is cut, at most 900 octets a piece. */
+function wordsOf(text: string): string[] {
+  const words = text.split(' ')
+  if (words.every((word) => word.length < 225)) return words
+  return words.flatMap((word) => (Buffer.byteLength(word) <= 900 ? [word] : (word.match(/.{1,225}/gsu) ?? [])))
 }
 
 /** Where the field that begins at `start` ends, its continuation lines included. */

@@ -12,11 +12,23 @@ export class Unstuffing {
 
   /** The octets of the message in this packet, and what stood behind its end: null while there is none. */
   take(chunk: Buffer): { content: Buffer; rest: Buffer | null } {
-    if (this.#place !== 'within' || chunk.includes(stuffed)) return this.#step(chunk)
+    if (!this.#isPlain(chunk)) return this.#step(chunk)
+    const lineEnd = chunk.indexOf(stuffed)
+    if (lineEnd !== -1) {
+      const plain = chunk.subarray(0, lineEnd + 2)
+      this.#place = 'start'
+      const { content, rest } = this.#step(chunk.subarray(lineEnd + 2))
+      return { content: content.length === 0 ? plain : Buffer.concat([plain, content]), rest }
+    }
     const last = chunk.at(-1)
     if (last === cr) this.#place = 'cr'
-    else if (last === lf && chunk.at(-2) === cr) this.#place = 'start'
+    else this.#place = last === lf && chunk.at(-2) === cr ? 'start' : 'within'
     return { content: chunk, rest: null }
+  }
+
+  /** Whether its octets up to the first CRLF with a dot behind it stay as they are. */
+  #isPlain(chunk: Buffer): boolean {
+    return this.#place === 'within' || (this.#place === 'start' && chunk.length > 0 && chunk[0] !== dot)
   }
 
   #step(chunk: Buffer): { content: Buffer; rest: Buffer | null } {
@@ -24,7 +36,7 @@ export class Unstuffing {
     const content = Buffer.allocUnsafe(chunk.length + 1)
     let place = this.#place
     let length = 0
-    // Octet by octet: a search for each dot costs more where there is nothing but dots.
+    // Octet by octet from the first dot on: a search for each costs more where there is nothing but dots.
     for (let at = 0; at < chunk.length; at++) {
       const octet = chunk[at]!
       if (place === 'start' && octet === dot) {

@@ -66,7 +66,7 @@ export class Submitter implements Mailroom {
   }
 
   /** Throws Fault for who cannot be written to: no address, suppressed, or out of reach. */
-  async ownerOf(address: string): Promise<void> {
+  async ownerOf(address: string): Promise<string> {
     const { suppressions, domains, settings } = this.#parts
     const { owner } = this.#login
     const recipient = recipientAddress(this.#whole(address), 'to').address
@@ -78,10 +78,11 @@ export class Submitter implements Mailroom {
         'recipient_suppressed',
       )
     }
-    if (domains.receives(domainOf(recipient))) return
+    if (domains.receives(domainOf(recipient))) return owner.account_id
     if (!leaves(settings(), domainOf(recipient)))
       throw invalid('to', `${recipient} is not on this box, and no mail leaves it.`, 'outbound_off')
     domains.requireSending(domainOf(this.#sender))
+    return owner.account_id
   }
 
   /** Hands the message to the outbox, as the API would; answers its id. */

@@ -1,7 +1,22 @@
-import type { Sql } from 'sql-template-tag'
+import { Sql } from 'sql-template-tag'
 
-export { default as sql, empty, join, raw } from 'sql-template-tag'
+export { empty, join, raw } from 'sql-template-tag'
 export type { Sql } from 'sql-template-tag'
+
+/** The texts of templates in which no other SQL is nested. */
+const texts = new WeakMap<readonly string[], string>()
+
+/**
+ * SQL with its values as parameters; what is itself SQL is nested. The text is put together once for each template without any nested: a long one takes
+ * longer than many a statement runs.
+ */
+export function sql(template: readonly string[], ...values: readonly unknown[]): Sql {
+  const query = new Sql(template, values)
+  if (values.some((value) => value instanceof Sql)) return query
+  let text = texts.get(template)
+  if (text === undefined) texts.set(template, (text = query.sql))
+  return Object.defineProperty(query, 'sql', { value: text })
+}
 
 /** What a column can hold. JSON is text, flags are 0 and 1, times are ISO 8601 text. */
 export type Value = string | number | bigint | null | Uint8Array

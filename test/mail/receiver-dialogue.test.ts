@@ -40,6 +40,23 @@ describe('a conversation', () => {
     await client.end()
   })
 
+  test('hands a message over for the account of the first recipient that was taken', async () => {
+    box.mailroom.ownerOf = async (address) => {
+      if (address.startsWith('user1')) throw new Refusal(550, '5.1.1', 'No such mailbox')
+      return `account of ${address}`
+    }
+    const client = await Dialogue.hello(box.port)
+    for (const line of ['MAIL FROM:<a@client.test>', 'RCPT TO:<user1@box.test>', 'RCPT TO:<user2@box.test>'])
+      await client.say(line)
+    expect(await client.say('RCPT TO:<user3@box.test>')).toMatch(/^250 /)
+    expect(await client.say('DATA')).toMatch(/^354 /)
+    expect(await client.say(`${message}.`)).toMatch(/^250 /)
+    expect(await client.begin(['user4@box.test'], '')).toMatch(/^354 /)
+    expect(await client.say(`${message}.`)).toMatch(/^250 /)
+    expect(box.mailroom.kept.map(({ account }) => account)).toEqual(['account of user2@box.test', 'account of user4@box.test'])
+    client.destroy()
+  })
+
   test('keeps a message and names it only when it is kept', async () => {
     const disk = Promise.withResolvers<void>()
     box.mailroom.before = () => disk.promise

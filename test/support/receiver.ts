@@ -9,23 +9,24 @@ import { Refusal } from '../../src/mail/refusal.ts'
 
 /** A mailroom in memory: `user@box.test` and whom a test adds live here. */
 export class MemoryMailroom implements Mailroom {
-  readonly kept: { envelope: Envelope; raw: Buffer }[] = []
+  readonly kept: { envelope: Envelope; raw: Buffer; account: string }[] = []
   readonly asked: string[] = []
   readonly mailboxes = new Set(['user@box.test', 'postmaster'])
   /** What keep() does before it keeps. */
   before: () => Promise<void> = async () => undefined
 
-  async ownerOf(address: string): Promise<void> {
+  async ownerOf(address: string): Promise<string> {
     this.asked.push(address)
     const [local = '', domain = 'box.test'] = address.split('@')
     const known = this.mailboxes.has(address) || /^user\d+$/.test(local) || local.startsWith('user+')
     if (domain !== 'box.test' && !this.mailboxes.has(address)) throw new Refusal(550, '5.7.1', 'We do not relay')
     if (!known) throw new Refusal(550, '5.1.1', 'No such mailbox')
+    return ''
   }
 
-  async keep(envelope: Envelope, raw: Buffer): Promise<string> {
+  async keep(envelope: Envelope, raw: Buffer, _note: unknown, account: string): Promise<string> {
     await this.before()
-    this.kept.push({ envelope, raw: Buffer.from(raw) })
+    this.kept.push({ envelope, raw: Buffer.from(raw), account })
     return `queue-${this.kept.length}`
   }
 }
