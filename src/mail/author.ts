@@ -57,8 +57,9 @@ export function authorOf({ fields }: Header): Author {
   if (at === -1) return { address: null, reason: 'no-author' }
   const domain = domainOf(written)
   if (domain !== undefined) return { address: `${written.slice(0, at)}@${domain}`, reason: null }
-  // reads what looks like other characters as those, and stops where the host of a URL does
-  const resembles = domainNameOf(domainToASCII(written.slice(at + 1, at + longestFrom)))
+  const text = written.slice(at + 1, at + longestFrom).replace(/\p{Default_Ignorable_Code_Point}+/gu, '')
+  // takes what looks like other characters for those, and stops where the host of a URL does
+  const resembles = domainNameOf(domainToASCII(text).replace(/\.$/, ''))
   return { address: null, reason: 'ambiguous-from', ...(resembles === undefined ? {} : { resembles }) }
 }
 
