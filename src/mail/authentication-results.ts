@@ -41,9 +41,7 @@ function sender(domain: string | null): string[] {
 }
 
 function property(name: string, value: string): string {
-  const printable = (domainNameOf(value) ?? value)
-    .replace(/[^\x21-\x7e]/g, '?')
-    .slice(0, 253)
+  const printable = (domainNameOf(value) ?? value).replace(/[^\x21-\x7e]/g, '?').slice(0, 253)
   return `${name}=${/^[\w!#$%&'*+\-.^`{|}~]+$/.test(printable) ? printable : `"${printable.replace(/["\\]/g, '\\$&')}"`}`
 }
 

@@ -86,7 +86,12 @@ export async function checkSpf(
   const domain = domainNameOf(envelope.mail_from === '' ? envelope.helo : envelope.mail_from.slice(at))
   if (domain === undefined) return { result: 'none', domain: null, reason: 'the sender has no domain name' }
   const from = envelope.mail_from === '' ? '' : `${envelope.mail_from.slice(0, at)}${domain}`
-  const client = { sender: from, ip: envelope.remote_address, helo: isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo, mta }
+  const client = {
+    sender: from,
+    ip: envelope.remote_address,
+    helo: isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo,
+    mta,
+  }
   const { status } = await verifySpf({ ...client, ...strictly, resolver: resolverOf(inquiry) })
   const comment = status.comment?.replace(`${mta}: `, '')
   return {

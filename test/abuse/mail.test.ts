@@ -58,7 +58,10 @@ const messages: [name: string, octets: () => Buffer][] = [
     () => mailWith(html, encoded('<a href="https://a.test/"><img>'.repeat(45) + 'a '.repeat(450_000))),
   ],
   ['90 headings around 900 KB of words', () => mailWith(html, encoded('<h1>'.repeat(90) + 'a '.repeat(450_000)))],
-  ['90 quotations around 450,000 lines', () => mailWith(html, encoded(`${'<blockquote>'.repeat(90)}<pre>${'a\n'.repeat(450_000)}`))],
+  [
+    '90 quotations around 450,000 lines',
+    () => mailWith(html, encoded(`${'<blockquote>'.repeat(90)}<pre>${'a\n'.repeat(450_000)}`)),
+  ],
   ['45 lists around 450,000 lines', () => mailWith(html, encoded(`${'<ul><li>'.repeat(45)}<pre>${'a\n'.repeat(450_000)}`))],
   ['5 MB of <', () => mailWith(html, encoded('<'.repeat(5 * mebibyte)))],
   ['5 MB of tables and comments', () => mailWith(html, encoded('<table><tr><td><!-- x -->&amp;<p>'.repeat(160_000)))],

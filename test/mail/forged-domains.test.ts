@@ -44,7 +44,10 @@ async function received(raw: Buffer | string, from: Partial<Envelope> = eve): Pr
   const octets = Buffer.from(raw)
   const lookup = new Dns({ servers: stub.servers, timeout: 2000 }).lookup
   const parsed = await parse(octets)
-  return { verdict: confirm(await judge(octets, envelope(from), lookup, settings), parsed.from, envelope(from), settings), parsed }
+  return {
+    verdict: confirm(await judge(octets, envelope(from), lookup, settings), parsed.from, envelope(from), settings),
+    parsed,
+  }
 }
 
 function domainOf(address: string): string {
@@ -60,7 +63,9 @@ function signedAs(d: string, message: string): string {
   })
   const bh = createHash('sha256').update(body).digest('base64')
   const value = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=${d}; s=s; h=${all}; bh=${bh}; b=`
-  const signature = createSign('sha256').update(`${lines.join('')}dkim-signature:${value}`).sign(eves.pem, 'base64')
+  const signature = createSign('sha256')
+    .update(`${lines.join('')}dkim-signature:${value}`)
+    .sign(eves.pem, 'base64')
   return `DKIM-Signature: ${value}${signature}\r\n${message}`
 }
 
@@ -212,23 +217,29 @@ test.each(sealable)('a seal of a domain that is written with %s is not that of a
 })
 
 describe('senders of internationalized domains are verified', () => {
-  test.each(['bücher.test', 'BÜCHER.test', 'bu\u0308cher.test', 'xn--bcher-kva.test', 'XN--Bcher-KVA.Test'])('%s', async (name) => {
-    stub
-      .txt('xn--bcher-kva.test', 'v=spf1 ip4:192.0.2.5 -all')
-      .txt('_dmarc.xn--bcher-kva.test', 'v=DMARC1; p=reject')
-      .txt('s._domainkey.xn--bcher-kva.test', theirs.record)
-    const own = { remote_address: '192.0.2.5', mail_from: `ada@${name}`, helo: 'mail.test', smtputf8: true }
-    const shown = { from: { address: 'ada@xn--bcher-kva.test' } }
-    const bySpf = await received(mailFrom(`Ada <ada@${name}>`), own)
-    expect(bySpf.parsed).toMatchObject(shown)
-    expect(bySpf.verdict).toMatchObject({ verified_domain: 'xn--bcher-kva.test', action: 'keep' })
-    const signed = await sign(mailFrom(`Ada <ada@${name}>`), 'xn--bcher-kva.test', 's', theirs, { headerList: all })
-    expect((await received(signed)).verdict).toMatchObject({ verified_domain: 'xn--bcher-kva.test', action: 'keep' })
-  })
+  test.each(['bücher.test', 'BÜCHER.test', 'bu\u0308cher.test', 'xn--bcher-kva.test', 'XN--Bcher-KVA.Test'])(
+    '%s',
+    async (name) => {
+      stub
+        .txt('xn--bcher-kva.test', 'v=spf1 ip4:192.0.2.5 -all')
+        .txt('_dmarc.xn--bcher-kva.test', 'v=DMARC1; p=reject')
+        .txt('s._domainkey.xn--bcher-kva.test', theirs.record)
+      const own = { remote_address: '192.0.2.5', mail_from: `ada@${name}`, helo: 'mail.test', smtputf8: true }
+      const shown = { from: { address: 'ada@xn--bcher-kva.test' } }
+      const bySpf = await received(mailFrom(`Ada <ada@${name}>`), own)
+      expect(bySpf.parsed).toMatchObject(shown)
+      expect(bySpf.verdict).toMatchObject({ verified_domain: 'xn--bcher-kva.test', action: 'keep' })
+      const signed = await sign(mailFrom(`Ada <ada@${name}>`), 'xn--bcher-kva.test', 's', theirs, { headerList: all })
+      expect((await received(signed)).verdict).toMatchObject({ verified_domain: 'xn--bcher-kva.test', action: 'keep' })
+    },
+  )
 
-  test.each(['straße.test', 'نامه\u200cای.test', '例え.test', 'my_shop.lax.test'])('%s is shown, and its policy asked for', async (name) => {
-    const { verdict, parsed } = await received(mailFrom(`ada@${name}`))
-    expect(verdict.authentication.dmarc.domain).toBe(domainOf(parsed.from!.address))
-    expect(parsed.from!.address).toMatch(/^ada@[a-z0-9._-]+$/)
-  })
+  test.each(['straße.test', 'نامه\u200cای.test', '例え.test', 'my_shop.lax.test'])(
+    '%s is shown, and its policy asked for',
+    async (name) => {
+      const { verdict, parsed } = await received(mailFrom(`ada@${name}`))
+      expect(verdict.authentication.dmarc.domain).toBe(domainOf(parsed.from!.address))
+      expect(parsed.from!.address).toMatch(/^ada@[a-z0-9._-]+$/)
+    },
+  )
 })
