@@ -52,10 +52,10 @@ export function addresseesOf(wish: Partial<Record<Field, string | (string | Addr
   return [...found.values()]
 }
 
-/** The domain of an address as the DNS writes it: A-labels in lower case (RFC 5890). */
+/** The domain of an address as the DNS writes it: A-labels in lower case (RFC 5890); what is none stays itself. */
 export function domainOf(address: string): string {
   const domain = address.slice(address.lastIndexOf('@') + 1)
-  return domainNameOf(domain) ?? domain.toLowerCase()
+  return domainNameOf(domain) ?? domain.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 /** Two spellings of one mailbox, almost everywhere. */
