@@ -1,5 +1,5 @@
+import { hostNameOf } from '../core/domain-names.ts'
 import { isIP } from 'node:net'
-import { domainToASCII } from 'node:url'
 import * as z from 'zod'
 
 /** Where a listener is bound; `host` is undefined for every address of the machine, port 0 is any free one. */
@@ -78,28 +78,28 @@ export const Listen = checked(
     if (port > 65535) return new Wrong('must have a port from 0 to 65535')
     if (parts[1] !== undefined) return isIP(parts[1]) === 6 ? { host: parts[1], port } : undefined
     if (!parts[2]) return { host: undefined, port }
-    return isIP(parts[2]) === 4 || domainName(parts[2]) ? { host: parts[2], port } : undefined
+    return isIP(parts[2]) === 4 || hostNameOf(parts[2]) ? { host: parts[2], port } : undefined
   },
 )
 
 /** The name of a host, as A-labels in lower case (RFC 1123 2.1). */
-export const HostName = checked('must be a host name such as mx.example.com', domainName)
+export const HostName = checked('must be a host name such as mx.example.com', hostNameOf)
 
 /** A host by its name, as A-labels in lower case, or by its address. */
 export const Host = checked('must be a host name such as smtp.example.net, or an address such as 192.168.1.25', (text) =>
-  isIP(text) > 0 && !text.includes('%') ? text : domainName(text),
+  isIP(text) > 0 && !text.includes('%') ? text : hostNameOf(text),
 )
 
 /** A domain that mail can be sent to, as A-labels in lower case; it has a dot. */
 export const MailDomain = checked('must be a domain such as example.com', (text) => {
-  const name = domainName(text)
+  const name = hostNameOf(text)
   return name?.includes('.') ? name : undefined
 })
 
 /** An address that mail can be sent to; its domain as A-labels in lower case. */
 export const MailAddress = checked('must be an address such as admin@example.net', (text) => {
   const at = text.lastIndexOf('@')
-  const domain = domainName(text.slice(at + 1))
+  const domain = hostNameOf(text.slice(at + 1))
   return at > 0 && at <= 64 && domain?.includes('.') && /^[^\s<>@",;:()[\]\\]+$/.test(text.slice(0, at))
     ? `${text.slice(0, at)}@${domain}`
     : undefined
@@ -179,13 +179,6 @@ function checked<T>(error: string, read: (text: string) => T | Wrong | undefined
     context.issues.push({ code: 'custom', message: value instanceof Wrong ? value.message : error, input: text })
     return z.NEVER
   })
-}
-
-function domainName(text: string): string | undefined {
-  const name = /^[^\s/?#@:%\\]+$/.test(text) ? domainToASCII(text) : ''
-  const labels = name.split('.')
-  const sound = labels.every((label) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label))
-  return sound && name.length <= 253 && !/^\d+$/.test(labels.at(-1) ?? '') ? name : undefined
 }
 
 function webAddress(text: string): URL | undefined {

@@ -14,7 +14,7 @@ import { shownRecord } from './check.ts'
 import type { Findings } from './check.ts'
 import type { DkimKeys, PublicKey, SigningKey } from './keys.ts'
 import type { Domain, NewDomain } from './model.ts'
-import { domainNameOf } from './name.ts'
+import { mailDomainOf } from './name.ts'
 import { policyText } from './policy.ts'
 import { recordsOf } from './records.ts'
 import type { DomainSettings } from './settings.ts'
@@ -264,7 +264,7 @@ function requireWhole(caller: Caller): void {
 function wishedName(wish: NewDomain): { param: string; name: string } {
   const given = Object.entries(wish).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const names = given.map(([param, text]) => {
-    const name = domainNameOf(text)
+    const name = mailDomainOf(text)
     if (name === undefined) throw invalid(param, `${param} must be a domain that mail can be sent to, such as example.com.`)
     return { param, name }
   })

@@ -18,7 +18,7 @@ import { Domains } from './domains.ts'
 import { DkimKeys } from './keys.ts'
 import type { RsaPair } from './keys.ts'
 import { domainFailed, domainVerified } from './model.ts'
-import { domainNameOf } from './name.ts'
+import { mailDomainOf } from './name.ts'
 import { Reports } from './reports.ts'
 import { routes } from './routes.ts'
 import { sealedKeys } from './sealed.ts'
@@ -112,7 +112,7 @@ export class DomainsPart implements Part {
 function settingsOf({ hostname, public_url, mail, outbound, dns }: Config): DomainSettings {
   return {
     hostname,
-    policy_host: domainNameOf(new URL(public_url).hostname) ?? hostname,
+    policy_host: mailDomainOf(new URL(public_url).hostname) ?? hostname,
     mta_sts: mail.mta_sts,
     direct: outbound.mode === 'direct',
     ipv6: outbound.ipv6,

@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url'
+import { hostNameOf } from '../core/domain-names.ts'
 import type { Plan } from '../account/plan.ts'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
@@ -316,9 +316,8 @@ export class Identities {
 
   #hosted(accountId: string, domain: string | undefined): string {
     if (domain === undefined) return this.#domain
-    // domainToASCII reads a URL's host: what ends one there is no part of a domain
-    const name = /[\s/@:?#\\%[\]]/.test(domain) ? '' : domainToASCII(domain)
-    if (this.#domains.mayUse(accountId, name)) return name
+    const name = hostNameOf(domain)
+    if (name !== undefined && this.#domains.mayUse(accountId, name)) return name
     throw this.#notHosted(domain)
   }
 

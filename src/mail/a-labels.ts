@@ -1,6 +1,4 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
-import { domainToASCII } from 'node:url'
-
 interface Reader {
   _parseAddressCommand(name: string, command: string | Buffer): { address: string } | false
 }
@@ -11,9 +9,9 @@ export function keepALabels(reader: Reader): void {
   reader._parseAddressCommand = (name, command) => {
     const path = read(name, command)
     if (!path || nonAscii.test(command.toString())) return path
-    const at = path.address.lastIndexOf('@') + 1
-    const domain = path.address.slice(at)
-    if (nonAscii.test(domain)) path.address = `${path.address.slice(0, at)}${domainToASCII(domain)}`
+    // As written: many spellings are one name once they are mapped back to ASCII.
+    const domain = /:\s*<[^<>\s]*@([^<>@\s]*)>/.exec(command.toString())?.[1]
+    if (domain !== undefined && nonAscii.test(path.address)) path.address = path.address.replace(/[^@]*$/, () => domain)
     return path
   }
 }

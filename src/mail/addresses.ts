@@ -1,5 +1,6 @@
-import { domainToASCII } from 'node:url'
 import addressparser from 'nodemailer/lib/addressparser'
+import { domainNameOf } from '../core/domain-names.ts'
+import { isLiteral } from './mailbox.ts'
 import type { Address } from './model.ts'
 import { isTurned, shownLine } from './shown-line.ts'
 
@@ -10,7 +11,7 @@ export const longestList = 64 * 1024
 
 /**
  * The mailboxes of address fields (RFC 5322 3.4), groups flattened, at most 1000, of the first 64 Ki characters; what has no `local@domain` is left out.
- * The domain is lower case and in its ASCII form. An encoded word is a name and never an address (RFC 2047 5);
+ * The domain is as `domainOf` has it. An encoded word is a name and never an address (RFC 2047 5);
  * `decode` reads the names.
  */
 export function mailboxes(values: readonly string[], decode: (words: string) => string = (words) => words): Address[] {
@@ -33,8 +34,14 @@ export function entriesOf(value: string): Address[] {
   return addressparser(value, { flatten: true }).map(({ address, name }) => ({ address, name }))
 }
 
+/** The domain of an address as the DNS has it, or its address literal in lower case; undefined for what is neither. */
+export function domainOf(address: string): string | undefined {
+  const text = address.slice(address.lastIndexOf('@') + 1).replace(/\.$/, '')
+  return isLiteral(text) ? text.toLowerCase() : domainNameOf(text)
+}
+
 /** The field as far as it is read, up to a comma. */
-function upTo(length: number, value: string): string {
+export function upTo(length: number, value: string): string {
   return value.length <= length ? value : value.slice(0, Math.max(0, value.lastIndexOf(',', length)))
 }
 
@@ -42,8 +49,8 @@ function addressOf(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   if (at < 1 || at === address.length - 1 || address.includes('=?') || /[\s<>]/.test(address) || isTurned(address))
     return undefined
-  const domain = address.slice(at + 1).toLowerCase()
-  return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`
+  const domain = domainOf(address)
+  return domain === undefined ? undefined : `${address.slice(0, at)}@${domain}`
 }
 
 function nameOf(name: string, decode: (words: string) => string): string {

@@ -1,5 +1,4 @@
-import { domainToASCII } from 'node:url'
-import { withoutEnd } from '../core/ends.ts'
+import { domainNameOf } from '../core/domain-names.ts'
 import type { Authentication, Envelope } from './model.ts'
 
 /**
@@ -28,13 +27,7 @@ export function authenticationResults(hostname: string, authentication: Authenti
   return [hostname, ...results.map(fold)].join(';\r\n ')
 }
 
-/** A domain as the DNS spells it: A-labels, lower case, no final dot; the text itself where it is no domain. */
-export function domainName(text: string): string {
-  const bare = withoutEnd(text.trim().toLowerCase(), '.')
-  return /^[a-z0-9.-]*$/.test(bare) ? bare : domainToASCII(bare) || bare
-}
-
-/** Third-party text fit for a log line or a JSON answer: printable, one line, at most 200 characters. */
+/** Third-party text fit for a log line or a JSON answer: printable, one line, at most 200 characters. To be shown: what is cut is another name. */
 export function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
@@ -48,9 +41,7 @@ function sender(domain: string | null): string[] {
 }
 
 function property(name: string, value: string): string {
-  const printable = domainName(value)
-    .replace(/[^\x21-\x7e]/g, '?')
-    .slice(0, 253)
+  const printable = (domainNameOf(value) ?? value).replace(/[^\x21-\x7e]/g, '?').slice(0, 253)
   return `${name}=${/^[\w!#$%&'*+\-.^`{|}~]+$/.test(printable) ? printable : `"${printable.replace(/["\\]/g, '\\$&')}"`}`
 }
 

@@ -1,4 +1,6 @@
-import { entriesOf, longestList } from './addresses.ts'
+import { domainToASCII } from 'node:url'
+import { domainNameOf } from '../core/domain-names.ts'
+import { domainOf, entriesOf, longestList } from './addresses.ts'
 import { headEnd, headersOf, isFieldsThroughout } from './headers.ts'
 import type { HeaderField } from './headers.ts'
 
@@ -10,14 +12,17 @@ export interface Header {
 
 /** The one author of a message, or why there is none (RFC 5322 3.6.2). */
 export interface Author {
+  /** The domain is as `domainOf` has it. */
   address: string | null
-  reason: 'no-author' | 'multiple-from-fields' | 'multiple-mailboxes' | null
+  reason: 'no-author' | 'multiple-from-fields' | 'multiple-mailboxes' | 'ambiguous-from' | null
+  /** Of an `ambiguous-from` the domain that people and other programs may take it for. */
+  resembles?: string
 }
 
 /** The same, where every doubt is a reason. */
 export interface SureAuthor {
   address: string | null
-  reason: Author['reason'] | 'malformed-header' | 'ambiguous-from'
+  reason: Author['reason'] | 'malformed-header'
 }
 
 /** The header, as far as it is read. */
@@ -40,14 +45,22 @@ function isOfFewLines(raw: Buffer, end: number): boolean {
   return false
 }
 
-/** Reads From: exactly one field with exactly one mailbox is an author; anything else is none. */
+/** Reads From: exactly one field with exactly one mailbox, whose domain is one, is an author; anything else is none. */
 export function authorOf({ fields }: Header): Author {
   const [first, second] = fields.filter(({ name }) => name === 'from')
   if (!first) return { address: null, reason: 'no-author' }
   if (second) return { address: null, reason: 'multiple-from-fields' }
   const entries = entriesOf(first.value)
   if (entries.length > 1) return { address: null, reason: 'multiple-mailboxes' }
-  return entries[0]?.address ? { address: entries[0].address, reason: null } : { address: null, reason: 'no-author' }
+  const written = entries[0]?.address ?? ''
+  const at = written.lastIndexOf('@')
+  if (at === -1) return { address: null, reason: 'no-author' }
+  const domain = domainOf(written)
+  if (domain !== undefined) return { address: `${written.slice(0, at)}@${domain}`, reason: null }
+  const text = written.slice(at + 1, at + longestFrom).replace(/\p{Default_Ignorable_Code_Point}+/gu, '')
+  // takes what looks like other characters for those, and stops where the host of a URL does
+  const resembles = domainNameOf(domainToASCII(text).replace(/\.$/, ''))
+  return { address: null, reason: 'ambiguous-from', ...(resembles === undefined ? {} : { resembles }) }
 }
 
 /**

@@ -3,7 +3,8 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
 import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
 import { isIP } from 'node:net'
-import { domainName, oneLine } from './authentication-results.ts'
+import { domainNameOf } from '../core/domain-names.ts'
+import { oneLine } from './authentication-results.ts'
 import type { Inquiry, Lookup } from './dns.ts'
 import type { Header } from './author.ts'
 import { headEnd } from './headers.ts'
@@ -75,19 +76,27 @@ const noPolicy: Policy = {
 }
 const results: readonly AuthResult[] = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy']
 
-/** SPF for MAIL FROM, or for the HELO name of the null sender (RFC 7208 2.4). */
+/** SPF for MAIL FROM, or for the HELO name of the null sender (RFC 7208 2.4); `none` of what is no domain name (4.3). */
 export async function checkSpf(
   envelope: Pick<Envelope, 'helo' | 'mail_from' | 'remote_address'>,
   inquiry: Inquiry,
   mta: string,
 ): Promise<Spf> {
-  const helo = isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo
-  const client = { sender: envelope.mail_from, ip: envelope.remote_address, helo, mta }
-  const { status, domain } = await verifySpf({ ...client, ...strictly, resolver: resolverOf(inquiry) })
+  const at = envelope.mail_from.lastIndexOf('@') + 1
+  const domain = domainNameOf(envelope.mail_from === '' ? envelope.helo : envelope.mail_from.slice(at))
+  if (domain === undefined) return { result: 'none', domain: null, reason: 'the sender has no domain name' }
+  const from = envelope.mail_from === '' ? '' : `${envelope.mail_from.slice(0, at)}${domain}`
+  const client = {
+    sender: from,
+    ip: envelope.remote_address,
+    helo: isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo,
+    mta,
+  }
+  const { status } = await verifySpf({ ...client, ...strictly, resolver: resolverOf(inquiry) })
   const comment = status.comment?.replace(`${mta}: `, '')
   return {
     result: resultOf(status.result),
-    domain: domain === '-' ? null : oneLine(domain) || null,
+    domain,
     reason: comment ? oneLine(comment) : null,
   }
 }
@@ -95,9 +104,9 @@ export async function checkSpf(
 /** Asks for the keys of the first ten signatures at once; answers come to those who ask again. */
 export function askForKeys(header: Header, inquiry: Inquiry) {
   for (const { value } of named(header, 'dkim-signature').slice(0, mostSignatures)) {
-    const domain = /(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1]
+    const domain = domainNameOf(/(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1] ?? '')
     const selector = /(?:^|;)\s*s\s*=\s*([^;\s]+)/.exec(value)?.[1]
-    if (domain && selector) inquiry.lookup(`${selector}._domainkey.${domainName(domain)}`, 'TXT').catch(() => undefined)
+    if (domain && selector) inquiry.lookup(`${selector}._domainkey.${domain}`, 'TXT').catch(() => undefined)
   }
 }
 
@@ -136,7 +145,7 @@ export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inqu
   }
 }
 
-/** DMARC for one author and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
+/** DMARC for one author, whose domain is as the DNS has it, and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
 export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<Policy> {
   if (address.length > longestAddress) return { ...noPolicy, reason: 'the address in From is longer than any may be' }
   const { response, dkimAligned, reason } = await evaluateDmarc({
@@ -150,7 +159,7 @@ export async function checkPolicy(address: string, spf: string[], dkim: string[]
   if (!response) return { ...noPolicy, reason: reason ?? null }
   return {
     result: resultOf(response.status.result),
-    domain: domainName(response.status.header?.from ?? '') || null,
+    domain: response.status.header?.from ?? null,
     policy: policyOf(response.policy),
     spf: Boolean(response.alignment?.spf?.result),
     aligned: dkimAligned ?? new Set(),
@@ -190,7 +199,7 @@ function publishedIn(response: Exclude<Awaited<ReturnType<typeof evaluateDmarc>>
   if (!policyDomain || !rr || !/;\s*rua\s*=[^;]*mailto:/i.test(rr)) return null
   const fo = /;\s*fo\s*=\s*([01ds](?:\s*:\s*[01ds]){0,3})\s*(?:;|$)/i.exec(rr)?.[1]
   return {
-    domain: domainName(policyDomain),
+    domain: policyDomain,
     p,
     sp,
     np: np ?? null,
@@ -212,7 +221,7 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   const chain = answer.chain || []
   // The library calls a failed lookup a failed chain; a lookup may well work the next time.
   const unknown = status.result === 'fail' && !status.comment && !status.policy && inquiry.troubled
-  const sealers = chain.map((set) => domainName(String(set['arc-seal']?.parsed?.d?.value ?? '')))
+  const sealers = chain.map((set) => domainNameOf(String(set['arc-seal']?.parsed?.d?.value ?? '')))
   // A chain is as good as its weakest seal, and only the first hop saw the message as its author sent it.
   // The newest seal speaks for the message as its sealer had it.
   const newest = verified.arc.lastEntry ? verified.arc.lastEntry.messageSignature : undefined
@@ -221,7 +230,7 @@ async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inqui
   const believed =
     status.result === 'pass' &&
     first === 'pass' &&
-    sealers.every((sealer) => trusted.some((domain) => domainName(domain) === sealer))
+    sealers.every((sealer) => sealer !== undefined && trusted.some((domain) => domainNameOf(domain) === sealer))
   return {
     result: unknown ? 'temperror' : resultOf(status.result),
     chain: chain.length,
@@ -240,7 +249,7 @@ function signatureOf(row: VerifiedSignature, header: SignedHeader): { signature:
   const reason = isFlawed ? flaw : isAmbiguous ? ambiguity : status.comment
   const signature: Signature = {
     result: isFlawed || isAmbiguous ? 'policy' : found,
-    domain: oneLine(domainName(row.signingDomain ?? '')),
+    domain: domainNameOf(row.signingDomain ?? '') ?? oneLine(row.signingDomain ?? ''),
     selector: oneLine(row.selector ?? ''),
     algorithm: row.algo ? oneLine(row.algo) : null,
     aligned: false,
@@ -262,6 +271,8 @@ function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<Signed
 
 /** Why a signature does not count by what it and its key say. */
 function tagFlawOf(row: VerifiedSignature): string | null {
+  // the verifier asks for the key of one name, and others may read another
+  if (domainNameOf(row.signingDomain ?? '') === undefined) return 'd= is no domain name, or one that can be read in two ways'
   // RFC 6376 3.6.1: a domain that tests has not signed
   if (row.status.testing === true) return 'the key is in testing (t=y)'
   // RFC 6376 8.2

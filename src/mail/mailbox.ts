@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { domainToASCII } from 'node:url'
+import { domainNameOf } from '../core/domain-names.ts'
 import { Refusal } from './refusal.ts'
 
 /** The longest address, in octets (RFC 5321 4.5.3.1.3 less the angle brackets). */
@@ -17,7 +17,7 @@ export function recipientOf(path: string, smtputf8: boolean): string {
   const { local, domain } = partsOf(path)
   checkCharset(path, smtputf8)
   if (/[%!]/.test(local) || domain.startsWith('[')) throw new Refusal(550, '5.7.1', 'We do not relay')
-  const mailbox = `${unquoted(local)}@${asciiDomain(domain) ?? ''}`
+  const mailbox = `${unquoted(local)}@${domainNameOf(domain) ?? ''}`
   if (!dotAtomAtDomain.test(mailbox) || unseen.test(mailbox) || tooLong(mailbox)) {
     throw new Refusal(550, '5.1.3', 'That is no address of a mailbox here')
   }
@@ -32,7 +32,7 @@ export function destinationOf(path: string, smtputf8: boolean): string {
   if (path.toLowerCase() === 'postmaster') return 'postmaster'
   const { local, domain } = partsOf(path)
   checkCharset(path, smtputf8)
-  const mailbox = `${unquoted(local)}@${asciiDomain(domain) ?? ''}`
+  const mailbox = `${unquoted(local)}@${domainNameOf(domain) ?? ''}`
   const fits =
     dotAtomAtDomain.test(mailbox) && !unseen.test(mailbox) && !tooLong(mailbox) && Buffer.byteLength(local) <= longestLocal
   if (!fits || !mailbox.includes('.', mailbox.lastIndexOf('@')))
@@ -48,18 +48,12 @@ export function senderOf(path: string, smtputf8: boolean): string {
   if (path === '') return ''
   const { local, domain } = partsOf(path)
   checkCharset(path, smtputf8)
-  const host = isLiteral(domain) ? domain : asciiDomain(domain)
+  const host = isLiteral(domain) ? domain : domainNameOf(domain)
   const mailbox = `${unquoted(local)}@${host ?? ''}`
-  if (host === null || !sendingLocal.test(unquoted(local)) || unseen.test(mailbox) || tooLong(mailbox)) {
+  if (host === undefined || !sendingLocal.test(unquoted(local)) || unseen.test(mailbox) || tooLong(mailbox)) {
     throw new Refusal(553, '5.1.7', 'That is no address of a sender')
   }
   return mailbox
-}
-
-/** A domain as the DNS writes it: A-labels in lower case (RFC 5890); null for what is none, also with a dot at its end. */
-export function asciiDomain(domain: string): string | null {
-  const ascii = nonAscii.test(domain) ? domainToASCII(domain) : domain.toLowerCase()
-  return ascii.length <= 253 && domainName.test(ascii) ? ascii : null
 }
 
 const nonAscii = /[^\0-\x7f]/
@@ -69,8 +63,6 @@ const atom = String.raw`[\w!#$%&'*+/=?^\x60{|}~\u{80}-\u{10ffff}-]+`
 const dotAtom = new RegExp(String.raw`^${atom}(?:\.${atom})*$`, 'u')
 const dotAtomAtDomain = new RegExp(String.raw`^${atom}(?:\.${atom})*@[^@]+$`, 'u')
 const sendingLocal = /^(?:[^\s"\\<>@()]+|"(?:[^"\\]|\\.)*")$/u
-// The last label is never a number: such a name is an IPv4 address in one of its spellings.
-const domainName = /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 
 function partsOf(path: string): { local: string; domain: string } {
   const at = path.lastIndexOf('@')
@@ -89,7 +81,8 @@ function unquoted(local: string): string {
   return inside !== undefined && dotAtom.test(inside) ? inside : local
 }
 
-function isLiteral(domain: string): boolean {
+/** Whether a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */
+export function isLiteral(domain: string): boolean {
   const inside = /^\[(?:IPv6:)?([^\]]+)\]$/i.exec(domain)?.[1]
   return inside !== undefined && isIP(inside) !== 0
 }

@@ -41,6 +41,15 @@ function withoutPadding(line: string): string {
 // What fills a preheader up: joiners and spaces and nothing else.
 const invisible = /^[\s\u200c-\u200f\u2007\u2800\u3164]+$/
 
+const headings = new Set(['h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
+
+/** Characters of an element that are read to see whether they are the words of a link or of a cell. */
+const longestWords = 400
+
+/** Quotations and lists in one another that are set off: each level is written on each line inside. */
+const deepestSetOff = 8
+const settingOff = new Set(['blockquote', 'ul', 'ol'])
+
 const blockNames = new Set(
   'address article aside blockquote br center div dl fieldset footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table ul'.split(
     ' ',
@@ -48,6 +57,11 @@ const blockNames = new Set(
 )
 
 const heading: FormatCallback = (element, walk, builder) => {
+  // of headings in one another the outermost is one: each reads all the text inside
+  if (countAround(element, headings) > 0) {
+    walk(element.children, builder)
+    return
+  }
   const level = Number(element.name?.slice(1))
   builder.openBlock({ leadingLineBreaks: 2 })
   walk(element.children, builder)
@@ -59,8 +73,8 @@ const heading: FormatCallback = (element, walk, builder) => {
 
 const anchor: FormatCallback = (element, walk, builder) => {
   const url = urlOf(element)
-  const text = plain(element, 0)
-  const label = text.trim().replace(/\s+/g, ' ')
+  const text = url === undefined ? '' : wordsOf(element)
+  const label = text.trim()
   if (url === undefined || label.length > 200) {
     walk(element.children, builder)
     if (url !== undefined) builder.addInline(` [link](${url})`, { noWordTransform: true })
@@ -79,8 +93,8 @@ const anchor: FormatCallback = (element, walk, builder) => {
 }
 
 const row: FormatCallback = (element, walk, builder) => {
-  const cells = element.children.filter((child) => (child.name === 'td' || child.name === 'th') && plain(child, 0).trim() !== '')
-  const isData = cells.length > 1 && cells.every((cell) => !hasBlocks(cell, 0) && plain(cell, 0).length <= 200)
+  const cells = element.children.filter((child) => (child.name === 'td' || child.name === 'th') && wordsOf(child).trim() !== '')
+  const isData = cells.length > 1 && cells.every((cell) => !hasBlocks(cell, 0) && wordsOf(cell).length <= 200)
   builder.openBlock({ leadingLineBreaks: 1 })
   if (isData) {
     for (const [index, cell] of cells.entries()) {
@@ -104,9 +118,17 @@ const single = { leadingLineBreaks: 1, trailingLineBreaks: 1 }
 const options: HtmlToTextOptions = {
   wordwrap: false,
   limits: { maxInputLength: htmlLimit, maxDepth: 100, maxChildNodes: 20_000, ellipsis: '' },
-  formatters: { markdownHeading: heading, markdownAnchor: anchor, markdownRow: row, markdownRule: rule },
+  formatters: {
+    markdownHeading: heading,
+    markdownAnchor: anchor,
+    markdownRow: row,
+    markdownRule: rule,
+    markdownBullets: setOff('unorderedList'),
+    markdownNumbers: setOff('orderedList'),
+    markdownQuotation: setOff('blockquote'),
+  },
   selectors: [
-    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, format: 'markdownHeading' })),
+    ...[...headings].map((selector) => ({ selector, format: 'markdownHeading' })),
     ...['td', 'th', 'center', 'dt', 'dd', 'address', 'fieldset'].map((selector) => ({
       selector,
       format: 'block',
@@ -117,7 +139,10 @@ const options: HtmlToTextOptions = {
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },
     { selector: 'hr', format: 'markdownRule' },
-    { selector: 'ul', options: { itemPrefix: '- ', leadingLineBreaks: 2, trailingLineBreaks: 2 } },
+    { selector: 'ul', format: 'markdownBullets', options: { itemPrefix: '- ', leadingLineBreaks: 2, trailingLineBreaks: 2 } },
+    { selector: 'ol', format: 'markdownNumbers' },
+    { selector: 'blockquote', format: 'markdownQuotation' },
+    { selector: 'li', format: 'block', options: single },
   ],
 }
 
@@ -129,15 +154,45 @@ function urlOf(element: DomNode): string | undefined {
   return href.replaceAll(' ', '%20').replaceAll('(', '%28').replaceAll(')', '%29')
 }
 
-function plain(node: DomNode, depth: number): string {
-  if (node.type === 'text') return node.data ?? ''
-  if (depth > 50 || node.children === undefined || isHidden(node)) return ''
-  let text = ''
-  for (const child of node.children) {
-    text += isBlock(child) ? ` ${plain(child, depth + 1)} ` : plain(child, depth + 1)
-    if (text.length > 400) break
+/** How many elements of these names an element is in. */
+function countAround(element: DomNode, names: ReadonlySet<string>): number {
+  let count = 0
+  for (let node = element.parent; node; node = node.parent) if (names.has(node.name ?? '')) count += 1
+  return count
+}
+
+/** As the library's formatter of this name does it, within not too many such elements. */
+function setOff(name: string): FormatCallback {
+  return (element, walk, builder, format) => {
+    const usual = builder.options.formatters?.[name]
+    if (usual && countAround(element, settingOff) < deepestSetOff) return usual(element, walk, builder, format)
+    builder.openBlock({ leadingLineBreaks: 1 })
+    walk(element.children, builder)
+    builder.closeBlock({ trailingLineBreaks: 1 })
   }
+}
+
+/** The words of each element that was asked about: elements in one another would be read once for each level. */
+const known = new WeakMap<DomNode, string>()
+
+/** The shown text of an element, white space folded to one space but not trimmed; of a longer one some 400 characters. */
+function wordsOf(element: DomNode): string {
+  const before = known.get(element)
+  if (before !== undefined) return before
+  let text = ''
+  if (!isHidden(element)) {
+    for (const child of element.children ?? []) {
+      const words = child.type === 'text' ? (child.data ?? '').replace(/\s+/g, ' ').slice(0, longestWords) : wordsOf(child)
+      text = joined(text, isBlock(child) ? joined(joined(' ', words), ' ') : words)
+      if (text.length >= longestWords) break
+    }
+  }
+  known.set(element, text)
   return text
+}
+
+function joined(before: string, after: string): string {
+  return before.endsWith(' ') && after.startsWith(' ') ? before + after.slice(1) : before + after
 }
 
 function isBlock(node: DomNode): boolean {

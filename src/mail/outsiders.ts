@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url'
+import { domainNameOf } from '../core/domain-names.ts'
 import { sql } from '../store/database.ts'
 import type { Reader } from '../store/database.ts'
 import { mailbox } from './address.ts'
@@ -9,7 +9,7 @@ import { oneOfEach } from './named.ts'
 /** Whether an address is somebody else's than this account's: at another server, or of another account of this box. */
 export async function isOutside(reader: Reader, accountId: string, address: string): Promise<boolean> {
   const { local, domain: spelled } = mailbox(address, '')
-  const domain = domainToASCII(spelled) || spelled
+  const domain = domainNameOf(spelled) ?? spelled
   if (!(await reader.get(sql`SELECT 1 FROM domains WHERE name = ${domain} AND receives = 1`))) return true
   const owner = await reader.get<{ account_id: string }>(
     sql`SELECT account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id WHERE address = ${`${local}@${domain}`}`,

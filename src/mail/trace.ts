@@ -1,6 +1,6 @@
+import { domainNameOf } from '../core/domain-names.ts'
 import { isIPv6 } from 'node:net'
 import { headerLimit } from './headers.ts'
-import { asciiDomain } from './mailbox.ts'
 import type { Envelope } from './model.ts'
 
 export interface Trace {
@@ -82,7 +82,7 @@ function protocolOf(envelope: Envelope): string {
 /** What the client calls itself, if it is a domain or an address literal; other text is not worth a place in a header. */
 function clientName(helo: string): string {
   if (/^\[[0-9a-f.:]+\]$/i.test(helo) || /^\[IPv6:[0-9a-f.:]+\]$/i.test(helo)) return helo
-  return asciiDomain(helo) ?? (/^[0-9.]{7,15}$/.test(helo) ? helo : 'unknown')
+  return domainNameOf(helo) ?? (/^[0-9.]{7,15}$/.test(helo) ? helo : 'unknown')
 }
 
 function literal(address: string): string {
@@ -158,7 +158,7 @@ function authservId(value: string): string | null {
   const quoted = /^"((?:[^"\\]|\\.)*)"/s.exec(text)?.[1]
   const name = quoted?.replaceAll(/\\(.)/gs, '$1') ?? /^[^\s;()"<>,]+/.exec(text)?.[0]
   if (name === undefined || name === '') return null
-  return asciiDomain(Buffer.from(name, 'latin1').toString().trim().replace(/\.$/, ''))
+  return domainNameOf(Buffer.from(name, 'latin1').toString().trim().replace(/\.$/, '')) ?? null
 }
 
 /** Comments nest and hold quoted pairs (RFC 5322 3.2.2); null when one does not end. */

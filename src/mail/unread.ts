@@ -1,4 +1,4 @@
-import { mailboxes } from './addresses.ts'
+import { mailboxes, upTo } from './addresses.ts'
 import { isAutomated } from './automated.ts'
 import { firstValue, headersOf } from './headers.ts'
 import type { Findings } from './mailroom.ts'
@@ -10,7 +10,7 @@ export function unread(raw: Buffer, why: string): Parsed {
   const fields = headersOf(raw.subarray(0, longestHeader))
   const first = (name: string) => firstValue(fields, name)?.slice(0, longestValue)
   const boxes = (name: string) =>
-    mailboxes(fields.filter((field) => field.name === name).map(({ value }) => value.slice(0, longestValue)))
+    mailboxes(fields.filter((field) => field.name === name).map(({ value }) => upTo(longestValue, value)))
   const [author, another] = boxes('from')
   return {
     subject: shownLine(first('subject') ?? ''),
@@ -41,7 +41,7 @@ export function unread(raw: Buffer, why: string): Parsed {
 /** Which message it is that begins so, for the log; empty of one that did not begin. */
 export function glance(head: Buffer | null): Pick<Findings, 'message_id' | 'from_domain'> {
   const fields = head === null ? [] : headersOf(head.subarray(0, longestHeader))
-  const address = mailboxes(fields.filter(({ name }) => name === 'from').map(({ value }) => value.slice(0, longestValue)))[0]
+  const address = mailboxes(fields.filter(({ name }) => name === 'from').map(({ value }) => upTo(longestValue, value)))[0]
     ?.address
   return {
     message_id: idsIn(firstValue(fields, 'message-id')?.slice(0, longestValue))[0] ?? null,

@@ -1,4 +1,5 @@
-import { authenticationResults, domainName, oneLine } from './authentication-results.ts'
+import { domainOf } from './addresses.ts'
+import { authenticationResults, oneLine } from './authentication-results.ts'
 import { askForKeys, checkPolicy, checkSignatures, checkSpf } from './checks.ts'
 import type { Arc, Policy, Signature, Signed, Spf } from './checks.ts'
 import { Inquiry } from './dns.ts'
@@ -41,11 +42,16 @@ export async function judge(raw: Buffer, envelope: Envelope, lookup: Lookup, set
   }
 }
 
-/** Takes a DMARC pass back when the From that is shown is not the one that was checked: two readers of one field must agree. */
+/**
+ * Takes the DMARC result back when the author who is shown is of another domain than the one that was checked: two readers of one field must agree.
+ * With no author the sender of the envelope is shown.
+ */
 export function confirm(verdict: Verdict, shown: Address | null, envelope: Envelope, settings: VerdictSettings): Verdict {
-  if (verdict.authentication.dmarc.result !== 'pass') return verdict
-  if (shown && domainOf(shown.address) === verdict.authentication.dmarc.domain) return verdict
-  const dmarc: Dmarc = { ...verdict.authentication.dmarc, result: 'fail', aligned_by: [], reason: ambiguous }
+  const checked = verdict.authentication.dmarc
+  if (checked.domain === null) return verdict
+  const seen = shown?.address ?? (checked.result === 'pass' ? '' : envelope.mail_from)
+  if (seen !== '' && domainOf(seen) === checked.domain) return verdict
+  const dmarc: Dmarc = { ...checked, result: 'fail', aligned_by: [], reason: ambiguous }
   const { published } = verdict
   return conclude({ ...verdict.authentication, dmarc }, { vouched: null, published, doubled: null }, envelope, settings)
 }
@@ -54,7 +60,8 @@ async function weigh(raw: Buffer, envelope: Envelope, inquiry: Inquiry, settings
   const header = readHeader(raw)
   const author = authorOf(header)
   // The author's policy and the keys are asked for first, so that no slow sender can keep them from being read in time.
-  const policy = author.address === null ? null : checkPolicy(author.address, [], [], inquiry)
+  const asked = author.address ?? addressInstead(author, envelope)
+  const policy = asked === null ? null : checkPolicy(asked, [], [], inquiry)
   askForKeys(header, inquiry)
   const [spf, signed, alone] = await Promise.all([
     checkSpf(envelope, inquiry, settings.hostname),
@@ -117,8 +124,7 @@ async function checkDmarc(
 ): Promise<Dmarc> {
   const failed: Dmarc = { result: 'fail', domain: null, policy: null, aligned_by: [], reason: null }
   if (!header.complete) return { ...failed, reason: 'the header is too long' }
-  if (author.address === null || alone === null)
-    return { ...failed, reason: author.reason === 'no-author' ? noAuthor : author.reason }
+  if (author.address === null || alone === null) return { ...failed, ...withoutAuthor(author, alone, spf) }
   const passed = signed.dkim.filter((signature) => signature.result === 'pass' || signed.ambiguous.has(signature))
   const answer = await align(author.address, alone, sender(spf, 'pass'), domains(passed), inquiry)
   const { domain, policy } = answer
@@ -160,6 +166,17 @@ function domains(signatures: Signature[]): string[] {
   return signatures.map(({ domain }) => domain)
 }
 
-function domainOf(address: string): string {
-  return domainName(address.slice(address.lastIndexOf('@') + 1))
+/** The address whose domain has the say when there is no author: one that From may be taken for, or the sender of the envelope, who is shown then. */
+function addressInstead({ reason, resembles }: Author, { mail_from }: Envelope): string | null {
+  if (resembles !== undefined) return `postmaster@${resembles}`
+  return reason === 'no-author' && mail_from !== '' ? mail_from : null
+}
+
+function withoutAuthor({ reason }: Author, alone: Policy | null, spf: Spf): Pick<Dmarc, 'domain' | 'policy' | 'reason'> {
+  const { domain, policy } = alone ?? { domain: null, policy: null }
+  if (reason === 'ambiguous-from') return { domain, policy, reason: ambiguous }
+  if (reason !== 'no-author') return { domain: null, policy: null, reason }
+  // A sender whom SPF knows, or might, is who is shown.
+  const isForged = domain !== null && spf.result !== 'pass' && spf.result !== 'temperror'
+  return { domain: isForged ? domain : null, policy: isForged ? policy : null, reason: noAuthor }
 }

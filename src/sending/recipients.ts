@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url'
+import { domainNameOf, hostNameOf } from '../core/domain-names.ts'
 import { invalid } from '../core/fault.ts'
 import type { Address } from '../mail/model.ts'
 import { mostRecipients } from './model.ts'
@@ -52,10 +52,10 @@ export function addresseesOf(wish: Partial<Record<Field, string | (string | Addr
   return [...found.values()]
 }
 
-/** The domain of an address as the DNS writes it: A-labels in lower case (RFC 5890). */
+/** The domain of an address as the DNS writes it: A-labels in lower case (RFC 5890); what is none stays itself. */
 export function domainOf(address: string): string {
   const domain = address.slice(address.lastIndexOf('@') + 1)
-  return /[^\0-\x7f]/.test(domain) ? domainToASCII(domain) || domain : domain.toLowerCase()
+  return domainNameOf(domain) ?? domain.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 /** Two spellings of one mailbox, almost everywhere. */
@@ -80,8 +80,8 @@ function readAddress(text: string): Address | string {
   const local = bare.slice(0, at).normalize('NFC')
   if (!atoms.test(local) || unseen.test(local)) return 'has a local part with characters that no address can have'
   if (Buffer.byteLength(local) > 64) return 'has a local part of more than 64 octets'
-  const domain = asciiDomain(bare.slice(at + 1))
-  if (domain === undefined) return 'has no domain that mail can be sent to'
+  const domain = hostNameOf(bare.slice(at + 1))
+  if (domain === undefined || !domain.includes('.')) return 'has no domain that mail can be sent to'
   if (Buffer.byteLength(local) + domain.length > 253) return 'is longer than the 254 octets of an address'
   return { address: `${local}@${domain}`, name }
 }
@@ -98,15 +98,6 @@ function takenApart(text: string): Address | undefined {
 const atoms = /^[\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]+$/u
 // controls, format characters, lone surrogates, private use, unassigned, separators
 const unseen = /[\p{C}\p{Z}\ufffd]/u
-const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
-
-function asciiDomain(text: string): string | undefined {
-  // domainToASCII reads the host of a URL: what ends one there is no part of a domain
-  const ascii = /[\s/@:?#\\%[\]]/.test(text) ? '' : domainToASCII(text)
-  const labels = ascii.split('.')
-  const sound = labels.length > 1 && ascii.length <= 253 && labels.every((one) => label.test(one))
-  return sound && !/^\d+$/.test(labels.at(-1)!) ? ascii : undefined
-}
 
 /** A display name, its quotes removed; undefined when they do not match, or it could be read as more than a name. */
 function unquoted(name: string): string | undefined {

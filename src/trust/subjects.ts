@@ -1,4 +1,4 @@
-import { domainToASCII } from 'node:url'
+import { domainNameOf } from '../core/domain-names.ts'
 import { agentOfDid, canonicalDid, isOfBox } from '../agents/model.ts'
 import type { Agent, AgentDirectory, KnownAgent } from '../agents/model.ts'
 import { isId } from '../core/ids.ts'
@@ -131,7 +131,6 @@ function local({ id, account_id, email, status }: IdentityRow, agent: Agent | nu
 /** One spelling of an address; undefined when its domain is none. */
 function canonical(email: string): string | undefined {
   const at = email.lastIndexOf('@')
-  const spelled = email.slice(at + 1)
-  const domain = /[\s/:?#\\%[\]]/.test(spelled) ? '' : domainToASCII(spelled)
-  return at < 1 || domain === '' ? undefined : `${email.slice(0, at).toLowerCase()}@${domain}`
+  const domain = domainNameOf(email.slice(at + 1))
+  return at < 1 || domain === undefined ? undefined : `${email.slice(0, at).toLowerCase()}@${domain}`
 }

@@ -52,6 +52,17 @@ const messages: [name: string, octets: () => Buffer][] = [
   ],
   ['20 MB of boundaries that are none', () => mailWith(multipart, '--bx\r\n--\r\n'.repeat(2_000_000))],
   ['10 MB of HTML elements in one another', () => mailWith(html, encoded('<div>'.repeat(2 * mebibyte)))],
+  ['90 anchors around 900 KB of words', () => mailWith(html, encoded('<a>'.repeat(90) + 'a '.repeat(450_000)))],
+  [
+    '45 links with images around 900 KB of words',
+    () => mailWith(html, encoded('<a href="https://a.test/"><img>'.repeat(45) + 'a '.repeat(450_000))),
+  ],
+  ['90 headings around 900 KB of words', () => mailWith(html, encoded('<h1>'.repeat(90) + 'a '.repeat(450_000)))],
+  [
+    '90 quotations around 450,000 lines',
+    () => mailWith(html, encoded(`${'<blockquote>'.repeat(90)}<pre>${'a\n'.repeat(450_000)}`)),
+  ],
+  ['45 lists around 450,000 lines', () => mailWith(html, encoded(`${'<ul><li>'.repeat(45)}<pre>${'a\n'.repeat(450_000)}`))],
   ['5 MB of <', () => mailWith(html, encoded('<'.repeat(5 * mebibyte)))],
   ['5 MB of tables and comments', () => mailWith(html, encoded('<table><tr><td><!-- x -->&amp;<p>'.repeat(160_000)))],
   ['5 MB of style sheets', () => mailWith(html, encoded(`<style>${'a{background:url(x)}'.repeat(250_000)}</style>`))],

@@ -119,6 +119,36 @@ test.each([
   expect(markdownOf(html)).toBe('shown')
 })
 
+test.each([
+  ['a heading in a heading is one', '<h1><h2>Title</h2></h1><p>Words', '# Title\n\nWords'],
+  [
+    'the words of a link are all there, whatever white space is between them',
+    `<a href="https://a.test/">Open${' '.repeat(500)}<b>the door</b></a>`,
+    '[Open the door](https://a.test/)',
+  ],
+  [
+    'a link in a long link is shown',
+    `<a href="https://a.test/">${'word '.repeat(100)}<a href="https://b.test/">here</a></a>`,
+    `${'word '.repeat(100)}[here](https://b.test/) [link](https://a.test/)`,
+  ],
+  ['eight quotations in one another', `${'<blockquote>'.repeat(8)}Words`, `${'> '.repeat(8)}Words`],
+  ['more quotations in one another are eight', `${'<blockquote>'.repeat(12)}Words`, `${'> '.repeat(8)}Words`],
+  [
+    'the points of more lists than eight in one another stay lines',
+    `${'<ul><li>'.repeat(12)}One<li>Two`,
+    `${'- '.repeat(8)}One\n${' '.repeat(16)}Two`,
+  ],
+])('%s', (_, html, expected) => {
+  expect(markdownOf(html)).toBe(expected)
+})
+
+test('quotations and lists in one another do not make a text many times as long as its HTML', () => {
+  for (const open of ['<blockquote>', '<ul><li>', '<ol><li>', '<ul><li><blockquote>']) {
+    const html = `${open.repeat(30)}<pre>${'a\n'.repeat(20_000)}</pre>`
+    expect(markdownOf(html).length).toBeLessThan(16 * html.length)
+  }
+})
+
 test('a snippet is one line of at most 200 characters and nothing invisible', () => {
   expect(snippetOf('  One\n\n two\tthree ')).toBe('One two three')
   expect(snippetOf(`Hi\u200b\u034f \u200c\u00a0\u200c\u00a0\ufeff${'\u00a0'.repeat(100)}there`)).toBe('Hi there')

@@ -1,0 +1,33 @@
+import { domainToASCII, domainToUnicode } from 'node:url'
+
+/** Characters of a name as the DNS has it (RFC 1035 2.3.4, less the length octets). */
+const longestName = 253
+
+/** A letter of ASCII, a digit, a hyphen, an underscore, a dot, or what only an internationalized name has. */
+const written = /^[\w.\u{80}-\u{10ffff}-]+$/u
+const nonAscii = /[^\0-\x7f]/
+/** An LDH label (RFC 5890 2.3.1), or one with underscores: host names have none, and mail comes from names that do. */
+const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
+
+/**
+ * A domain name as the DNS has it: A-labels in lower case (RFC 5890 2.3.2.1), at most 253 characters, no dot at its end. Undefined for what is none:
+ * an address, or a name that can be read in two ways, as UTS 46 leaves out or replaces characters that other programs ask the DNS for.
+ */
+export function domainNameOf(text: string): string | undefined {
+  if (text.length > longestName || !written.test(text)) return undefined
+  const labels = text.split('.').map((one) => (nonAscii.test(one) ? aLabelOf(one) : one.toLowerCase()))
+  const name = labels.join('.')
+  // the last label of a name is no number: that is an IPv4 address
+  return name.length <= longestName && labels.every((one) => label.test(one)) && !/^\d+$/.test(labels.at(-1)!) ? name : undefined
+}
+
+/** The name of a host, of letters, digits and hyphens alone (RFC 1123 2.1), as `domainNameOf` has it; undefined for what is none. */
+export function hostNameOf(text: string): string | undefined {
+  return text.includes('_') ? undefined : domainNameOf(text)
+}
+
+/** Empty for what is no U-label: one reads the same after it went to Punycode and back, but for its case and its normalization (NFC). */
+function aLabelOf(text: string): string {
+  const ascii = domainToASCII(text)
+  return ascii.startsWith('xn--') && domainToUnicode(ascii) === text.normalize('NFC').toLowerCase() ? ascii : ''
+}
