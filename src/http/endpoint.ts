@@ -105,7 +105,7 @@ const nothingKept: Given['remember'] = async () => undefined
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
 function inputOf(
-  { params, caller, headers, requestId, hand }: Call,
+  { params, caller, headers, requestId, hand, turn }: Call,
   query: unknown,
   body: unknown,
   { raw, upload }: Pick<Given, 'raw' | 'upload'>,
@@ -119,6 +119,7 @@ function inputOf(
     upload,
     host: hostOf(headers.host),
     request_id: requestId,
+    turn,
     get signal() {
       return hand.signal
     },

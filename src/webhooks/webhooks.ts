@@ -80,12 +80,15 @@ export class Webhooks {
     { created_by, ...paging }: WebhookFilter,
   ): Promise<{ data: Webhook[]; has_more: boolean; next_cursor: string | null }> {
     const { database, cursors, sealed, clock } = this.#parts
-    const by = created_by === undefined ? sql`` : sql` AND created_by = ${created_by}`
-    const own = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
+    const by = created_by === undefined ? [] : [sql`created_by = ${created_by}`]
+    const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     return page<WebhookRow, Webhook>(database, cursors, paging, {
       name: `webhooks ${caller.account_id} ${caller.identity_id ?? ''} ${created_by ?? ''}`,
-      select: sql`SELECT * FROM webhooks`,
-      where: sql`account_id = ${caller.account_id}${own}${by}`,
+      columns: sql`*`,
+      from: sql`webhooks`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}`,
+      filters: [...own, ...by],
       order: 'seq',
       present: (row) => shown(asOf(row, clock.now()), sealed),
     })

@@ -7,7 +7,6 @@ import { systemClock } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
 import { createLog } from '../../src/core/log.ts'
 import { scopes } from '../../src/core/scopes.ts'
-import { EventTypes } from '../../src/events/catalogue.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
 import { emailReceived } from '../../src/mail/model.ts'
@@ -18,7 +17,6 @@ import { Trash } from '../../src/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { Timeline } from '../../src/timeline/timeline.ts'
 import { Waiting } from '../../src/timeline/wait.ts'
 import { limitless } from '../support/limitless.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
@@ -161,14 +159,12 @@ async function log(disk: { slow: Promise<void> }) {
     account: '',
   })
   const emails = new Emails({ ...parts, identities, trash, hostname: 'box.test' })
-  const none = { heads: async () => [], chronological: async () => [], lives: async () => false }
-  const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails, sms: none })
+  const none = { lives: async () => false }
   const waiting = new Waiting({
     ...parts,
     identities,
     emails,
     sms: none,
-    timeline,
     linksIn: () => [],
     admitted: async () => true,
   })
@@ -195,7 +191,7 @@ async function log(disk: { slow: Promise<void> }) {
       await events.append(tx, emailReceived, { account_id: 'acct_1', identity_id: id, data })
     })
   const wait = (filter: { since?: string; timeout: number }, signal = new AbortController().signal) =>
-    waiting.wait(caller, id, { channel: 'any', spam: false, since: undefined, ...filter }, signal)
+    waiting.wait(caller, id, { channel: 'any', spam: false, since: undefined, ...filter }, { signal, turn: () => undefined })
   return { arrive, wait }
 }
 
