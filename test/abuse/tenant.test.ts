@@ -370,14 +370,16 @@ async function few(abreast: number, count: number, work: (number: number) => Pro
   await Promise.all(Array.from({ length: abreast }, one))
 }
 
+/** A text message of an archive. */
+function line(number: number): string {
+  const received_at = new Date(Date.UTC(2020, 0, 1) + number * 1000).toISOString()
+  const ends = { from: '+15550001111', to: '+15550002222', received_at, sent_at: null, delivered_at: null }
+  const state = { direction: 'inbound', status: 'received', read: false, provider: 'x', segments: 1, error: null }
+  return JSON.stringify({ ...ends, ...state, body: 'x', media: [], codes: [] })
+}
+
 /** So many text messages in the attacker's mailbox, by an import. */
 async function textMessages(attacker: Attacker, count: number): Promise<void> {
-  const line = (number: number): string => {
-    const received_at = new Date(Date.UTC(2020, 0, 1) + number * 1000).toISOString()
-    const ends = { from: '+15550001111', to: '+15550002222', received_at, sent_at: null, delivered_at: null }
-    const state = { direction: 'inbound', status: 'received', read: false, provider: 'x', segments: 1, error: null }
-    return JSON.stringify({ ...ends, ...state, body: 'x', media: [], codes: [] })
-  }
   const files = {
     'sms.jsonl': Array.from({ length: count }, (_, number) => line(number)).join('\n'),
     'identity.json': '{}',
