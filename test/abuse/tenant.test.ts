@@ -371,7 +371,7 @@ async function few(abreast: number, count: number, work: (number: number) => Pro
 }
 
 /** A text message of an archive. */
-function line(number: number): string {
+function textMessage(number: number): string {
   const received_at = new Date(Date.UTC(2020, 0, 1) + number * 1000).toISOString()
   const ends = { from: '+15550001111', to: '+15550002222', received_at, sent_at: null, delivered_at: null }
   const state = { direction: 'inbound', status: 'received', read: false, provider: 'x', segments: 1, error: null }
@@ -381,7 +381,7 @@ function line(number: number): string {
 /** So many text messages in the attacker's mailbox, by an import. */
 async function textMessages(attacker: Attacker, count: number): Promise<void> {
   const files = {
-    'sms.jsonl': Array.from({ length: count }, (_, number) => line(number)).join('\n'),
+    'sms.jsonl': Array.from({ length: count }, (_, number) => textMessage(number)).join('\n'),
     'identity.json': '{}',
     'messages.jsonl': '',
     'README.txt': 'x',

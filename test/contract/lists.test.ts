@@ -137,7 +137,7 @@ test.each(rows)('%s?%s reads its rows %s the event loop', async (path, query, wh
   const spies = [
     vi.spyOn(SqliteDatabase.prototype, 'slow').mockImplementation(async (asked) => {
       beside.push(asked.sql)
-      return all.database.prepare(asked.sql).all(...(asked.values as string[])) as never[]
+      return all.database.prepare(asked.sql).all(...(asked.values as string[]))
     }),
     ...(['all', 'get'] as const).map((name) => {
       const real = SqliteDatabase.prototype[name] as (this: SqliteDatabase, asked: Sql) => Promise<never>
