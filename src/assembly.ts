@@ -172,9 +172,9 @@ export function assemble(basis: Basis): {
   const sms = new SmsPart({ ...common, trash, identities, queue, urls, fetches, codesIn, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
-  const timeline = new Timeline({ ...readers, cursors, types })
+  const timeline = new Timeline({ ...readers, database, cursors, types })
   const admitted = (caller: Caller): Promise<boolean> => holders.stillAdmits(caller)
-  const waiting = new Waiting({ ...readers, timeline, admitted, linksIn })
+  const waiting = new Waiting({ ...readers, admitted, linksIn })
   const agents = new Agents({ ...common, identities, transliterate: localPartOf })
   const tokens = new TokensPart({ ...common, identities, agents, log: logOf('tokens') })
   const reputations = new Reputations({ ...common, identities, agents })

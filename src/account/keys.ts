@@ -160,12 +160,15 @@ export class Keys {
     caller: Caller,
     { created_by, ...paging }: ApiKeyFilter,
   ): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
-    const by = created_by === undefined ? sql`` : sql` AND created_by = ${created_by}`
-    const own = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
+    const by = created_by === undefined ? [] : [sql`created_by = ${created_by}`]
+    const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     return page<KeyRow, ApiKey>(this.#database, this.#cursors, paging, {
       name: `api-keys ${caller.account_id} ${created_by ?? ''}`,
-      select: sql`SELECT * FROM api_keys`,
-      where: sql`account_id = ${caller.account_id} AND revoked_at IS NULL${own}${by}`,
+      columns: sql`*`,
+      from: sql`api_keys`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}`,
+      filters: [sql`revoked_at IS NULL`, ...own, ...by],
       order: 'seq',
       present: this.#shown,
     })

@@ -15,7 +15,7 @@ import { page } from '../store/page.ts'
 import { change as changeHandle, claim, claimLike } from './handles.ts'
 import { agentCreated, agentDeleted, agentUpdated } from './model.ts'
 import type { Agent, AgentChange, AgentDirectory, AgentFilter, KnownAgent, NewAgent } from './model.ts'
-import { gone, selectAgents, shown } from './row.ts'
+import { agentColumns, gone, shown } from './row.ts'
 import type { AgentRow } from './row.ts'
 
 interface Parts {
@@ -74,14 +74,17 @@ export class Agents implements AgentDirectory {
   async list(caller: Caller, filter: AgentFilter): Promise<{ data: Agent[]; has_more: boolean; next_cursor: string | null }> {
     const { database, cursors } = this.#parts
     const { handle, identity_id } = filter
-    const bound = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
+    const bound = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     const named =
       handle === undefined ? sql`` : sql` AND id = (SELECT agent_id FROM agent_handles WHERE agent_handles.handle = ${handle})`
-    const whose = identity_id === undefined ? sql`` : sql` AND identity_id = ${identity_id}`
+    const whose = identity_id === undefined ? [] : [sql`identity_id = ${identity_id}`]
     return page<AgentRow, Agent>(database, cursors, filter, {
       name: `agents ${caller.account_id} ${handle ?? ''} ${identity_id ?? ''}`,
-      select: selectAgents,
-      where: sql`account_id = ${caller.account_id}${bound}${named}${whose}`,
+      columns: agentColumns,
+      from: sql`agents`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}${named}`,
+      filters: [...bound, ...whose],
       order: 'seq',
       present: (row) => this.#shown(row),
     })
@@ -174,7 +177,7 @@ export class Agents implements AgentDirectory {
 }
 
 function first(reader: Reader, condition: Sql): Promise<AgentRow | undefined> {
-  return reader.get<AgentRow>(sql`${selectAgents} WHERE ${condition}`)
+  return reader.get<AgentRow>(sql`SELECT ${agentColumns} FROM agents WHERE ${condition}`)
 }
 
 function merged(before: string, patch: Record<string, unknown> | undefined): string {

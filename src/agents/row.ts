@@ -23,8 +23,8 @@ export interface AgentRow {
 }
 
 /** Every agent, with the status and the address of its identity; conditions may name the columns of `agents`. */
-export const selectAgents = sql`SELECT agents.*, (SELECT status FROM identities WHERE identities.id = agents.identity_id) AS identity_status,
-  (SELECT email FROM identities WHERE identities.id = agents.identity_id) AS email FROM agents`
+export const agentColumns = sql`agents.*, (SELECT status FROM identities WHERE identities.id = agents.identity_id) AS identity_status,
+  (SELECT email FROM identities WHERE identities.id = agents.identity_id) AS email`
 
 export function shown(row: AgentRow, publicUrl: string): Agent {
   const { id, identity_id, handle, display_name, description, avatar_url, created_at, updated_at } = row

@@ -96,7 +96,9 @@ export class Cards {
     await identities.row(caller, identityId)
     return page<CardRow, Card>(database, cursors, paging, {
       name: `cards ${identityId}`,
-      select: sql`SELECT * FROM cards`,
+      columns: sql`*`,
+      from: sql`cards`,
+      account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
       order: 'seq',
       present: (row) => shown(row, clock.now()),

@@ -53,8 +53,11 @@ export class Ledger {
     const { type } = filter
     return page<TransactionRow, CardTransaction>(this.#database, this.#cursors, filter, {
       name: `card transactions ${cardId} ${type ?? ''}`,
-      select: sql`SELECT * FROM card_transactions`,
-      where: sql`card_id = ${cardId}${type === undefined ? sql`` : sql` AND type = ${type}`}`,
+      columns: sql`*`,
+      from: sql`card_transactions`,
+      account: caller.account_id,
+      where: sql`card_id = ${cardId}`,
+      filters: type === undefined ? [] : [sql`type = ${type}`],
       order: 'seq',
       present: transactionShown,
     })

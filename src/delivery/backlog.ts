@@ -1,8 +1,8 @@
 import type { Cursors } from '../core/cursor.ts'
 import { notFound } from '../core/fault.ts'
 import type { Paging } from '../core/shapes.ts'
-import { join, sql } from '../store/database.ts'
-import type { Reader, Sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { Attempt, Delivery } from './history.ts'
 
@@ -44,21 +44,24 @@ type Row = Omit<Waiting, 'load'> & { load: string }
 
 /** The deliveries of all lanes, newest first. */
 export async function listBacklog(
-  reader: Pick<Reader, 'all'>,
+  database: Database,
   cursors: Cursors,
   which: Which,
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
 ): Promise<{ data: Waiting[]; has_more: boolean; next_cursor: string | null }> {
   const { state, kind, lane } = which
-  const conditions: Sql[] = [sql`1 = 1`]
-  if (state === 'open') conditions.push(sql`(state = 'waiting' OR state = 'running')`)
-  else if (state !== 'all') conditions.push(sql`state = ${state}`)
-  if (kind !== undefined) conditions.push(sql`kind = ${kind}`)
-  if (lane !== undefined) conditions.push(sql`lane = ${lane}`)
-  return page<Row, Waiting>(reader, cursors, paging, {
+  const filters: Sql[] = []
+  if (state === 'open') filters.push(sql`(state = 'waiting' OR state = 'running')`)
+  else if (state !== 'all') filters.push(sql`state = ${state}`)
+  if (kind !== undefined) filters.push(sql`kind = ${kind}`)
+  if (lane !== undefined) filters.push(sql`lane = ${lane}`)
+  return page<Row, Waiting>(database, cursors, paging, {
     name: `queue ${JSON.stringify({ state, kind, lane })}`,
-    select: sql`SELECT ${columns} FROM deliveries_queue`,
-    where: join(conditions, ' AND '),
+    columns,
+    from: sql`deliveries_queue`,
+    account: undefined,
+    where: sql`1 = 1`,
+    filters,
     order: 'seq',
     present: read,
   })

@@ -2,7 +2,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { notFound } from '../core/fault.ts'
 import type { Paging } from '../core/shapes.ts'
 import { join, sql } from '../store/database.ts'
-import type { Reader } from '../store/database.ts'
+import type { Database, Reader } from '../store/database.ts'
 import { page } from '../store/page.ts'
 
 /** One attempt; without an outcome it is under way. */
@@ -31,19 +31,21 @@ interface Row extends Omit<Delivery, 'load' | 'attempts'> {
 
 /** The deliveries of one lane, newest first. */
 export async function listDeliveries(
-  reader: Reader,
+  database: Database,
   cursors: Cursors,
-  { kind, lane }: { kind: string; lane: string },
+  { kind, lane, account }: { kind: string; lane: string; account: string },
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
 ): Promise<{ data: Delivery[]; has_more: boolean; next_cursor: string | null }> {
-  const list = await page<Row, Row>(reader, cursors, paging, {
+  const list = await page<Row, Row>(database, cursors, paging, {
     name: `deliveries ${kind} ${lane}`,
-    select: sql`SELECT seq, id, load, state, due_at, created_at FROM deliveries_queue`,
+    columns: sql`seq, id, load, state, due_at, created_at`,
+    from: sql`deliveries_queue`,
+    account,
     where: sql`kind = ${kind} AND lane = ${lane}`,
     order: 'seq',
     present: (row) => row,
   })
-  return { ...list, data: await withAttempts(reader, list.data) }
+  return { ...list, data: await withAttempts(database, list.data) }
 }
 
 /** One delivery of a lane; throws Fault not_found. */

@@ -73,7 +73,7 @@ export class Outside {
   #settings: OutsideSettings
   #allowed: Networks
   #agent: Agent
-  #authorities: { secureContext?: SecureContext }
+  #authorities: { secureContext: SecureContext }
 
   /** Throws when the file of certificate authorities cannot be read. */
   constructor(settings: OutsideSettings, dial?: Dial) {
@@ -229,9 +229,9 @@ export class Outside {
   }
 }
 
-/** Made once: it holds all that everybody believes, which takes long to read. */
-function authoritiesOf({ ca_file: file }: OutsideSettings): { secureContext?: SecureContext } {
-  if (file === undefined) return {}
+/** Made once: it holds all that everybody believes, which takes long to read, and a connection without one makes its own, outside of the heap. */
+function authoritiesOf({ ca_file: file }: OutsideSettings): { secureContext: SecureContext } {
+  if (file === undefined) return { secureContext: createSecureContext() }
   return { secureContext: createSecureContext({ ca: [...getCACertificates('default'), readFileSync(file, 'utf8')] }) }
 }
 

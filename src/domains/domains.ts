@@ -173,7 +173,9 @@ export class Domains {
     const { database, cursors, keys } = this.#parts
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {
       name: `domains ${caller.account_id}`,
-      select: sql`SELECT * FROM domains`,
+      columns: sql`*`,
+      from: sql`domains`,
+      account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       order: 'seq',
       present: (row) => row,

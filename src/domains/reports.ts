@@ -26,11 +26,13 @@ export class Reports {
     { kind, ...paging }: ReportFilter,
   ): Promise<{ data: DomainReport[]; has_more: boolean; next_cursor: string | null }> {
     await this.#domains.row(caller, id)
-    const ofKind = kind === undefined ? sql`` : sql` AND kind = ${kind}`
     return page<ReportRow, DomainReport>(this.#database, this.#cursors, paging, {
       name: `domain reports ${id} ${kind ?? ''}`,
-      select: sql`SELECT * FROM domain_reports`,
-      where: sql`domain_id = ${id}${ofKind}`,
+      columns: sql`*`,
+      from: sql`domain_reports`,
+      account: caller.account_id,
+      where: sql`domain_id = ${id}`,
+      filters: kind === undefined ? [] : [sql`kind = ${kind}`],
       order: 'seq',
       present: ({ reporter, report_id, begins_at, ends_at, received_at, data, kind: of }) => ({
         kind: of,

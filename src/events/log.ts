@@ -5,6 +5,8 @@ import type { Log } from '../core/log.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { fitting } from '../store/page.ts'
+import { readRows } from '../store/rows.ts'
+import type { Rows } from '../store/rows.ts'
 import { unpack } from '../store/blobs.ts'
 import { ofTypes } from './catalogue.ts'
 import { Follower } from './follower.ts'
@@ -25,6 +27,17 @@ export interface NewEvent<Data> {
   uncounted?: number
   /** A caller chose how large it is: throws Fault forbidden, code `plan_limit_reached`, where its account has no room for it. */
   refusable?: boolean
+}
+
+/** Which events of one identity. */
+export interface Whose {
+  account_id: string
+  identity_id: string
+  types: readonly string[]
+  condition: Sql
+  ascending?: boolean
+  /** The place after which they begin, in their order. */
+  after: number | undefined
 }
 
 /** The room that accounts have for what is kept of theirs, in octets. */
@@ -201,25 +214,29 @@ export class EventLog {
     return (await this.#select(sql`events.id = ${id}`))[0]
   }
 
-  /** Events that the condition selects: oldest first after `seq`, at most `limit` and as many as one answer carries, leaving out the first `offset`. */
-  after(seq: number, limit: number, condition: Sql, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
-    return this.#page(sql`seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit + 1} OFFSET ${offset}`, limit)
-  }
-
-  /** As `after`, but newest first before `seq`. */
-  before(seq: number, limit: number, condition: Sql, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
-    return this.#page(sql`seq < ${seq} AND (${condition}) ORDER BY seq DESC LIMIT ${limit + 1} OFFSET ${offset}`, limit)
-  }
-
-  /** As `after`, but without the long fields: for looking through many. */
-  async glance(seq: number, limit: number, condition: Sql): Promise<Event[]> {
-    const rows = await this.#database.all<Row>(
-      sql`SELECT * FROM events WHERE seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`,
+  /** Events of one identity, newest first unless it is `ascending`, as many as one answer carries, leaving out the first `offset`. */
+  async list(whose: Whose, limit: number, offset = 0): Promise<{ events: Event[]; has_more: boolean }> {
+    // how large they are is asked first: they may be too large to be read at once
+    const octets = sql`octet_length(data) + coalesce((SELECT size FROM blobs WHERE blobs.id = events.blob_id), 0) AS octets`
+    const listed = { ...rowsOf(whose), columns: sql`seq, ${octets}` }
+    const heads = await readRows<{ seq: number; octets: number }>(this.#database, listed, limit + 1, offset)
+    const carried = fitting(
+      heads.map((head) => head.octets),
+      limit,
     )
+    const seqs = heads.slice(0, carried).map(({ seq }) => seq)
+    const found = seqs.length === 0 ? [] : await this.#select(sql`seq IN (${join(seqs)})`)
+    const events = found.toSorted((one, other) => seqs.indexOf(one.seq) - seqs.indexOf(other.seq))
+    return { events, has_more: heads.length > carried }
+  }
+
+  /** The same, at most `limit` and without the long fields: for looking through many. */
+  async glance(whose: Whose, limit: number): Promise<Event[]> {
+    const rows = await readRows<Row>(this.#database, { ...rowsOf(whose), columns: sql`*` }, limit)
     return rows.map(asEvent)
   }
 
-  /** As `after`, but only where they are: they may be large, and not all needed at once. */
+  /** Events that the condition selects, oldest first after `seq`, at most `limit`: only where they are, for they may be large, and not all needed at once. */
   async places(seq: number, limit: number, condition: Sql): Promise<number[]> {
     const rows = await this.#database.all<{ seq: number }>(
       sql`SELECT seq FROM events WHERE seq > ${seq} AND (${condition}) ORDER BY seq LIMIT ${limit}`,
@@ -265,22 +282,6 @@ export class EventLog {
     for (const [account, octets] of sums) if (octets > 0) await this.#storage?.add(tx, account, 'storage_bytes', -octets)
   }
 
-  /** How large they are is asked first: they may be too large to be read at once. */
-  async #page(rest: Sql, limit: number): Promise<{ events: Event[]; has_more: boolean }> {
-    const heads = await this.#database.all<{ seq: number; octets: number }>(
-      sql`SELECT seq, octet_length(data) + coalesce((SELECT size FROM blobs WHERE blobs.id = events.blob_id), 0) AS octets
-        FROM events WHERE ${rest}`,
-    )
-    const carried = fitting(
-      heads.map(({ octets }) => octets),
-      limit,
-    )
-    const seqs = heads.slice(0, carried).map(({ seq }) => seq)
-    const found = seqs.length === 0 ? [] : await this.#select(sql`seq IN (${join(seqs)})`)
-    const events = found.toSorted((one, other) => seqs.indexOf(one.seq) - seqs.indexOf(other.seq))
-    return { events, has_more: heads.length > carried }
-  }
-
   async #select(rest: Sql): Promise<Event[]> {
     const rows = await this.#database.all<Row>(
       sql`SELECT events.*, blobs.deflated, blobs.bytes FROM events LEFT JOIN blobs ON blobs.id = events.blob_id WHERE ${rest}`,
@@ -300,6 +301,12 @@ export class EventLog {
     // one reader's failure does not keep the event from the next; the store logs it
     if (failures.length > 0) throw new AggregateError(failures, 'Readers of the log failed.')
   }
+}
+
+function rowsOf({ account_id, identity_id, types, condition, ascending = false, after }: Whose): Omit<Rows, 'columns'> {
+  const where = sql`identity_id = ${identity_id}`
+  const filters = [ofTypes(types), condition]
+  return { from: sql`events`, where, filters, order: 'seq', ascending, after, account: account_id }
 }
 
 interface Row {

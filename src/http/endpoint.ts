@@ -104,12 +104,8 @@ const nothingKept: Given['remember'] = async () => undefined
 
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
-function inputOf(
-  { params, caller, headers, requestId, hand }: Call,
-  query: unknown,
-  body: unknown,
-  { raw, upload }: Pick<Given, 'raw' | 'upload'>,
-) {
+function inputOf(call: Call, query: unknown, body: unknown, { raw, upload }: Pick<Given, 'raw' | 'upload'>) {
+  const { params, caller, headers, requestId, hand } = call
   return (remember: Given['remember']): Given => ({
     params,
     query: query as never,
@@ -119,6 +115,7 @@ function inputOf(
     upload,
     host: hostOf(headers.host),
     request_id: requestId,
+    turn: () => call.turn(),
     get signal() {
       return hand.signal
     },

@@ -55,6 +55,11 @@ export interface Input<P, Q, B> {
   /** Aborts when the client goes away, the handler's time is up, or the box stops. */
   signal: AbortSignal
   /**
+   * For a handler that goes on after it waited for long, where many may go on at once: undefined when it may at once, else resolves when it is its
+   * account's turn.
+   */
+  turn: () => Promise<void> | undefined
+  /**
    * Leaves, in the transaction of a change, what `again` answers a repetition of this call from: they are on disk together, so that a
    * crash leaves no doubt. Does nothing for a call without an `Idempotency-Key`.
    */

@@ -34,7 +34,8 @@ interface Parts {
   identities: Identities
 }
 
-const select = sql`SELECT aliases.*, addresses.identity_id FROM aliases JOIN addresses ON addresses.address = aliases.address`
+const columns = sql`aliases.*, addresses.identity_id`
+const from = sql`aliases JOIN addresses ON addresses.address = aliases.address`
 
 /**
  * Aliases and catch-alls: further addresses of a domain, which lead to identities of the domain's account. They end with the domain or the
@@ -88,7 +89,9 @@ export class Aliases {
     await domains.row(caller, domainId)
     return page<AliasRow, Alias>(database, cursors, paging, {
       name: `aliases ${domainId}`,
-      select,
+      columns,
+      from,
+      account: caller.account_id,
       where: sql`domain_id = ${domainId}`,
       order: 'seq',
       present: shown,
@@ -137,7 +140,9 @@ export class Aliases {
   }
 
   async #row(reader: Reader, domainId: string, id: string): Promise<AliasRow> {
-    const row = await reader.get<AliasRow>(sql`${select} WHERE aliases.id = ${id} AND domain_id = ${domainId}`)
+    const row = await reader.get<AliasRow>(
+      sql`SELECT ${columns} FROM ${from} WHERE aliases.id = ${id} AND domain_id = ${domainId}`,
+    )
     if (!row) throw notFound('alias')
     return row
   }

@@ -116,11 +116,12 @@ export class Identities {
     filter: IdentityFilter,
   ): Promise<{ data: Reduced[]; has_more: boolean; next_cursor: string | null }> {
     const { name, email, query } = filter
-    const own = caller.identity_id === null ? sql`` : sql` AND id = ${caller.identity_id}`
     return page<IdentityRow, Reduced>(this.#database, this.#cursors, filter, {
       name: `identities ${caller.account_id} ${JSON.stringify({ name, email, query })}`,
-      select: sql`SELECT seq, id, name, email, phone_number, status, created_at FROM identities`,
-      where: sql`account_id = ${caller.account_id} AND status <> 'deleted'${own}${selection(filter)}`,
+      columns: sql`seq, id, name, email, phone_number, status, created_at`,
+      from: sql`identities`,
+      account: caller.account_id,
+      ...selection(caller, filter),
       order: 'seq',
       present: reduced,
     })

@@ -149,11 +149,14 @@ export class Jobs {
   }
 
   async list(caller: Caller, filter: JobFilter): Promise<{ data: Job[]; has_more: boolean; next_cursor: string | null }> {
-    const kind = filter.kind === undefined ? sql`` : sql` AND kind = ${filter.kind}`
+    const { kind } = filter
     return page<JobRow, Job>(this.#database, this.#cursors, filter, {
       name: `jobs ${caller.account_id} ${caller.identity_id} ${filter.kind}`,
-      select: sql`SELECT * FROM jobs`,
-      where: sql`${visible(caller)}${kind}`,
+      columns: sql`*`,
+      from: sql`jobs`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}`,
+      filters: [visible(caller), ...(kind === undefined ? [] : [sql`kind = ${kind}`])],
       order: 'seq',
       present: (row) => shown(row, this.#running.get(row.id)?.progress),
     })

@@ -1,31 +1,40 @@
-import { join, sql } from '../store/database.ts'
+import { sql } from '../store/database.ts'
 import type { Sql } from '../store/database.ts'
+import type { Rows } from '../store/rows.ts'
 import type { EmailFilter } from './queries.ts'
 
-/** Whether an index leads to the rows. */
-export function isQuick(filter: EmailFilter): boolean {
-  const { from, to, subject, label, has_attachments, offset } = filter
-  return [from, to, subject, label, has_attachments].every((one) => one === undefined) && offset < 1000
-}
-
-/** The conditions of a list. */
-export function conditions(filter: EmailFilter): Sql {
-  const list = [sql`1 = 1`, ...common(filter)]
+/** Which e-mails a list shows. */
+export function selection(identityId: string, filter: EmailFilter): Pick<Rows, 'from' | 'where' | 'filters' | 'costly'> {
+  const { trash, thread_id, unread, from, to, subject, label, has_attachments } = filter
+  const own = sql`identity_id = ${identityId}`
+  const filters: Sql[] = []
+  const costly = [from, to, subject, label].some((one) => one !== undefined)
+  const listed = { from: trash ? sql`emails_trash AS emails` : sql`emails`, filters, costly }
   // in the trash one looks for what is not where it was
-  const usual = filter.trash ? {} : { direction: 'inbound' as const, spam: false, duplicates: false }
+  const usual = trash ? {} : { direction: 'inbound' as const, spam: false, duplicates: false }
   const { direction = 'all', spam, duplicates = true } = { ...usual, ...given(filter) }
-  if (direction !== 'all') list.push(sql`direction = ${direction}`)
-  if (filter.thread_id !== undefined) list.push(sql`thread_id = ${filter.thread_id}`)
-  if (filter.label !== undefined) {
+  if (direction !== 'all') filters.push(sql`direction = ${direction}`)
+  if (spam !== undefined) filters.push(sql`spam = ${spam ? 1 : 0}`)
+  if (has_attachments !== undefined) filters.push(sql`has_attachments = ${has_attachments ? 1 : 0}`)
+  if (!duplicates) filters.push(sql`duplicate_of IS NULL`)
+  if (label !== undefined) {
     // a quote inside a label is escaped, so what opens one follows the bracket or a comma only
-    const label = JSON.stringify(filter.label)
-    list.push(sql`(instr(labels, ${`[${label}`}) = 1 OR instr(labels, ${`,${label}`}) > 0)`)
+    const text = JSON.stringify(label)
+    filters.push(sql`(instr(labels, ${`[${text}`}) = 1 OR instr(labels, ${`,${text}`}) > 0)`)
   }
-  if (filter.subject !== undefined) list.push(sql`instr(lower(subject), lower(${filter.subject})) > 0`)
-  if (filter.has_attachments !== undefined) list.push(sql`has_attachments = ${filter.has_attachments ? 1 : 0}`)
-  if (!duplicates) list.push(sql`duplicate_of IS NULL`)
-  if (spam !== undefined) list.push(sql`spam = ${spam ? 1 : 0}`)
-  return join(list, ' AND ')
+  if (subject !== undefined) filters.push(sql`instr(lower(subject), lower(${subject})) > 0`)
+  if (thread_id !== undefined && !trash) {
+    // by the plus, so that the thread alone leads to the rows
+    filters.push(sql`+${own}`, ...common(filter))
+    return { ...listed, where: sql`thread_id = ${thread_id}` }
+  }
+  if (thread_id !== undefined) filters.push(sql`thread_id = ${thread_id}`)
+  if (unread !== true || trash) {
+    filters.push(...common(filter))
+    return { ...listed, where: own }
+  }
+  filters.push(...common({ ...filter, unread: undefined }))
+  return { ...listed, where: sql`${own} AND read = 0` }
 }
 
 /** What of these was asked for. */

@@ -7,11 +7,12 @@ import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Trash } from '../retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader } from '../store/database.ts'
+import { join, sql } from '../store/database.ts'
+import type { Database, Reader, Sql } from '../store/database.ts'
 import { fitting, page } from '../store/page.ts'
+import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
-import { conditions, isQuick } from './conditions.ts'
+import { selection } from './conditions.ts'
 import { emailRow, octetsOfWhole, rowColumns, selectWithBody, whole } from './email-rows.ts'
 import type { StoredEmail, WithBody } from './email-rows.ts'
 import type { Dispatcher } from './mailroom.ts'
@@ -20,8 +21,15 @@ import type { EmailFilter } from './queries.ts'
 import { withTrace } from './trace.ts'
 import { MailTrash } from './trash.ts'
 
-/** A list that takes longer is given up, in milliseconds. */
-const longestList = 5000
+/** The timeline leaves out spam, and repeats of a message. */
+const inTimeline = sql`duplicate_of IS NULL AND spam = 0`
+
+/** Where a message stands in time, and its octets when it is shown. */
+interface Head {
+  seq: number
+  created_at: string
+  octets: number
+}
 
 interface Parts {
   database: Database
@@ -64,20 +72,14 @@ export class Emails {
   ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
     await this.#identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
-    return page<StoredEmail, EmailRow>(isQuick(filter) ? this.#database : this.#patient(caller), this.#cursors, filter, {
+    return page<StoredEmail, EmailRow>(this.#database, this.#cursors, filter, {
       name: `emails ${identityId} ${JSON.stringify(named)}`,
-      select: filter.trash
-        ? sql`SELECT ${rowColumns}, deleted_at FROM emails_trash AS emails`
-        : sql`SELECT ${rowColumns} FROM emails`,
-      where: sql`identity_id = ${identityId} AND ${conditions(filter)}`,
+      columns: filter.trash ? sql`${rowColumns}, deleted_at` : rowColumns,
+      account: caller.account_id,
+      ...selection(identityId, filter),
       order: 'seq',
       present: emailRow,
     })
-  }
-
-  /** A filter that reads row after row of a large mailbox runs beside the event loop. */
-  #patient({ account_id }: Caller): Pick<Reader, 'all'> {
-    return { all: (query) => this.#database.slow(query, longestList, account_id) }
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<Email> {
@@ -88,36 +90,52 @@ export class Emails {
   }
 
   /** The messages of one thread after a place, oldest first, whole, as many as one answer carries; the thread was checked before. */
-  async ofThread(threadId: string, after: number, limit: number): Promise<{ emails: Email[]; next: number | null }> {
-    const rest = sql`thread_id = ${threadId} AND seq > ${after} AND duplicate_of IS NULL`
-    const heads = await this.#database.all<{ seq: number; octets: number }>(
-      sql`SELECT seq, ${octetsOfWhole} AS octets FROM emails WHERE ${rest} ORDER BY seq LIMIT ${limit + 1}`,
-    )
+  async ofThread(
+    { account_id }: Caller,
+    threadId: string,
+    after: number,
+    limit: number,
+  ): Promise<{ emails: Email[]; next: number | null }> {
+    const columns = sql`seq, ${octetsOfWhole} AS octets`
+    const where = sql`thread_id = ${threadId}`
+    const list = {
+      columns,
+      from: sql`emails`,
+      where,
+      filters: [sql`duplicate_of IS NULL`],
+      order: 'seq',
+      ascending: true,
+      after,
+    } as const
+    const heads = await readRows<Pick<Head, 'seq' | 'octets'>>(this.#database, { ...list, account: account_id }, limit + 1)
     const carried = fitting(
       heads.map(({ octets }) => octets),
       limit,
     )
-    const last = heads[carried - 1]?.seq ?? after
-    const rows = await this.#database.all<WithBody>(sql`${selectWithBody} WHERE ${rest} AND seq <= ${last} ORDER BY seq`)
-    return { emails: await this.#whole(rows), next: heads.length > carried ? last : null }
+    const seqs = heads.slice(0, carried).map(({ seq }) => seq)
+    const found = await this.at(seqs)
+    return { emails: seqs.flatMap((seq) => found.get(seq) ?? []), next: heads.length > carried ? seqs.at(-1)! : null }
   }
 
-  /** All of one identity's messages in the order they came, for the timeline. */
-  async chronological(identityId: string, after: number, limit: number, offset = 0): Promise<{ seq: number; email: Email }[]> {
-    const rows = await this.#database.all<WithBody>(
-      sql`${selectWithBody} WHERE identity_id = ${identityId} AND seq > ${after} AND duplicate_of IS NULL AND spam = 0
-        ORDER BY seq LIMIT ${limit} OFFSET ${offset}`,
-    )
+  /** Of one identity's messages, as the timeline shows them, which rows there are: a SELECT without ORDER BY. */
+  shown(identityId: string): Sql {
+    return sql`SELECT seq, created_at FROM emails WHERE identity_id = ${identityId} AND ${inTimeline}`
+  }
+
+  /** Where those after a place stand in time, in the order they came, and how large each is when it is shown whole. */
+  heads({ account_id }: Caller, identityId: string, after: number, limit: number): Promise<Head[]> {
+    const columns = sql`seq, created_at, ${octetsOfWhole} AS octets`
+    const where = sql`identity_id = ${identityId}`
+    const list = { columns, from: sql`emails`, where, filters: [inTimeline], order: 'seq', ascending: true, after } as const
+    return readRows<Head>(this.#database, { ...list, account: account_id }, limit)
+  }
+
+  /** The messages in these rows, whole. */
+  async at(seqs: readonly number[]): Promise<Map<number, Email>> {
+    if (seqs.length === 0) return new Map()
+    const rows = await this.#database.all<WithBody>(sql`${selectWithBody} WHERE seq IN (${join([...seqs])})`)
     const emails = await this.#whole(rows)
-    return rows.map((row, index) => ({ seq: row.seq, email: emails[index]! }))
-  }
-
-  /** Where they stand in time, as far as `chronological` shows them, and how large each is there. */
-  heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string; octets: number }[]> {
-    return this.#database.all(
-      sql`SELECT seq, created_at, ${octetsOfWhole} AS octets FROM emails WHERE identity_id = ${identityId} AND seq > ${after}
-        AND duplicate_of IS NULL AND spam = 0 ORDER BY seq LIMIT ${limit}`,
-    )
+    return new Map(rows.map(({ seq }, index) => [seq, emails[index]!]))
   }
 
   /** Whether the message is still there to be shown. */

@@ -156,7 +156,9 @@ export class Threads {
     await this.#identities.row(caller, identityId)
     return page<ThreadRow, Thread>(this.#database, this.#cursors, paging, {
       name: `threads ${identityId}`,
-      select: sql`SELECT * FROM threads`,
+      columns: sql`*`,
+      from: sql`threads`,
+      account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
       order: 'last_seq',
       present: shown,
@@ -168,7 +170,12 @@ export class Threads {
     const row = await this.#database.get<ThreadRow>(sql`SELECT * FROM threads WHERE id = ${id} AND identity_id = ${identityId}`)
     if (!row) throw notFound('thread')
     const name = `thread ${id}`
-    const { emails, next } = await this.#emails.ofThread(id, cursor === undefined ? 0 : this.#cursors.read(name, cursor), limit)
+    const { emails, next } = await this.#emails.ofThread(
+      caller,
+      id,
+      cursor === undefined ? 0 : this.#cursors.read(name, cursor),
+      limit,
+    )
     const next_cursor = next === null ? null : this.#cursors.write(name, next)
     return { ...shown(row), messages: emails, has_more: next !== null, next_cursor }
   }

@@ -37,7 +37,7 @@ export class Backlog {
   async list(filter: QueueFilter): Promise<{ data: QueueEntry[]; has_more: boolean; next_cursor: string | null }> {
     const { database, cursors } = this.#parts
     const { state, kind, destination: lane } = filter
-    const listed = await listBacklog(this.#patient, cursors, { state, kind, lane }, filter)
+    const listed = await listBacklog(database, cursors, { state, kind, lane }, filter)
     const data = await Promise.all(listed.data.map((one) => this.#shown(database, one)))
     return { ...listed, data }
   }

@@ -1,13 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import type { EventLog } from '../events/log.ts'
 import { ofTypes } from '../events/catalogue.ts'
+import { endOf, placeOf } from '../events/places.ts'
+import type { Place } from '../events/places.ts'
 import { sql } from '../store/database.ts'
 import type { Sql } from '../store/database.ts'
 import { Frames } from './frames.ts'
 import type { Hub, Watcher } from './hub.ts'
 import type { ChannelName } from './model.ts'
-import { endOf, markerAt, placeOf } from './places.ts'
-import type { Place } from './places.ts'
+import { markerAt } from './places.ts'
 import type { Socket } from './socket.ts'
 
 /** Events sent before others get their turn, and places of the log looked through at once: a long read stops everybody. */

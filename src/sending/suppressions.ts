@@ -37,7 +37,9 @@ export class Suppressions {
     requireWhole(caller)
     return page<SuppressionRow, Suppression>(this.#database, this.#cursors, paging, {
       name: `suppressions ${caller.account_id}`,
-      select: sql`SELECT * FROM suppressions`,
+      columns: sql`*`,
+      from: sql`suppressions`,
+      account: caller.account_id,
       where: sql`account_id = ${caller.account_id}`,
       order: 'seq',
       present: shown,

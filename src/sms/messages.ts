@@ -12,6 +12,7 @@ import type { Trash } from '../retention/trash.ts'
 import { join, sql } from '../store/database.ts'
 import type { Database, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import type { Rows } from '../store/rows.ts'
 import { smsKind } from './courier.ts'
 import type { SmsLoad } from './courier.ts'
 import type { NewSms, Sms, SmsChange, SmsError, SmsFilter } from './model.ts'
@@ -110,8 +111,9 @@ export class Messages {
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     const listed = await page<SmsRow, SmsRow>(database, cursors, filter, {
       name: `sms ${identityId} ${JSON.stringify(named)}`,
-      select: filter.trash ? sql`SELECT * FROM sms_trash` : sql`SELECT * FROM sms`,
-      where: sql`identity_id = ${identityId} AND ${conditions(filter)}`,
+      columns: sql`*`,
+      account: caller.account_id,
+      ...selection(identityId, filter),
       order: 'seq',
       present: (row) => row,
     })
@@ -183,20 +185,25 @@ export class Messages {
     }
   }
 
-  /** Where the messages of one identity stand in time, in the order they came, for the timeline. */
+  /** Which rows one identity has: a SELECT without ORDER BY. */
+  shown(identityId: string): Sql {
+    return sql`SELECT seq, created_at FROM sms WHERE identity_id = ${identityId}`
+  }
+
+  /** Where those after a place stand in time, in the order they came, for the timeline. */
   heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string; octets: number }[]> {
     return this.#parts.database.all(
       sql`SELECT seq, created_at, octets FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
     )
   }
 
-  /** As many messages after a place, oldest first. */
-  async chronological(identityId: string, after: number, limit: number, offset: number): Promise<Sms[]> {
+  /** The messages in these rows. */
+  async at(seqs: readonly number[]): Promise<Map<number, Sms>> {
+    if (seqs.length === 0) return new Map()
     const { database } = this.#parts
-    const rows = await database.all<SmsRow>(
-      sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit} OFFSET ${offset}`,
-    )
-    return whole(database, rows)
+    const rows = await database.all<SmsRow>(sql`SELECT * FROM sms WHERE seq IN (${join([...seqs])})`)
+    const messages = await whole(database, rows)
+    return new Map(rows.map(({ seq }, index) => [seq, messages[index]!]))
   }
 
   /** Whether the message is still there to be shown. */
@@ -271,13 +278,18 @@ export class Messages {
   }
 }
 
-function conditions(filter: SmsFilter): Sql {
-  const list = [sql`1 = 1`]
-  if (filter.unread !== undefined) list.push(sql`read = ${filter.unread ? 0 : 1}`)
-  if (filter.direction !== 'all') list.push(sql`direction = ${filter.direction}`)
-  if (filter.from !== undefined) list.push(sql`instr(lower(sender), lower(${filter.from})) > 0`)
-  if (filter.to !== undefined) list.push(sql`instr(recipient, ${filter.to}) > 0`)
-  if (filter.after !== undefined) list.push(sql`received_at > ${filter.after}`)
-  if (filter.before !== undefined) list.push(sql`received_at < ${filter.before}`)
-  return join(list, ' AND ')
+/** Which messages a list shows. */
+function selection(identityId: string, filter: SmsFilter): Pick<Rows, 'from' | 'where' | 'filters'> {
+  const { trash, unread, direction, from, to, after, before } = filter
+  const filters: Sql[] = []
+  if (direction !== 'all') filters.push(sql`direction = ${direction}`)
+  if (from !== undefined) filters.push(sql`instr(lower(sender), lower(${from})) > 0`)
+  if (to !== undefined) filters.push(sql`instr(recipient, ${to}) > 0`)
+  // by the plus, so that the rows are read in the order of the list and not by the index on time
+  if (after !== undefined) filters.push(sql`+received_at > ${after}`)
+  if (before !== undefined) filters.push(sql`+received_at < ${before}`)
+  const own = sql`identity_id = ${identityId}`
+  if (unread === true && !trash) return { from: sql`sms`, where: sql`${own} AND read = 0`, filters }
+  if (unread !== undefined) filters.push(sql`read = ${unread ? 0 : 1}`)
+  return { from: trash ? sql`sms_trash` : sql`sms`, where: own, filters }
 }

@@ -1,18 +1,14 @@
 import type { Cursors } from '../core/cursor.ts'
 import { invalid } from '../core/fault.ts'
 import type { Paging } from '../core/shapes.ts'
-import { raw, sql } from './database.ts'
-import type { Reader, Sql } from './database.ts'
+import type { Database } from './database.ts'
+import { readRows } from './rows.ts'
+import type { Rows } from './rows.ts'
 
-export interface List<Row, Item> {
+/** The columns must yield the order column under its own name. */
+export interface List<Row, Item> extends Omit<Rows, 'after'> {
   /** Names the list and its filters: a cursor of another one is refused. */
   name: string
-  /** `SELECT …` without ORDER BY; must yield the order column under its own name. */
-  select: Sql
-  where: Sql
-  /** The integer column that orders the list. */
-  order: 'seq' | 'last_seq'
-  ascending?: boolean
   present(row: Row): Item
 }
 
@@ -39,20 +35,15 @@ export function lengthOf(row: unknown): number {
 
 /** One page of a list, newest first unless it is chronological; rows that are large make it shorter. Throws Fault for a cursor that is not of this list. */
 export async function page<Row, Item>(
-  reader: Pick<Reader, 'all'>,
+  database: Pick<Database, 'all' | 'get' | 'slow'>,
   cursors: Cursors,
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
   list: List<Row, Item>,
 ): Promise<{ data: Item[]; has_more: boolean; next_cursor: string | null }> {
   const { limit, cursor, offset } = paging
   if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
-  const order = raw(list.order)
-  const position = cursor === undefined ? undefined : cursors.read(list.name, cursor)
-  const beyond =
-    position === undefined ? sql`` : list.ascending ? sql` AND ${order} > ${position}` : sql` AND ${order} < ${position}`
-  const rows = await reader.all<Row>(
-    sql`${list.select} WHERE ${list.where}${beyond} ORDER BY ${order}${list.ascending ? sql`` : sql` DESC`} LIMIT ${limit + 1} OFFSET ${offset}`,
-  )
+  const after = cursor === undefined ? undefined : cursors.read(list.name, cursor)
+  const rows = await readRows<Row>(database, { ...list, after }, limit + 1, offset)
   const carried = fitting(rows.map(lengthOf), limit)
   const has_more = rows.length > carried
   rows.length = carried

@@ -39,13 +39,13 @@ export function routes(timeline: Timeline, waiting: Waiting): AnyRoute[] {
       tag,
       summary: 'Wait for a message',
       description:
-        'Looks at what came since, then waits. Without since it looks back two minutes, leaving out what a wait of this key already gave.',
+        'Looks at what came since, then waits. Without since it looks back two minutes, leaving out what a wait of this key already gave. 500 calls of a key and 1,000 of an account may wait at once (rate_limited, code too_many_waits).',
       query: WaitFilter,
       reply: WaitAnswer,
       effect: true,
       timeout: 130_000,
       example: { query: { channel: 'email', timeout: '0' } },
-      handle: ({ caller, params, query, signal }) => waiting.wait(caller, params.id, query, signal),
+      handle: ({ caller, params, query, signal, turn }) => waiting.wait(caller, params.id, query, { signal, turn }),
     }),
   ]
 }

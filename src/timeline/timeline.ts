@@ -1,32 +1,36 @@
 import type { Cursors } from '../core/cursor.ts'
-import { Fault, invalid } from '../core/fault.ts'
+import { invalid } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventTypes } from '../events/catalogue.ts'
-import { ofTypes } from '../events/catalogue.ts'
+import { placeOf } from '../events/places.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import { sql } from '../store/database.ts'
+import type { Database, Sql } from '../store/database.ts'
 import { fitting } from '../store/page.ts'
+import { patience } from '../store/rows.ts'
 import { envelopeOf } from './model.ts'
 import type { EventEnvelope, EventFilter, Message } from './model.ts'
 
 interface Parts {
+  database: Pick<Database, 'slow'>
   cursors: Cursors
   events: EventLog
   types: EventTypes
   identities: Identities
   emails: Emails
-  sms: Pick<Messages, 'heads' | 'chronological'>
+  sms: Pick<Messages, 'heads' | 'at' | 'shown'>
 }
 
 type Listed<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
 
 /** What happened to one identity: its events, and its messages in the order they came. */
 export class Timeline {
+  readonly #database: Parts['database']
   readonly #cursors: Cursors
   readonly #events: EventLog
   readonly #types: EventTypes
@@ -35,6 +39,7 @@ export class Timeline {
   readonly #sms: Parts['sms']
 
   constructor(parts: Parts) {
+    this.#database = parts.database
     this.#cursors = parts.cursors
     this.#events = parts.events
     this.#types = parts.types
@@ -51,13 +56,20 @@ export class Timeline {
     const visible = this.#types.visibleTo(caller)
     if (filter.type !== undefined) this.#requireSensible(filter.type)
     const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
-    const condition = sql`identity_id = ${identityId} AND ${ofTypes(names)}`
-    const list = `events ${identityId} ${filter.type ?? ''} ${filter.since === undefined ? 'newest' : 'oldest'}`
+    const ascending = filter.since !== undefined
+    const list = `events ${identityId} ${filter.type ?? ''} ${ascending ? 'oldest' : 'newest'}`
     const position = cursor === undefined ? undefined : this.#cursors.read(list, cursor)
-    const { events: rows, has_more } =
-      filter.since === undefined
-        ? await this.#events.before(position ?? Number.MAX_SAFE_INTEGER, limit, condition, offset)
-        : await this.#events.after(position ?? (await this.start(caller, identityId, filter.since)), limit, condition, offset)
+    const { seq, condition } =
+      filter.since === undefined ? fromTheEnd : await placeOf(this.#events, caller.account_id, filter.since)
+    const whose = {
+      account_id: caller.account_id,
+      identity_id: identityId,
+      types: names,
+      condition,
+      ascending,
+      after: position ?? seq,
+    }
+    const { events: rows, has_more } = await this.#events.list(whose, limit, offset)
     return { data: rows.map(envelopeOf), has_more, next_cursor: has_more ? this.#cursors.write(list, rows.at(-1)!.seq) : null }
   }
 
@@ -74,61 +86,55 @@ export class Timeline {
     throw invalid('type', `There is no event ${type}.${hint} The events are ${published.join(', ')}.`, 'unknown_event')
   }
 
-  /**
-   * The place in the log that `since` names: after an event, or before the first event at or after a time.
-   * Throws Fault invalid_request, code `since_expired`, for an event that is not in the log.
-   */
-  async start(caller: Caller, identityId: string, since: string): Promise<number> {
-    if (!since.startsWith('evt_')) {
-      const before = await this.#events.last(sql`identity_id = ${identityId} AND created_at < ${since}`)
-      return before?.seq ?? 0
-    }
-    const place = await this.#events.place(since, caller.account_id)
-    if (place === undefined) {
-      throw new Fault('invalid_request', 'since names an event that is not (or no longer) in the log. Begin with a time.', {
-        param: 'since',
-        code: 'since_expired',
-      })
-    }
-    return place
-  }
-
   /** All messages, oldest first. */
   async messages(caller: Caller, identityId: string, paging: Paging): Promise<Listed<Message>> {
     await this.#identities.row(caller, identityId)
     const { limit, cursor, offset } = paging
     requireOneWay(cursor, offset)
     const list = `messages ${identityId}`
-    const from = cursor === undefined ? { email: 0, sms: 0 } : apart(this.#cursors.read(list, cursor))
-    const most = offset + limit + 1
+    const from = cursor === undefined ? await this.#skip(caller, identityId, offset) : apart(this.#cursors.read(list, cursor))
     const [emails, sms] = await Promise.all([
-      this.#emails.heads(identityId, from.email, most),
-      this.#sms.heads(identityId, from.sms, most),
+      this.#emails.heads(caller, identityId, from.email, limit + 1),
+      this.#sms.heads(identityId, from.sms, limit + 1),
     ])
     const merged = inOrder(emails, sms)
-    const wished = merged.slice(offset, offset + limit)
     const carried = fitting(
-      wished.map(({ octets }) => octets),
+      merged.map(({ octets }) => octets),
       limit,
     )
-    const [before, shown] = [counted(merged.slice(0, offset)), wished.slice(0, carried)]
-    const wanted = counted(shown)
-    const [foundEmails, foundSms] = await Promise.all([
-      this.#emails.chronological(identityId, from.email, wanted.email, before.email),
-      this.#sms.chronological(identityId, from.sms, wanted.sms, before.sms),
-    ])
-    const data = shown.flatMap(({ type }): Message[] => {
-      const one = type === 'sms' ? foundSms.shift() : foundEmails.shift()?.email
+    const shown = merged.slice(0, carried)
+    const seqs = (type: Head['type']): number[] => shown.filter((one) => one.type === type).map(({ seq }) => seq)
+    const [foundEmails, foundSms] = await Promise.all([this.#emails.at(seqs('email')), this.#sms.at(seqs('sms'))])
+    const data = shown.flatMap(({ type, seq }): Message[] => {
+      const one = (type === 'sms' ? foundSms : foundEmails).get(seq)
       // what was deleted meanwhile is left out
       return one ? [{ ...one, type } as Message] : []
     })
-    const has_more = merged.length > offset + carried
-    const last = (type: Head['type']): number =>
-      merged.slice(0, offset + carried).findLast((one) => one.type === type)?.seq ?? from[type]
+    const has_more = merged.length > carried
+    const last = (type: Head['type']): number => seqs(type).at(-1) ?? from[type]
     const next = has_more ? together({ email: last('email'), sms: last('sms') }) : 0
     return { data, has_more, next_cursor: has_more ? this.#cursors.write(list, next) : null }
   }
+
+  /** The place after so many messages. */
+  async #skip({ account_id }: Caller, identityId: string, count: number): Promise<Place> {
+    if (count === 0) return { email: 0, sms: 0 }
+    // a list whose times are not in its order is merged as if each message had come no earlier than those before it
+    const some = (kind: Head['type'], rows: Sql): Sql =>
+      sql`SELECT ${kind} AS type, seq, max(created_at) OVER (ORDER BY seq) AS reached FROM (${rows} ORDER BY seq LIMIT ${count})`
+    const merged = sql`${some('email', this.#emails.shown(identityId))} UNION ALL ${some('sms', this.#sms.shown(identityId))}`
+    const [place] = await this.#database.slow<Place>(
+      sql`SELECT coalesce(max(CASE type WHEN 'email' THEN seq END), 0) AS email, coalesce(max(CASE type WHEN 'sms' THEN seq END), 0) AS sms
+        FROM (SELECT type, seq FROM (${merged}) ORDER BY reached, type, seq LIMIT ${count})`,
+      patience,
+      account_id,
+    )
+    return place!
+  }
 }
+
+/** Newest first, of all there is. */
+const fromTheEnd = { seq: undefined, condition: sql`1 = 1` }
 
 interface Head {
   type: 'email' | 'sms'
@@ -152,11 +158,6 @@ function inOrder(emails: readonly Omit<Head, 'type'>[], sms: readonly Omit<Head,
     merged.push({ ...email, type: 'email' })
   }
   return [...merged, ...sms.slice(other).map((one): Head => ({ ...one, type: 'sms' }))]
-}
-
-function counted(heads: readonly Head[]): Place {
-  const sms = heads.filter(({ type }) => type === 'sms').length
-  return { email: heads.length - sms, sms }
 }
 
 /** A cursor holds one number: the two places share its 53 bits, 26 for text messages and 27 for e-mails. */

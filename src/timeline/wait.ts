@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { iso } from '../core/clock.ts'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
@@ -5,15 +6,16 @@ import { may, noLongerAdmitted } from '../core/scopes.ts'
 import type { Caller, Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import { ofTypes } from '../events/catalogue.ts'
+import { endOf, placeOf } from '../events/places.ts'
+import type { Place } from '../events/places.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import type { Sms } from '../sms/model.ts'
 import type { Email, Link } from '../mail/model.ts'
 import { sql } from '../store/database.ts'
+import type { Sql } from '../store/database.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
-import type { Timeline } from './timeline.ts'
 
 const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
   { name: 'email', type: 'email.received', scopes: ['messages:read', 'emails:read'] },
@@ -26,6 +28,10 @@ const glanced = 25
 /** How far back a wait without `since` looks, in milliseconds. */
 const lookBack = 120_000
 
+/** Calls that wait at once: of one key or session, and of one account. */
+const mostOfKey = 500
+const mostOfAccount = 1000
+
 /** Keys whose last answer is remembered. */
 const remembered = 100_000
 
@@ -35,11 +41,17 @@ interface Parts {
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'lives'>
-  timeline: Timeline
   /** The links of a text. */
   linksIn: (text: string) => Link[]
   /** Whether the caller's key or session is still good: it may end while a call waits. */
   admitted: (caller: Caller) => Promise<boolean>
+}
+
+/** What of the call a wait needs. */
+interface Call {
+  signal: AbortSignal
+  /** Undefined when it may go on at once, else resolves when it is its account's turn. */
+  turn: () => Promise<void> | undefined
 }
 
 /** Waits for a message: looks at what is in the log first, then hears the log live; nothing between the two is missed. */
@@ -49,9 +61,10 @@ export class Waiting {
   readonly #identities: Identities
   readonly #emails: Emails
   readonly #sms: Parts['sms']
-  readonly #timeline: Timeline
   readonly #linksIn: Parts['linksIn']
   readonly #heard = new Map<string, Set<(event: Event) => void>>()
+  /** How many calls of each account, and of each key or session, are in hand. */
+  readonly #inHand = new Map<string, number>()
   /** What each key got by waiting, by place in the log and time, so that a wait without `since` does not give it again. */
   readonly #given = new Map<string, Map<number, number>>()
   readonly #admitted: (caller: Caller) => Promise<boolean>
@@ -62,7 +75,6 @@ export class Waiting {
     this.#identities = parts.identities
     this.#emails = parts.emails
     this.#sms = parts.sms
-    this.#timeline = parts.timeline
     this.#linksIn = parts.linksIn
     this.#admitted = parts.admitted
     parts.events.tail((event) => {
@@ -70,22 +82,42 @@ export class Waiting {
     })
   }
 
-  async wait(caller: Caller, identityId: string, filter: WaitFilter, signal: AbortSignal): Promise<WaitAnswer> {
+  /** Throws Fault rate_limited, code `too_many_waits`. */
+  async wait(caller: Caller, identityId: string, filter: WaitFilter, call: Call): Promise<WaitAnswer> {
     await this.#identities.row(caller, identityId)
     const types = typesFor(caller, filter)
-    const key = `${caller.key_id ?? caller.session_id} ${identityId}`
-    const since = filter.since ?? iso(this.#clock.now() - lookBack)
-    const start = await this.#timeline.start(caller, identityId, since)
-    const search = new Hearing(types, filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
-    const stop = this.#listen(identityId, search.hear)
+    const leave = this.#enter(caller)
     try {
-      const found = (await this.#stored(identityId, search)) ?? (await search.next(filter.timeout * 1000, signal))
+      return await this.#wait(caller, identityId, { ...filter, types }, call)
+    } finally {
+      leave()
+    }
+  }
+
+  async #wait(
+    caller: Caller,
+    identityId: string,
+    filter: WaitFilter & { types: string[] },
+    { signal, turn: take }: Call,
+  ): Promise<WaitAnswer> {
+    const key = `${holderOf(caller)} ${identityId}`
+    const since = filter.since ?? iso(this.#clock.now() - lookBack)
+    const start = await placeOf(this.#events, caller.account_id, since)
+    const search = new Hearing(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
+    // one that was cut off waits for nothing
+    const turn = async (): Promise<void> => (signal.aborted ? undefined : take())
+    const stop = this.#listen(identityId, search.hear)
+    const look = (): Promise<Event | undefined> => this.#stored(caller, identityId, search, turn)
+    try {
+      const found = (await look()) ?? (await search.next(filter.timeout * 1000, signal))
+      // many may end at once
+      await turn()
       await this.#requireStill(caller, identityId, found)
       if (found) return this.#answer(key, found, signal)
       // read before the last look: what is committed by now is either given, or comes after the place we name
       const last = await this.#events.last(sql`identity_id = ${identityId}`)
-      const missed = await this.#stored(identityId, search)
-      return missed ? this.#answer(key, missed, signal) : nothing(goOn(filter.since, start, last))
+      const missed = await look()
+      return missed ? this.#answer(key, missed, signal) : nothing(goOn(filter.since, start.seq, last))
     } finally {
       stop()
     }
@@ -98,19 +130,52 @@ export class Waiting {
     return count
   }
 
-  /** What is wanted of the log from where the search has looked so far. */
-  async #stored(identityId: string, search: Hearing): Promise<Event | undefined> {
-    for (;;) {
-      const condition = sql`identity_id = ${identityId} AND ${ofTypes(search.types)}`
-      const batch = await this.#events.glance(search.place, glanced, condition)
+  /** What is wanted of the log, from where the search has looked so far up to its present end. */
+  async #stored(caller: Caller, identityId: string, search: Hearing, turn: () => Promise<void>): Promise<Event | undefined> {
+    const end = await endOf(this.#events)
+    const { types, condition } = search
+    const upToEnd = sql`${condition} AND seq <= ${end}`
+    const whose = { account_id: caller.account_id, identity_id: identityId, types, condition: upToEnd, ascending: true }
+    while (search.place < end) {
+      const batch = await this.#events.glance({ ...whose, after: search.place }, glanced)
       for (const event of batch) {
         search.place = event.seq
         if (search.wants(event) && (await this.#lives(event))) return this.#events.at(event.seq)
       }
-      if (batch.length < glanced) return undefined
+      if (batch.length < glanced) {
+        search.place = end
+        return undefined
+      }
       // a long look must not hold up everybody else
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
+      await turn()
     }
+    return undefined
+  }
+
+  /** Counts a call until the answer is called. */
+  #enter(caller: Caller): () => void {
+    const bounds = [
+      { whose: caller.account_id, most: mostOfAccount, of: 'account' },
+      { whose: holderOf(caller), most: mostOfKey, of: caller.key_id === null ? 'session' : 'key' },
+    ]
+    for (const { whose, most, of } of bounds) {
+      if ((this.#inHand.get(whose) ?? 0) < most) continue
+      throw new Fault(
+        'rate_limited',
+        `${most} calls of this ${of} wait for messages already, which is as many as may. Try again when one has ended, or hear of all identities by one live connection (POST /v1/realtime/token) or a webhook.`,
+        { code: 'too_many_waits', retryAfter: 1 },
+      )
+    }
+    const count = (by: 1 | -1): void => {
+      for (const { whose } of bounds) {
+        const now = (this.#inHand.get(whose) ?? 0) + by
+        if (now === 0) this.#inHand.delete(whose)
+        else this.#inHand.set(whose, now)
+      }
+    }
+    count(1)
+    return () => count(-1)
   }
 
   async #requireStill(caller: Caller, identityId: string, found: Event | undefined): Promise<void> {
@@ -171,6 +236,7 @@ function nothing(since: string | null): WaitAnswer {
 /** What one call is waiting for, and what it heard meanwhile. */
 class Hearing {
   readonly types: string[]
+  readonly condition: Sql
   /** How far the log has been looked through. */
   place: number
   readonly #filter: WaitFilter
@@ -178,9 +244,14 @@ class Hearing {
   #heard: Event | undefined
   #wake: (() => void) | undefined
 
-  constructor(types: string[], filter: WaitFilter, start: number, given: ReadonlyMap<number, number> | undefined) {
-    this.types = types
-    this.place = start
+  constructor(
+    filter: WaitFilter & { types: string[] },
+    { seq, condition }: Place,
+    given: ReadonlyMap<number, number> | undefined,
+  ) {
+    this.types = filter.types
+    this.place = seq
+    this.condition = condition
     this.#filter = filter
     this.#given = given
   }
@@ -215,6 +286,11 @@ class Hearing {
       this.#wake = done
     })
   }
+}
+
+/** Whose count of waits a call is in. */
+function holderOf({ key_id, session_id }: Caller): string {
+  return String(key_id ?? session_id)
 }
 
 function typesFor(caller: Caller, filter: WaitFilter): string[] {

@@ -56,6 +56,7 @@ async function* pages(route: AnyRoute, caller: Caller, id: string, query: Record
       host: '',
       request_id: '',
       signal: AbortSignal.timeout(60_000),
+      turn: () => undefined,
       remember: async () => undefined,
     })
     const { data, next_cursor } = Listed.parse(route.reply!.parse(answer))

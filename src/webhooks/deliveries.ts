@@ -41,7 +41,7 @@ export class WebhookDeliveries {
   ): Promise<{ data: WebhookDelivery[]; has_more: boolean; next_cursor: string | null }> {
     const { database, clock, cursors } = this.#parts
     await rowOf(database, clock, caller, id)
-    const list = await listDeliveries(database, cursors, { kind, lane: id }, paging)
+    const list = await listDeliveries(database, cursors, { kind, lane: id, account: caller.account_id }, paging)
     return { ...list, data: list.data.map(shown) }
   }
 

@@ -1,12 +1,13 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Scope } from '../core/scopes.ts'
 import type { Queue } from '../delivery/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Happening } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
 import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import { Wishes } from './asked.ts'
+import type { Asked } from './asked.ts'
 import type { EventNames } from './event-names.ts'
 import { webhookTest } from './model.ts'
 import { disable, kind, listening } from './row.ts'
@@ -21,10 +22,8 @@ interface Parts {
   queue: Queue
 }
 
-/** A webhook that listens, as one batch of events needs it. */
-interface Listening extends Pick<WebhookRow, 'seq' | 'id' | 'identity_id' | 'after_seq'> {
-  heard: Set<string>
-}
+/** A webhook that listens, as one event needs it. */
+type Listening = Pick<WebhookRow, 'seq' | 'id' | 'after_seq'>
 
 /** Deliveries written in one transaction: it must not hold the event loop. */
 const enough = 500
@@ -35,10 +34,12 @@ const within = 'webhooks, within an event'
 /** Follows the log: one delivery for each webhook that asked for an event and may see it, in the transaction of the bookmark. */
 export class Fanout {
   readonly #parts: Parts
+  readonly #wishes: Wishes
   #stop: (() => Promise<void>) | undefined
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#wishes = new Wishes(parts)
   }
 
   start(): void {
@@ -51,42 +52,35 @@ export class Fanout {
     await this.#stop?.()
   }
 
-  /** Events that some webhook asks for, whoever they are about, or that end one. */
+  /** Events that some webhook of their account asks for, or that end one. */
   async #heard(batch: Happening[]): Promise<Happening[]> {
-    const { database } = this.#parts
     // one that was told to a part of its webhooks is told to the others
-    if ((await this.#reached(database)) > 0) return batch
-    const accounts = new Map<string, Set<string>>()
+    if ((await this.#reached(this.#parts.database)) > 0) return batch
+    const accounts = new Map<string, readonly Asked[]>()
     for (const { account_id } of batch) {
-      if (!accounts.has(account_id)) accounts.set(account_id, await this.#askedFor(account_id))
+      if (!accounts.has(account_id)) accounts.set(account_id, await this.#wishes.of(account_id))
     }
-    return batch.filter(({ type, account_id }) => type === identityDeleted.name || accounts.get(account_id)!.has(type))
-  }
-
-  async #askedFor(accountId: string): Promise<Set<string>> {
-    const rows = await this.#parts.database.all<Pick<WebhookRow, 'events' | 'scopes'>>(
-      sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId}
-        AND ${listening(this.#parts.clock.now())}`,
-    )
-    return new Set(rows.flatMap((row) => [...this.#namesOf(row)]))
+    const wanted = ({ type, account_id }: Happening): boolean => accounts.get(account_id)!.some(({ heard }) => heard.has(type))
+    return batch.filter((event) => event.type === identityDeleted.name || wanted(event))
   }
 
   async #spread(tx: Transaction, batch: Happening[]): Promise<number> {
     const { queue } = this.#parts
-    const accounts = new Map<string, Listening[]>()
+    const known = new Map<string, Listening[]>()
     let written = 0
     let reached = await this.#reached(tx)
     for (const [index, event] of batch.entries()) {
       if (event.type === identityDeleted.name) {
         await this.#silence(tx, event)
-        accounts.delete(event.account_id)
+        known.clear()
       }
       // its one delivery was made with it
       if (event.type === webhookTest.name) continue
-      const listeners = accounts.get(event.account_id) ?? (await this.#listening(tx, event.account_id))
-      accounts.set(event.account_id, listeners)
-      const wanting = listeners.filter((webhook) => webhook.seq > reached && wants(webhook, event))
-      const told = wanting.slice(0, enough - written)
+      const key = `${event.account_id} ${event.identity_id} ${event.type} ${reached}`
+      const listeners = known.get(key) ?? (await this.#listening(tx, event, reached))
+      known.set(key, listeners)
+      const looked = listeners.slice(0, enough - written)
+      const told = looked.filter((webhook) => webhook.after_seq < event.seq)
       const shipments = told.map(({ id }) => ({
         kind,
         lane: id,
@@ -95,8 +89,8 @@ export class Fanout {
       }))
       await queue.enqueueAll(tx, shipments)
       written += told.length
-      if (told.length < wanting.length) {
-        await this.#reach(tx, told.at(-1)!.seq)
+      if (looked.length < listeners.length) {
+        await this.#reach(tx, looked.at(-1)!.seq)
         return index
       }
       if (reached > 0) await this.#reach(tx, 0)
@@ -114,23 +108,19 @@ export class Fanout {
     await tx.run(sql`INSERT INTO bookmarks (name, seq) VALUES (${within}, ${seq}) ON CONFLICT DO UPDATE SET seq = excluded.seq`)
   }
 
-  async #listening(tx: Transaction, accountId: string): Promise<Listening[]> {
-    const rows = await tx.all<Pick<WebhookRow, 'seq' | 'id' | 'identity_id' | 'events' | 'scopes' | 'after_seq'>>(
-      sql`SELECT seq, id, identity_id, events, scopes, after_seq FROM webhooks WHERE account_id = ${accountId}
-        AND ${listening(this.#parts.clock.now())} ORDER BY seq`,
+  /** The webhooks after a place that hear an event, in their order: one more than is enough at most, among them those that are younger than the event. */
+  async #listening(tx: Transaction, { account_id, identity_id, type }: Happening, reached: number): Promise<Listening[]> {
+    const asked = (await this.#wishes.of(account_id, tx)).filter(({ heard }) => heard.has(type))
+    if (asked.length === 0) return []
+    const wishes = JSON.stringify(asked.map(({ events, scopes }) => `${events} ${scopes}`))
+    const now = this.#parts.clock.now()
+    const of = (whose: Sql): Sql =>
+      sql`SELECT seq, id, after_seq FROM webhooks WHERE account_id = ${account_id} AND ${whose} AND ${listening(now)} AND seq > ${reached}
+        AND events || ' ' || scopes IN (SELECT value FROM json_each(${wishes}))`
+    // two ways that an index has in order: it has none for an identity or none
+    return tx.all<Listening>(
+      sql`${of(sql`identity_id IS NULL`)} UNION ALL ${of(sql`identity_id = ${identity_id}`)} ORDER BY seq LIMIT ${enough + 1}`,
     )
-    // most are alike
-    const sets = new Map<string, Set<string>>()
-    return rows.map(({ events, scopes, ...row }) => {
-      const key = `${events} ${scopes}`
-      const heard = sets.get(key) ?? this.#namesOf({ events, scopes })
-      sets.set(key, heard)
-      return { ...row, heard }
-    })
-  }
-
-  #namesOf({ events, scopes }: Pick<WebhookRow, 'events' | 'scopes'>): Set<string> {
-    return this.#parts.names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
   }
 
   async #silence(tx: Transaction, event: Happening): Promise<void> {
@@ -138,8 +128,4 @@ export class Fanout {
     const rows = await tx.all<WebhookRow>(sql`SELECT * FROM webhooks WHERE identity_id = ${event.identity_id} AND active = 1`)
     for (const row of rows) await disable(tx, events, clock.now(), row, 'identity_deleted')
   }
-}
-
-function wants({ identity_id, after_seq, heard }: Listening, event: Happening): boolean {
-  return event.seq > after_seq && heard.has(event.type) && (identity_id === null || identity_id === event.identity_id)
 }

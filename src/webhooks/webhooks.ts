@@ -14,6 +14,7 @@ import type { EventLog } from '../events/log.ts'
 import { sql } from '../store/database.ts'
 import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
+import { changeWishes } from './asked.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
 import { asOf, disable, kind, listening, rowOf, sealHeaders, shown } from './row.ts'
@@ -23,6 +24,9 @@ import type { Sealed } from './secret.ts'
 
 /** How long after a rotation the former secret still signs beside the new one, in milliseconds. */
 const overlap = 24 * 60 * 60 * 1000
+
+/** Webhooks of one account, whatever its plan allows: an event is told to each. */
+const mostOfAccount = 1000
 
 /** Webhooks that are switched off in one transaction. */
 const batch = 100
@@ -63,6 +67,8 @@ export class Webhooks {
       const until = await keys.origins.requireAdmitted(tx, caller)
       await this.#requireIdentity(tx, caller, identityId)
       await plan.require(tx, caller.account_id, 'webhooks')
+      await requireFew(tx, caller.account_id)
+      await changeWishes(tx, caller.account_id)
       await keys.origins.inherit(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
@@ -80,12 +86,15 @@ export class Webhooks {
     { created_by, ...paging }: WebhookFilter,
   ): Promise<{ data: Webhook[]; has_more: boolean; next_cursor: string | null }> {
     const { database, cursors, sealed, clock } = this.#parts
-    const by = created_by === undefined ? sql`` : sql` AND created_by = ${created_by}`
-    const own = caller.identity_id === null ? sql`` : sql` AND identity_id = ${caller.identity_id}`
+    const by = created_by === undefined ? [] : [sql`created_by = ${created_by}`]
+    const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     return page<WebhookRow, Webhook>(database, cursors, paging, {
       name: `webhooks ${caller.account_id} ${caller.identity_id ?? ''} ${created_by ?? ''}`,
-      select: sql`SELECT * FROM webhooks`,
-      where: sql`account_id = ${caller.account_id}${own}${by}`,
+      columns: sql`*`,
+      from: sql`webhooks`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}`,
+      filters: [...own, ...by],
       order: 'seq',
       present: (row) => shown(asOf(row, clock.now()), sealed),
     })
@@ -136,6 +145,7 @@ export class Webhooks {
           failing_since = ${after.failing_since}, disabled_at = ${after.disabled_at}, disabled_reason = ${after.disabled_reason},
           updated_at = ${after.updated_at}, updated_by = ${after.updated_by}, expires_at = ${after.expires_at} WHERE id = ${id}`,
       )
+      if (turned || change.active !== undefined) await changeWishes(tx, caller.account_id)
       if (turned) await keys.origins.changed(tx, id, caller)
       return shown(after, sealed)
     })
@@ -147,6 +157,7 @@ export class Webhooks {
     await database.transaction(async (tx) => {
       const { account_id } = await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
+      await changeWishes(tx, account_id)
       await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id}`)
       await queue.close(tx, { kind, lane: id, account_id })
     })
@@ -227,6 +238,16 @@ export class Webhooks {
   #now(): string {
     return iso(this.#parts.clock.now())
   }
+}
+
+/** Throws Fault conflict, code `too_many_webhooks`, where an account has as many as it may. */
+async function requireFew(reader: Reader, accountId: string): Promise<void> {
+  const last = await reader.get(sql`SELECT 1 FROM webhooks WHERE account_id = ${accountId} LIMIT 1 OFFSET ${mostOfAccount - 1}`)
+  if (!last) return
+  throw conflict(
+    `An account has at most ${mostOfAccount} webhooks. Delete one that is not needed; one webhook without identity_id hears of all identities.`,
+    { code: 'too_many_webhooks' },
+  )
 }
 
 /** As it is written; null for never. */

@@ -1,4 +1,7 @@
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { zip } from '../../src/core/zip.ts'
+import type { Packable } from '../../src/core/zip.ts'
 import { hangs, WebhookSink } from '../support/webhook-sink.ts'
 import { mailWith } from './attacker.ts'
 import type { Attacker } from './attacker.ts'
@@ -23,6 +26,24 @@ const attacks: Attack[] = [
       await attacker.repeat(4, () => attacker.own('GET', `/threads/${id}`))
     },
     answers: ['200', '429 rate_limited'],
+  },
+  {
+    name: 'lists of a hundred thousand text messages, far away and by filters that lead to none',
+    scopes: ['messages:read', 'messages:write', 'account:read'],
+    prepare: (attacker) => textMessages(attacker, 100_000),
+    run: (attacker) =>
+      attacker.repeat(8, (number) => {
+        const path = [
+          '/messages?offset=1000000',
+          '/messages?offset=50000',
+          '/sms?from=nobody',
+          '/sms?before=2100-01-01T00:00:00Z',
+          '/sms?direction=outbound',
+          '/sms?offset=99999',
+        ][number % 6]!
+        return attacker.own('GET', path)
+      }),
+    answers: ['200', '429 rate_limited', '429 too_many_waiting', '500 too_slow'],
   },
   {
     name: 'searches for what is everywhere',
@@ -290,8 +311,40 @@ const attacks: Attack[] = [
   },
 ]
 
+/** The same where no calls a minute bound it. */
+const unbounded: Attack[] = [
+  {
+    name: 'waits that begin a long way back in the log, and end together',
+    scopes: ['messages:read', 'identities:write'],
+    prepare: (attacker) =>
+      few(8, 6000, (number) =>
+        attacker.call('PATCH', `/v1/identities/${attacker.target.identity.id}`, { ...changed(number), quiet: true }),
+      ),
+    run: async (attacker) => {
+      const one = (_: unknown, number: number) =>
+        attacker.own('GET', '/wait?since=1970-01-01T00:00:00Z&timeout=1', { from: `127.0.0.${2 + (number % 10)}` })
+      while (!attacker.signal.aborted) await Promise.all(Array.from({ length: 300 }, one))
+    },
+    answers: ['200', '429 rate_limited', '429 too_many_waits', '429 too_many_waiting', '500 too_slow'],
+  },
+  {
+    name: 'a thousand webhooks that hear of another identity, and changes of this one',
+    scopes: ['account:write', 'identities:write', 'identities:read', 'messages:read'],
+    wholeAccount: true,
+    prepare: async (attacker) => {
+      const { body } = await attacker.call('POST', '/v1/identities', { body: {}, quiet: true })
+      const wish = { url: 'https://receiver.test/', events: ['*'], identity_id: body.id }
+      await few(16, 1000, () => attacker.call('POST', '/v1/webhooks', { body: wish, quiet: true }))
+    },
+    run: (attacker) =>
+      attacker.repeat(8, (number) => attacker.call('PATCH', `/v1/identities/${attacker.target.identity.id}`, changed(number))),
+    answers: ['200', '429 rate_limited', '429 too_many_waiting'],
+  },
+]
+
 // the endpoint of a stranger is on loopback here
 underAttack(attacks, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8', PILLARBOX_FETCH__ALLOW_NETWORKS: '127.0.0.0/8' })
+underAttack(unbounded, { PILLARBOX_HTTP__RATE_LIMIT: '0', PILLARBOX_HTTP__ACCOUNT_RATE_LIMIT: '0' })
 
 function enclosure(filename: string, content_type: string, text: string) {
   return { filename, content_type, content: Buffer.from(text).toString('base64') }
@@ -299,6 +352,51 @@ function enclosure(filename: string, content_type: string, text: string) {
 
 function tomorrow(): string {
   return new Date(Date.now() + 86_400_000).toISOString()
+}
+
+function changed(number: number) {
+  return { body: { metadata: { number: `${number}` } } }
+}
+
+/** Makes a call so often, so many at once; throws where one is refused. */
+async function few(abreast: number, count: number, work: (number: number) => Promise<{ status: number }>): Promise<void> {
+  let next = 0
+  const one = async (): Promise<void> => {
+    while (next < count) {
+      const { status } = await work((next += 1))
+      if (status >= 400) throw new Error(`A call was refused: ${status}`)
+    }
+  }
+  await Promise.all(Array.from({ length: abreast }, one))
+}
+
+/** A text message of an archive. */
+function textMessage(number: number): string {
+  const received_at = new Date(Date.UTC(2020, 0, 1) + number * 1000).toISOString()
+  const ends = { from: '+15550001111', to: '+15550002222', received_at, sent_at: null, delivered_at: null }
+  const state = { direction: 'inbound', status: 'received', read: false, provider: 'x', segments: 1, error: null }
+  return JSON.stringify({ ...ends, ...state, body: 'x', media: [], codes: [] })
+}
+
+/** So many text messages in the attacker's mailbox, by an import. */
+async function textMessages(attacker: Attacker, count: number): Promise<void> {
+  const files = {
+    'sms.jsonl': Array.from({ length: count }, (_, number) => textMessage(number)).join('\n'),
+    'identity.json': '{}',
+    'messages.jsonl': '',
+    'README.txt': 'x',
+    'threads.jsonl': '',
+    'events.jsonl': '',
+  }
+  async function* each(): AsyncGenerator<Packable> {
+    for (const [name, text] of Object.entries(files)) yield { name, modified: 0, content: Buffer.from(text) }
+  }
+  const body = await buffer(zip(each()))
+  const headers = { 'Content-Type': 'application/zip' }
+  const { body: job } = await attacker.own('POST', '/import', { body, headers, quiet: true })
+  for (let status = 'running'; status === 'running'; await sleep(200)) {
+    status = (await attacker.call('GET', `/v1/jobs/${job.id}`, { quiet: true })).body.status
+  }
 }
 
 /** So many e-mails in the attacker's mailbox. */

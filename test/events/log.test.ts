@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { EventLog } from '../../src/events/log.ts'
+import type { Whose } from '../../src/events/log.ts'
 import { eventType } from '../../src/events/model.ts'
 import type { Event } from '../../src/events/model.ts'
 import { keepWhole } from '../../src/store/blobs.ts'
@@ -30,12 +31,17 @@ describe('the log', () => {
   const add = (text: string, account_id = 'acct_1', type = noted): Promise<Event> =>
     database.transaction((tx) => events.append(tx, type, { account_id, identity_id: 'ident_1', data: { text } }))
 
+  const list = ({ limit = 10, ...wish }: Partial<Whose> & { limit?: number } = {}): ReturnType<EventLog['list']> => {
+    const all = { types: ['note.added', 'note.erased'], condition: sql`1 = 1`, ascending: true, after: undefined }
+    return events.list({ account_id: 'acct_1', identity_id: 'ident_1', ...all, ...wish }, limit)
+  }
+
   it('keeps the order of the commits, and tells it in that order', async () => {
     const heard: Event[] = []
     events.tail((event) => heard.push(event))
     const added = await Promise.all(Array.from({ length: 100 }, (_, index) => add(`${index}`)))
     await sleep(20)
-    const { events: kept } = await events.after(0, 1000, sql`1 = 1`)
+    const { events: kept } = await list({ limit: 1000 })
     expect(texts(kept)).toEqual(texts(added))
     expect(heard).toEqual(kept)
     expect(kept.map((event) => event.seq)).toEqual(kept.map((event) => event.seq).toSorted((left, right) => left - right))
@@ -56,7 +62,7 @@ describe('the log', () => {
     await add('kept')
     await sleep(20)
     expect(heard).toEqual(['kept'])
-    expect(texts((await events.after(0, 10, sql`1 = 1`)).events)).toEqual(['kept'])
+    expect(texts((await list()).events)).toEqual(['kept'])
   })
 
   it('tells the other readers although one fails, and none that stopped', async () => {
@@ -87,7 +93,7 @@ describe('the log', () => {
       })
       return events.append(tx, noted, {
         account_id: 'acct_1',
-        identity_id: null,
+        identity_id: 'ident_1',
         data: { text: 'x', body },
         blob: { id, fields: ['body'] },
       })
@@ -95,24 +101,24 @@ describe('the log', () => {
     await sleep(20)
     expect(appended.data).toEqual({ text: 'x', body })
     expect(heard).toEqual([appended])
-    expect((await events.after(0, 10, sql`1 = 1`)).events).toEqual([appended])
+    expect((await list()).events).toEqual([appended])
     expect(await database.get(sql`SELECT data FROM events`)).toMatchObject({ data: '{"text":"x"}' })
     await database.transaction((tx) => tx.run(sql`DELETE FROM blobs`))
-    expect((await events.after(0, 1, sql`1 = 1`)).events[0]!.data).toEqual({ text: 'x' })
+    expect((await list({ limit: 1 })).events[0]!.data).toEqual({ text: 'x' })
   })
 
   it('pages forth and back, under any condition', async () => {
     const all: Event[] = []
     for (const text of ['a', 'b', 'c', 'd', 'e']) all.push(await add(text, 'acct_1', text === 'c' ? erased : noted))
     const [, b, , d] = all
-    const everything = sql`1 = 1`
-    expect(texts((await events.after(b!.seq, 2, everything)).events)).toEqual(['c', 'd'])
-    expect(texts((await events.before(d!.seq, 2, everything)).events)).toEqual(['c', 'b'])
-    expect(texts((await events.after(b!.seq, 10, sql`type = ${'note.erased'}`)).events)).toEqual(['c'])
+    const back = { ascending: false }
+    expect(texts((await list({ after: b!.seq, limit: 2 })).events)).toEqual(['c', 'd'])
+    expect(texts((await list({ after: d!.seq, limit: 2, ...back })).events)).toEqual(['c', 'b'])
+    expect(texts((await list({ after: b!.seq, types: ['note.erased'] })).events)).toEqual(['c'])
     // a condition with an OR keeps to the place as well
     const either = sql`type = ${'note.erased'} OR type = ${'note.added'}`
-    expect(texts((await events.after(d!.seq, 10, either)).events)).toEqual(['e'])
-    expect(texts((await events.before(b!.seq, 10, either)).events)).toEqual(['a'])
+    expect(texts((await list({ after: d!.seq, condition: either })).events)).toEqual(['e'])
+    expect(texts((await list({ after: b!.seq, condition: either, ...back })).events)).toEqual(['a'])
     expect((await events.last(sql`type = ${'note.erased'}`))!.id).toBe(all[2]!.id)
     expect(await events.last(sql`type = ${'note.lost'}`)).toBeUndefined()
   })

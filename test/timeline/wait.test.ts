@@ -1,13 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Cursors } from '../../src/core/cursor.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
 import { createLog } from '../../src/core/log.ts'
 import { scopes } from '../../src/core/scopes.ts'
-import { EventTypes } from '../../src/events/catalogue.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
 import { emailReceived } from '../../src/mail/model.ts'
@@ -18,7 +17,6 @@ import { Trash } from '../../src/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { Timeline } from '../../src/timeline/timeline.ts'
 import { Waiting } from '../../src/timeline/wait.ts'
 import { limitless } from '../support/limitless.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
@@ -161,14 +159,12 @@ async function log(disk: { slow: Promise<void> }) {
     account: '',
   })
   const emails = new Emails({ ...parts, identities, trash, hostname: 'box.test' })
-  const none = { heads: async () => [], chronological: async () => [], lives: async () => false }
-  const timeline = new Timeline({ ...parts, types: new EventTypes(), identities, emails, sms: none })
+  const none = { lives: async () => false }
   const waiting = new Waiting({
     ...parts,
     identities,
     emails,
     sms: none,
-    timeline,
     linksIn: () => [],
     admitted: async () => true,
   })
@@ -194,9 +190,13 @@ async function log(disk: { slow: Promise<void> }) {
       const data = { id: email, subject, codes: [], links: [] } as unknown as Email
       await events.append(tx, emailReceived, { account_id: 'acct_1', identity_id: id, data })
     })
-  const wait = (filter: { since?: string; timeout: number }, signal = new AbortController().signal) =>
-    waiting.wait(caller, id, { channel: 'any', spam: false, since: undefined, ...filter }, signal)
-  return { arrive, wait }
+  const wait = (
+    filter: { since?: string; timeout: number },
+    signal = new AbortController().signal,
+    turn: () => Promise<void> | undefined = () => undefined,
+    key_id = 'key_1',
+  ) => waiting.wait({ ...caller, key_id }, id, { channel: 'any', spam: false, since: undefined, ...filter }, { signal, turn })
+  return { arrive, wait, waiting, database, id }
 }
 
 test('a message that is being forced to disk as the time runs out is told now or by the next wait', async () => {
@@ -242,4 +242,56 @@ test('a wait that found nothing never sends its caller back before what was aske
   expect(newest).toMatch(/^evt_/)
   expect(await since(`&since=${newest}`)).toBe(newest)
   expect(await since('')).toBe(newest)
+})
+
+test('of one key 500 calls wait at once, of an account 1,000; the next is told what to do, and may when others have ended', async () => {
+  const { wait, waiting } = await log({ slow: Promise.resolve() })
+  const leaving = new AbortController()
+  const begin = (count: number, key: string): Promise<unknown>[] =>
+    Array.from({ length: count }, () => wait({ timeout: 60 }, leaving.signal, () => undefined, key))
+  const calls = begin(500, 'key_1')
+  await vi.waitFor(() => expect(waiting.size).toBe(500))
+  const refused = { type: 'rate_limited', code: 'too_many_waits', retryAfter: 1 }
+  await expect(wait({ timeout: 0 })).rejects.toMatchObject({
+    ...refused,
+    message: expect.stringMatching(/^500 calls of this key wait/),
+  })
+  calls.push(...begin(500, 'key_2'))
+  await vi.waitFor(() => expect(waiting.size).toBe(1000))
+  const third = wait({ timeout: 0 }, undefined, undefined, 'key_3')
+  await expect(third).rejects.toMatchObject({ ...refused, message: expect.stringMatching(/^1000 calls of this account wait/) })
+  leaving.abort()
+  await Promise.all(calls)
+  expect(await wait({ timeout: 0 })).toMatchObject({ timed_out: true })
+})
+
+test('a long log is looked through once, beside the event loop', async () => {
+  const { arrive, wait, database, id } = await log({ slow: Promise.resolve() })
+  await database.transaction((tx) =>
+    tx.run(sql`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+      INSERT INTO events (id, type, account_id, identity_id, created_at, data)
+      SELECT 'evt_' || i, 'identity.updated', 'acct_1', ${id}, '2020-01-01T00:00:00.000Z', '{}' FROM n`),
+  )
+  const slow = vi.spyOn(database, 'slow')
+  const since = '1970-01-01T00:00:00Z'
+  expect(await wait({ since, timeout: 0 })).toMatchObject({ timed_out: true })
+  expect(slow).toHaveBeenCalledTimes(1)
+  await arrive('Found')
+  expect((await wait({ since, timeout: 0 })).item).toMatchObject({ subject: 'Found' })
+})
+
+test('a wait that ends goes on when it is its account’s turn', async () => {
+  const { wait } = await log({ slow: Promise.resolve() })
+  const { promise, resolve: go } = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  let over = false
+  const answer = wait({ timeout: 0 }, undefined, () => {
+    asked.resolve()
+    return promise
+  }).finally(() => (over = true))
+  await asked.promise
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(over).toBe(false)
+  go()
+  expect(await answer).toMatchObject({ timed_out: true })
 })

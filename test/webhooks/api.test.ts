@@ -1,7 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
+import { OpenTransaction } from '../../src/store/sqlite-transaction.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import type { Appliance } from '../support/appliance.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
@@ -209,4 +211,70 @@ test('a bound key makes and sees webhooks of its identity only, and those hear n
   await box.call('PATCH', `/v1/identities/${ada['id']}`, { name: 'Ada L' })
   await sink.until(1)
   expect(sink.received.map(({ body }) => body.data['name'])).toEqual(['Ada L'])
+})
+
+/** So many more webhooks as the one that is there. */
+function copies(box: Appliance, count: number): void {
+  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
+  const rows = database.prepare(`SELECT name FROM pragma_table_info('webhooks') WHERE name NOT IN ('seq', 'id')`).all()
+  const columns = rows.map(({ name }) => name as string).join(', ')
+  database
+    .prepare(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+        INSERT INTO webhooks (id, ${columns}) SELECT 'whk_' || i, ${columns} FROM n, webhooks`,
+    )
+    .run(count)
+  database.close()
+}
+
+test('an account has a thousand webhooks at most, whatever its plan says', async () => {
+  const box = await appliance(near)
+  const wish = { url, events: ['*'] }
+  const { body: first } = await box.call('POST', '/v1/webhooks', wish)
+  copies(box, 998)
+  expect((await box.call('POST', '/v1/webhooks', wish)).status).toBe(201)
+  const { status, body } = await box.call('POST', '/v1/webhooks', wish)
+  expect([status, body.error]).toMatchObject([409, { type: 'conflict', code: 'too_many_webhooks' }])
+  expect(body.error['message']).toContain('at most 1000 webhooks')
+  await box.call('DELETE', `/v1/webhooks/${first['id']}`)
+  expect((await box.call('POST', '/v1/webhooks', wish)).status).toBe(201)
+})
+
+test('an event reads none of the webhooks that hear of another identity', async () => {
+  const box = await appliance(near)
+  const sink = await WebhookSink.start()
+  const [ada, bob] = await Promise.all(
+    ['Ada', 'Bob'].map(async (name) => (await box.call('POST', '/v1/identities', { name })).body),
+  )
+  await box.call('POST', '/v1/webhooks', { url, events: ['*'], identity_id: bob!['id'] })
+  copies(box, 700)
+  await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['identity.updated'], identity_id: ada!['id'] })
+  const spy = vi.spyOn(OpenTransaction.prototype, 'all')
+  onTestFinished(() => spy.mockRestore())
+  await box.call('PATCH', `/v1/identities/${ada!['id']}`, { metadata: { a: 'b' } })
+  await sink.until(1)
+  let read = 0
+  for (const [index, [{ sql }]] of spy.mock.calls.entries()) {
+    if (sql.includes('FROM webhooks')) read += (await spy.mock.results[index]!.value).length
+  }
+  expect(read).toBeGreaterThan(0)
+  expect(read).toBeLessThan(10)
+})
+
+test('a webhook hears from the next event on what it asks for now', async () => {
+  const box = await appliance(near)
+  const sink = await WebhookSink.start()
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['identity.deleted'] })
+  const path = `/v1/webhooks/${webhook['id']}`
+  const made = async (): Promise<unknown> => (await box.call('POST', '/v1/identities', {})).body['id']
+  await made()
+  await box.call('PATCH', path, { events: ['identity.created'] })
+  const second = await made()
+  await sink.until(1)
+  await box.call('PATCH', path, { active: false })
+  await made()
+  await box.call('PATCH', path, { active: true })
+  const fourth = await made()
+  const heard = await sink.until(2)
+  expect(heard.map(({ body }) => body.identity_id)).toEqual([second, fourth])
 })

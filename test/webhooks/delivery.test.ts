@@ -228,7 +228,7 @@ test('a test event reaches its webhook alone, with its own headers, whatever it 
 })
 
 test(
-  'a dead endpoint, one that takes 30 s, one that hangs, one that drips, each with much to do: 1,000 healthy ones hear every event meanwhile',
+  'a dead endpoint, one that takes 30 s, one that hangs, one that drips, each with much to do: 950 healthy ones hear every event meanwhile',
   { timeout: 120_000 },
   async () => {
     const { box, sink } = await held()
@@ -239,7 +239,7 @@ test(
       made.set(path, (await make(box, `${sink.url}${path}`)).id)
     }
     const dead = await make(box, 'http://127.0.0.1:1/')
-    for (let count = 0; count < 1000; count += 50) {
+    for (let count = 0; count < 950; count += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, index) => make(box, `${sink.url}/healthy/${count + index}`)))
     }
     // of each more than there is room for in all, if it were theirs
@@ -248,8 +248,8 @@ test(
     const begun = () => Object.keys(slow).map((path) => sink.received.filter((one) => one.path === path).length)
     await expect.poll(begun).toEqual([1, 1, 1])
     for (let count = 0; count < 3; count += 1) await box.call('POST', '/v1/identities', { name: `Agent ${count}` })
-    const heard = await sink.until(3000, ({ path }) => path.startsWith('/healthy/'))
-    expect(new Set(heard.map(({ path, body }) => `${path} ${body.id}`)).size).toBe(3000)
+    const heard = await sink.until(2850, ({ path }) => path.startsWith('/healthy/'))
+    expect(new Set(heard.map(({ path, body }) => `${path} ${body.id}`)).size).toBe(2850)
     // the healthy ones waited for none of these: their first attempts are still under way, and no other was begun
     expect(begun()).toEqual([1, 1, 1])
     for (const id of made.values()) {

@@ -1,0 +1,77 @@
+import type { Scope } from '../core/scopes.ts'
+import { sql } from '../store/database.ts'
+import type { Database, Reader, Transaction } from '../store/database.ts'
+import type { EventNames } from './event-names.ts'
+
+/** What some webhooks of an account ask for, as their rows have it, and the types of event that they hear. */
+export interface Asked {
+  events: string
+  scopes: string
+  heard: ReadonlySet<string>
+}
+
+interface Kept {
+  /** The account's number of changes when it was read. */
+  changes: number
+  asked: readonly Asked[]
+}
+
+/** Of so many different wishes at once what they hear is kept, of all accounts together. */
+const mostKept = 2000
+
+/** What the webhooks of each account ask for: kept in memory until one of theirs asks for something else. */
+export class Wishes {
+  readonly #database: Database
+  readonly #names: EventNames
+  readonly #kept = new Map<string, Kept>()
+  #size = 0
+
+  constructor({ database, names }: { database: Database; names: EventNames }) {
+    this.#database = database
+    this.#names = names
+  }
+
+  /** Also of those that listen no more, until the next change. */
+  async of(accountId: string, reader: Reader = this.#database): Promise<readonly Asked[]> {
+    const changes = await changesOf(reader, accountId)
+    const kept = this.#kept.get(accountId)
+    if (kept?.changes === changes) return kept.asked
+    const rows = await reader.all<Omit<Asked, 'heard'>>(
+      sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId} AND active = 1`,
+    )
+    const asked = rows.map(({ events, scopes }) => {
+      const heard = this.#names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
+      return { events, scopes, heard }
+    })
+    // what a transaction reads may never be on disk
+    if (reader === this.#database) this.#keep(accountId, { changes, asked })
+    return asked
+  }
+
+  #keep(accountId: string, kept: Kept): void {
+    this.#forget(accountId)
+    this.#kept.set(accountId, kept)
+    this.#size += kept.asked.length
+    for (const account of this.#kept.keys()) {
+      if (this.#size <= mostKept || account === accountId) break
+      this.#forget(account)
+    }
+  }
+
+  #forget(accountId: string): void {
+    this.#size -= this.#kept.get(accountId)?.asked.length ?? 0
+    this.#kept.delete(accountId)
+  }
+}
+
+/** To be said in the transaction in which a webhook begins to ask for something, or stops. */
+export async function changeWishes(tx: Transaction, accountId: string): Promise<void> {
+  await tx.run(
+    sql`INSERT INTO webhook_changes (account_id, changes) VALUES (${accountId}, 1) ON CONFLICT DO UPDATE SET changes = changes + 1`,
+  )
+}
+
+async function changesOf(reader: Reader, accountId: string): Promise<number> {
+  const row = await reader.get<{ changes: number }>(sql`SELECT changes FROM webhook_changes WHERE account_id = ${accountId}`)
+  return row?.changes ?? 0
+}

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import type { Sql } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { inhabit } from './inhabited.ts'
+import type { Inhabited } from './inhabited.ts'
+
+/** More rows than a list may look through on the event loop. */
+const many = 400
+
+const old = '1990-01-01T00:00:00Z'
+const far = 'offset=350'
+
+/** Every list that can be left out of, with each of its filters. What is not bounded by something else must read a long table beside the event loop. */
+const lists: Record<string, { filled?: string; whole?: string; few?: string; beside?: string[]; here?: string[] }> = {
+  '/v1/identities/{id}/emails': {
+    filled: 'emails',
+    beside: [
+      far,
+      'unread=false',
+      'from=nobody',
+      'to=nobody',
+      `before=${old}`,
+      'after=2100-01-01T00:00:00Z',
+      'direction=outbound',
+      'label=none',
+      'subject=nothing',
+      'has_attachments=true&direction=outbound',
+      'spam=true',
+      'duplicates=true&spam=true',
+      'trash=true&spam=true',
+      'trash=true&unread=true',
+      'trash=true&thread_id=thread_00000000000000000000000000',
+      'unread=true&spam=true',
+    ],
+    here: ['unread=true', 'direction=all', 'thread_id=thread_00000000000000000000000000', 'trash=true'],
+  },
+  '/v1/identities/{id}/emails/search': {
+    beside: [
+      'query=x',
+      'from=nobody',
+      'to=nobody',
+      'unread=true',
+      `before=${old}`,
+      'after=2100-01-01T00:00:00Z',
+      `unread=true&${far}`,
+    ],
+  },
+  '/v1/identities/{id}/emails/{email_id}/attachments': { few: 'of one message' },
+  '/v1/identities/{id}/threads': { filled: 'threads', beside: [far] },
+  '/v1/identities/{id}/sms': {
+    filled: 'sms',
+    beside: [
+      far,
+      'unread=false',
+      'direction=outbound',
+      'from=nobody',
+      'to=nobody',
+      `before=${old}`,
+      'after=2100-01-01T00:00:00Z',
+      'trash=true&direction=outbound',
+    ],
+    here: ['unread=true', 'trash=true'],
+  },
+  '/v1/identities/{id}/messages': { beside: [far] },
+  '/v1/identities/{id}/events': {
+    filled: 'events',
+    beside: [far, 'type=sms.failed', 'since=1990-01-01T00:00:00Z&type=sms.failed'],
+    here: ['since=1990-01-01T00:00:00Z', 'since=2100-01-01T00:00:00Z'],
+  },
+  '/v1/identities/{id}/totp': { filled: 'totp_entries', beside: [far] },
+  '/v1/identities/{id}/cards': { filled: 'cards', beside: [far] },
+  '/v1/cards/{id}/transactions': { filled: 'card_transactions', beside: [far, 'type=refund'] },
+  '/v1/identities': { filled: 'identities', beside: [far, 'query=nobody'], here: ['name=Own', 'email=nobody@pillarbox.test'] },
+  '/v1/agents': {
+    filled: 'agents',
+    beside: [far, 'identity_id=ident_00000000000000000000000000'],
+    here: ['handle=nobody'],
+  },
+  '/v1/agents/{id}/erc8004': { few: 'an agent has 100 at most' },
+  '/v1/api-keys': { filled: 'api_keys', beside: [far, 'created_by=key_00000000000000000000000000'] },
+  '/v1/account/sessions': { few: 'an account has 100 at most' },
+  '/v1/accounts': { few: 'in memory' },
+  '/v1/backups': { few: 'files, which the box looks after' },
+  '/v1/domains': { filled: 'domains', beside: [far] },
+  '/v1/domains/{id}/aliases': { filled: 'aliases', beside: [far] },
+  '/v1/domains/{id}/reports': { filled: 'domain_reports', beside: [far, 'kind=tls'] },
+  '/v1/suppressions': { filled: 'suppressions', beside: [far] },
+  '/v1/jobs': { filled: 'jobs', beside: [far, 'kind=import'] },
+  '/v1/webhooks': { filled: 'webhooks', beside: [far, 'created_by=key_00000000000000000000000000'] },
+  '/v1/webhooks/{id}/deliveries': { filled: 'deliveries_queue', beside: [far] },
+  '/v1/queue': { whole: 'deliveries_queue', beside: [far, 'state=failed', 'kind=nothing', 'destination=nowhere'] },
+}
+
+let all: Inhabited
+beforeAll(async () => {
+  all = await inhabit()
+  const { own, box } = all
+  const card = `/v1/cards/${own.objects['cards/:id']}/transactions`
+  await box.call('POST', card, { type: 'report', amount_cents: 1, description: 'ticket' })
+  all.database
+    .exec(`INSERT OR IGNORE INTO domain_reports (domain_id, kind, reporter, report_id, begins_at, ends_at, received_at, data)
+    SELECT '${own.objects['domains/:id']}', 'dmarc', 'r', '1', '${old}', '${old}', '${old}', '{}'`)
+  for (const table of new Set(Object.values(lists).flatMap(({ filled }) => filled ?? []))) fill(table)
+  fill('emails_trash')
+  fill('sms_trash')
+  // the box sees what others write with its own next commit at the latest
+  await box.call('PATCH', `/v1/identities/${own.objects['identities/:id']}`, { metadata: { a: 'b' } })
+}, 120_000)
+afterAll(() => all?.close())
+
+test('every list that leaves out rows is in the table, with each of its filters', async () => {
+  const { body } = await all.box.call('GET', '/v1/openapi.json')
+  const paths = body['paths'] as Record<string, { get?: { parameters?: { name: string; in: string }[] } }>
+  const found = Object.entries(paths).flatMap(([path, { get }]) => {
+    const names = (get?.parameters ?? []).filter((one) => one.in === 'query').map(({ name }) => name)
+    return names.includes('offset')
+      ? [[path, names.filter((name) => !['limit', 'cursor', 'offset'].includes(name))] as const]
+      : []
+  })
+  const named = Object.entries(lists).map(([path, { beside = [], here = [] }]) => {
+    const names = new Set([...beside, ...here].flatMap((query) => [...new URLSearchParams(query).keys()]))
+    names.delete('offset')
+    return [path, [...names].toSorted()] as const
+  })
+  expect(Object.fromEntries(named)).toEqual(Object.fromEntries(found.map(([path, names]) => [path, names.toSorted()])))
+})
+
+const rows = Object.entries(lists).flatMap(([path, { beside = [], here = [], few }]) => [
+  ...(few === undefined && !path.endsWith('/search') ? [[path, '', 'on'] as const] : []),
+  ...here.map((query) => [path, query, 'on'] as const),
+  ...beside.map((query) => [path, query, 'beside'] as const),
+])
+
+test.each(rows)('%s?%s reads its rows %s the event loop', async (path, query, where) => {
+  const beside: string[] = []
+  const onLoop: Sql[] = []
+  const spies = [
+    vi.spyOn(SqliteDatabase.prototype, 'slow').mockImplementation(async (asked) => {
+      beside.push(asked.sql)
+      return all.database.prepare(asked.sql).all(...(asked.values as string[]))
+    }),
+    ...(['all', 'get'] as const).map((name) => {
+      const real = SqliteDatabase.prototype[name] as (this: SqliteDatabase, asked: Sql) => Promise<never>
+      return vi.spyOn(SqliteDatabase.prototype, name).mockImplementation(function (this: SqliteDatabase, asked: Sql) {
+        onLoop.push(asked)
+        return real.call(this, asked)
+      })
+    }),
+  ]
+  onTestFinished(() => spies.forEach((spy) => spy.mockRestore()))
+  const { status, body } = await all.box.call('GET', `${located(path)}?limit=1&${query}`, undefined, {
+    key: path === '/v1/queue' ? all.box.key : all.own.key,
+  })
+  expect([status, body.error]).toEqual([200, undefined])
+  expect(beside.length > 0).toBe(where === 'beside')
+  for (const { sql, values } of onLoop) {
+    if (!/LIMIT \?/.test(sql) || path === '/v1/queue') continue
+    const plan = all.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(values as string[])) as { detail: string }[]
+    expect(plan.map(({ detail }) => detail).join('; ')).not.toMatch(/TEMP B-TREE|SCAN (?!CONSTANT)/)
+  }
+})
+
+function located(path: string): string {
+  const { objects } = all.own
+  const noun = path.split('/')[2]!
+  return path.replace('{id}', objects[`${noun}/:id`] ?? '').replace('{email_id}', objects[':email_id'] ?? '')
+}
+
+/** Repeats the row of what the tests look at so often that it is a long list. */
+function fill(table: string): void {
+  const { database, own } = all
+  const info = (pragma: string): Record<string, string | number>[] => database.prepare(`PRAGMA ${pragma}`).all() as never
+  const names = info(`table_info(${table})`).map(({ name }) => String(name))
+  const fresh = new Set<string>()
+  for (const index of info(`index_list(${table})`).filter(({ unique }) => unique === 1)) {
+    fresh.add(String(info(`index_info(${String(index['name'])})`).at(-1)!['name']))
+  }
+  const owners: Record<string, string | undefined> = {
+    identity_id: own.objects['identities/:id'],
+    domain_id: own.objects['domains/:id'],
+    card_id: own.objects['cards/:id'],
+    lane: own.objects['webhooks/:id'],
+    account_id: own.account,
+  }
+  const owner = Object.keys(owners).find((name) => names.includes(name) && name !== 'identity_id') ?? 'identity_id'
+  const by = names.includes('identity_id') && !['agents', 'webhooks', 'jobs', 'api_keys'].includes(table) ? 'identity_id' : owner
+  const values = names
+    .filter((name) => name !== 'seq')
+    .map((name) => {
+      const isId = name === 'id' || (name === 'identity_id' && fresh.has(name))
+      if (isId) return `substr(${name}, 1, instr(${name}, '_')) || printf('%026d', i)`
+      if (!fresh.has(name)) return name
+      return `CASE typeof(${name}) WHEN 'blob' THEN randomblob(32) ELSE i || ${name} END`
+    })
+  const columns = names.filter((name) => name !== 'seq')
+  const seq = table === 'threads' ? 'last_seq' : 'seq'
+  const made = database
+    .prepare(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
+        INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM n, (SELECT * FROM ${table} WHERE ${by} = ? ORDER BY ${seq} LIMIT 1)`,
+    )
+    .run(owners[by]!)
+  if (made.changes !== many) throw new Error(`${table}: ${made.changes} rows were made`)
+  if (table !== 'aliases') return
+  database.exec(`INSERT INTO addresses (address, identity_id, alias_id) SELECT address, '${own.objects['identities/:id']}', id FROM aliases
+    WHERE address NOT IN (SELECT address FROM addresses)`)
+}
