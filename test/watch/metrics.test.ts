@@ -5,15 +5,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { type Appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import { peer } from '../support/peer.ts'
 import { Dialogue } from '../support/smtp.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
 import { readingsOf, strangersIn } from './promql.ts'
 import { familiesIn, sampleOf } from './scrape.ts'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const token = 'a-token-that-opens-the-metrics'
 
 let box: Appliance
