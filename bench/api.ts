@@ -1,5 +1,4 @@
-import { benchKey } from './box.ts'
-import type { Box } from './box.ts'
+import { benchKey, type Box } from './box.ts'
 
 /** For every call. */
 export const authorized = { Authorization: `Bearer ${benchKey}`, 'Content-Type': 'application/json' }

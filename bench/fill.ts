@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { systemClock } from '../src/core/clock.ts'
-import type { Bodies } from '../src/mail/examine.ts'
-import type { Examination, Examiner } from '../src/mail/examiner.ts'
+import type { StoredBodies } from '../src/message/parsed.ts'
+import type { Examiner } from '../src/mail/workers/examiner.ts'
+import type { Examination } from '../src/mail/types.ts'
 import { Inbox } from '../src/mail/inbox.ts'
 import type { Envelope } from '../src/mail/model.ts'
-import { parse } from '../src/mail/parse.ts'
-import type { Screening } from '../src/mail/screening.ts'
-import { undecided } from '../src/mail/undecided.ts'
-import { Trash } from '../src/retention/trash.ts'
+import { parse } from '../src/message/parse.ts'
+import type { Screening } from '../src/mailauth/screening.ts'
+import { undecided } from '../src/mailauth/undecided.ts'
+import { Trash } from '../src/ops/retention/trash.ts'
 import type { Space } from '../src/store/space.ts'
-import { boxDomain, seedIdentities } from './seed.ts'
-import type { Store } from './seed.ts'
+import { boxDomain, seedIdentities, type Store } from './seed.ts'
 
 /** In every message. */
 export const commonWord = 'invoice'
@@ -48,7 +48,7 @@ export async function fill(store: Store, messages: number, identities: number, t
     for (let number = done; number < Math.min(messages, done + together); number++) {
       const envelope = envelopeTo(`${(number % identities) + 1}many@${boxDomain}`, number)
       next = varied(like, number)
-      batch.push(inbox.keep(envelope, like.raw, () => {}, ''))
+      batch.push(inbox.deliver(envelope, like.raw, () => {}, ''))
     }
     await Promise.all(batch)
     tell(Math.min(messages, done + together))
@@ -84,7 +84,7 @@ function varied({ examination }: Template, number: number): Examination {
   return { ...examination, parsed, ...packed(parsed), sha256: randomBytes(32).toString('hex') }
 }
 
-function packed({ body_text, body_html, text }: Bodies): Pick<Examination, 'bodies' | 'body_size'> {
+function packed({ body_text, body_html, text }: StoredBodies): Pick<Examination, 'bodies' | 'body_size'> {
   const plain = JSON.stringify({ body_text, body_html, text })
   return { bodies: deflateRawSync(plain, { level: 1 }), body_size: plain.length }
 }

@@ -18,8 +18,7 @@ import { prompt } from './goals/prompt.ts'
 import { real } from './goals/real.ts'
 import { slowDisk } from './goals/slow-disk.ts'
 import { describeMachine, waitForQuiet } from './machine.ts'
-import { tell, write, writePage } from './report.ts'
-import type { Result } from './report.ts'
+import { type Result, tell, write, writePage } from './report.ts'
 
 const benches: Bench[] = [
   plain,

@@ -1,10 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { chromium } from 'playwright-core'
-import type { Page } from 'playwright-core'
-import { deliver, message, openAppliance } from '../test/support/appliance.ts'
-import type { Appliance } from '../test/support/appliance.ts'
+import { chromium, type Page } from 'playwright-core'
+import { type Appliance, deliver, message, openAppliance } from '../test/support/appliance.ts'
 import { person, signIn, withPassword } from '../test/support/people.ts'
 
 /** Writes the pictures of docs/page.md: each view of the page, light and dark. */

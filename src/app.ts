@@ -1,37 +1,31 @@
 import { join } from 'node:path'
-import type { Accounts } from './account/accounts.ts'
-import type { AccountPart } from './account/part.ts'
-import { assemble } from './assembly.ts'
-import type { Testing } from './assembly.ts'
-import { changed, ConfigError } from './config.ts'
-import type { Config } from './config.ts'
-import { systemClock } from './core/clock.ts'
-import type { Clock } from './core/clock.ts'
-import { Schedule } from './core/cron.ts'
-import type { Job } from './core/cron.ts'
+import type { Accounts } from './accounts/accounts.ts'
+import type { AccountsModule } from './accounts/module.ts'
+import { assemble, type Testing } from './assembly.ts'
+import { changed, type Config, ConfigError } from './config.ts'
+import { type Clock, systemClock } from './core/clock.ts'
+import { type CronJob, Schedule } from './core/cron.ts'
 import { conflict, Fault } from './core/fault.ts'
-import { setLevels } from './core/log.ts'
-import type { Log } from './core/log.ts'
-import type { Step } from './core/master-key.ts'
+import { type Log, setLevels } from './core/log.ts'
+import type { Step } from './core/seal/master-key.ts'
 import { Metrics } from './core/metrics.ts'
-import type { SealedColumn } from './core/seal.ts'
-import type { Queue } from './delivery/queue.ts'
+import type { SealedColumn } from './core/seal/seal.ts'
+import type { Queue } from './queue/queue.ts'
 import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
-import { openDirectory } from './data-directory.ts'
-import type { DataDirectory } from './data-directory.ts'
+import { type DataDirectory, openDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
-import type { Shown } from './http/listener.ts'
+import type { Shown } from './http/server/listener.ts'
 import { Idempotency, sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
-import { HttpServer } from './http/server.ts'
-import type { MailPart } from './mail/part.ts'
-import type { Reloaded } from './operation/model.ts'
-import type { Part } from './part.ts'
+import { HttpServer } from './http/server/server.ts'
+import type { MailModule } from './mail/module.ts'
+import type { Reloaded } from './ops/status/model.ts'
+import type { Module } from './module.ts'
 import type { Rotated } from './store/keyring.ts'
-import { Probe } from './store/probe.ts'
+import { WriteProbe } from './store/probe.ts'
 import { forgetFormer } from './store/rewrite.ts'
-import type { TrustPart } from './trust/part.ts'
+import type { TrustModule } from './trust/module.ts'
 import { version } from './version.ts'
 
 interface Opened {
@@ -52,13 +46,13 @@ export class App {
   readonly #log: Log
   readonly #load: Load | undefined
   readonly #directory: DataDirectory
-  readonly #probe: Probe
+  readonly #probe: WriteProbe
   readonly #schedule: Schedule
-  readonly #people: AccountPart
-  readonly #parts: Part[]
+  readonly #people: AccountsModule
+  readonly #parts: Module[]
   readonly #queue: Queue
-  readonly #mail: MailPart
-  readonly #trust: TrustPart
+  readonly #mail: MailModule
+  readonly #trust: TrustModule
   readonly #http: HttpServer
   readonly #shown: Shown
   readonly #account: string
@@ -88,7 +82,7 @@ export class App {
     this.#log = log
     this.#load = load
     this.#directory = directory
-    this.#probe = new Probe(database, clock)
+    this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
     this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
     const { people, queue, mail, trust, certificates, plan, identities, parts } = assemble({
@@ -156,8 +150,8 @@ export class App {
   }
 
   /** What the parts and the queue do at times, as declared. */
-  get jobs(): Job[] {
-    const sweep: Job = { name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) }
+  get jobs(): CronJob[] {
+    const sweep: CronJob = { name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) }
     return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs, sweep]
   }
 
@@ -190,7 +184,7 @@ export class App {
   }
 
   /** Where programs hand in mail: with STARTTLS, and with TLS from the first octet; empty unless configured. */
-  get submissionAddresses(): MailPart['submissionAddresses'] {
+  get submissionAddresses(): MailModule['submissionAddresses'] {
     return this.#mail.submissionAddresses
   }
 
@@ -234,7 +228,7 @@ export class App {
   }
 
   /** Of a box that is open and never started: counts reputations anew from the log; it must be stopped then. */
-  recountReputations(): ReturnType<TrustPart['counting']['recount']> {
+  recountReputations(): ReturnType<TrustModule['counting']['recount']> {
     return this.#trust.counting.recount()
   }
 

@@ -2,16 +2,19 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
-import { load } from './config/load.ts'
-import type { Sources } from './config/load.ts'
+import { load, type Sources } from './config/load.ts'
 import { read, sections, settingsOf } from './config/settings.ts'
 import {
   AddressBlock,
   both,
+  bytes,
+  certificateFile,
   Choice,
   Duration,
+  type Endpoint,
   Group,
   HostName,
+  keyFile,
   List,
   Listen,
   NameServer,
@@ -19,24 +22,20 @@ import {
   Secret,
   Size,
   Text,
+  time,
   Whole,
 } from './config/values.ts'
 import { doctor } from './config/doctor.ts'
 import { withoutEnd } from './core/ends.ts'
-import { backup } from './config/backup.ts'
+import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
-import { realtime, webhooks } from './config/live.ts'
+import { realtime, tokens, webhooks } from './config/live.ts'
 import { limits } from './config/limits.ts'
 import { listenerFlaws } from './config/listeners.ts'
 import { log } from './config/log.ts'
 import { mail, smtp } from './config/mail.ts'
-import { reports } from './config/reports.ts'
-import { retention } from './config/retention.ts'
-import { fetching, relayFlaws, outbound, submission } from './config/sending.ts'
+import { fetching, outbound, relayFlaws, reports, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
-import { tokens } from './config/tokens.ts'
-import { bytes, certificateFile, keyFile, time } from './config/words.ts'
-import type { Endpoint } from './config/values.ts'
 
 export { ConfigError } from './config/problems.ts'
 export type { Endpoint } from './config/values.ts'

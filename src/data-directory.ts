@@ -4,21 +4,17 @@ import type { Config } from './config.ts'
 import type { Clock } from './core/clock.ts'
 import { Fault, storageFull } from './core/fault.ts'
 import type { Log } from './core/log.ts'
-import { MasterKey } from './core/master-key.ts'
+import { MasterKey } from './core/seal/master-key.ts'
 import type { Metrics } from './core/metrics.ts'
 import { freshState } from './first-start.ts'
-import { commitFigures, spaceFigures } from './store/figures.ts'
+import { commitMetrics, spaceMetrics } from './store/metrics.ts'
 import { Keyring } from './store/keyring.ts'
-import { Lock } from './store/lock.ts'
-import { Newer } from './store/files.ts'
-import type { Obstacle } from './store/files.ts'
-import { prepare } from './store/migrate.ts'
-import type { MigrationTest } from './store/migrate.ts'
-import { mustBeNoRestore } from './store/restoring.ts'
-import { sized } from './store/size.ts'
-import { existingPart, Space } from './store/space.ts'
-import { asFault } from './store/sqlite-failures.ts'
-import { SqliteDatabase } from './store/sqlite.ts'
+import { DirectoryLock } from './store/lock.ts'
+import { mustBeNoRestore, Newer, type Obstacle } from './store/files.ts'
+import { type MigrationTest, prepare } from './store/migrate.ts'
+import { existingPart, sized, Space } from './store/space.ts'
+import { asFault } from './store/sqlite/failures.ts'
+import { SqliteDatabase } from './store/sqlite/database.ts'
 import { StateFile } from './store/state.ts'
 
 /** What a box keeps on disk, held by this process alone until it is closed. */
@@ -30,7 +26,7 @@ export interface DataDirectory {
   close(): Promise<void>
 }
 
-interface DirectoryNeeds {
+interface DirectoryDeps {
   config: Config
   log: Log
   clock: Clock
@@ -42,9 +38,9 @@ interface DirectoryNeeds {
  * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
  * there is never written over. Throws Fault `storage_full` where there is no room to open it, or for a new one.
  */
-export async function openDirectory({ config, log, clock, metrics, testing }: DirectoryNeeds): Promise<DataDirectory> {
+export async function openDirectory({ config, log, clock, metrics, testing }: DirectoryDeps): Promise<DataDirectory> {
   let step: Obstacle = 'directory'
-  let lock: Lock | undefined
+  let lock: DirectoryLock | undefined
   let database: SqliteDatabase | undefined
   const close = async (): Promise<void> => {
     await database?.close()
@@ -54,7 +50,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     mustBeNoRestore(config.data_dir)
     mustHaveRoom(config)
     mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
-    lock = new Lock(config.data_dir)
+    lock = new DirectoryLock(config.data_dir)
     const storeLog = log.child({ part: 'store' })
     const space = new Space(config.data_dir, config.min_free, { log: storeLog })
     // before anything is written: what is reserved may have to be let go of
@@ -70,21 +66,21 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     const bring = testing?.prepare ?? prepare
     bring(file, state.data.database_created)
     if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
-    database = await SqliteDatabase.open(file, storeLog, { watch: commitFigures(metrics) })
+    database = await SqliteDatabase.open(file, storeLog, { watch: commitMetrics(metrics) })
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
     const opened = database
     space.leaveTo((bytes) => opened.reserveLog(bytes))
-    spaceFigures(metrics, file, space)
+    spaceMetrics(metrics, file, space)
     return { state, database, keyring, space, close }
   } catch (error) {
     await close()
-    throw told(!(error instanceof Fault) && isFull(error) ? fullDisk(config.data_dir, error) : error, step)
+    throw explainFailure(!(error instanceof Fault) && isFull(error) ? fullDisk(config.data_dir, error) : error, step)
   }
 }
 
 /** The error, with what it means for whoever mends it. */
-function told(error: unknown, step: Obstacle): unknown {
+function explainFailure(error: unknown, step: Obstacle): unknown {
   if (!(error instanceof Error)) return error
   const obstacle: Obstacle =
     error instanceof Newer ? 'program' : error instanceof Fault && error.code === 'storage_full' ? 'room' : step

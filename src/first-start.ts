@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Config } from './config.ts'
-import { iso } from './core/clock.ts'
-import type { Clock } from './core/clock.ts'
+import { type Clock, iso } from './core/clock.ts'
 import { newId } from './core/ids.ts'
 import type { State } from './store/state.ts'
 

@@ -1,7 +1,6 @@
-import { controlSocket } from './config.ts'
-import type { Config, Endpoint } from './config.ts'
-import type { Shown } from './http/listener.ts'
-import type { HttpSettings } from './http/server.ts'
+import { type Config, controlSocket, type Endpoint } from './config.ts'
+import type { Shown } from './http/server/listener.ts'
+import type { HttpSettings } from './http/server/server.ts'
 
 /** What the API's ports take of the settings; `shown` says which certificate they show. */
 export function httpSettings(config: Config, shown: Shown): HttpSettings {

@@ -1,15 +1,13 @@
 import type { Config } from './config.ts'
 import { systemClock } from './core/clock.ts'
 import { masterKeySource } from './core/service-unit.ts'
-import { about } from './doctor/check.ts'
-import { examine } from './doctor/examination.ts'
-import { summary } from './doctor/model.ts'
-import type { Line } from './doctor/model.ts'
-import { outerChecks } from './doctor/outer-checks.ts'
-import { Outlook } from './doctor/outlook.ts'
-import { doctorSettings } from './doctor/part.ts'
-import { asRoot, opening } from './doctor/remedies.ts'
-import { inquire } from './mail/inquire.ts'
+import { about, examine } from './ops/doctor/check.ts'
+import { type Line, summary } from './ops/doctor/model.ts'
+import { outerChecks } from './ops/doctor/outer-checks.ts'
+import { ExternalView } from './ops/doctor/external-view.ts'
+import { doctorSettings } from './ops/doctor/module.ts'
+import { asRoot, opening } from './ops/doctor/remedies.ts'
+import { inquire } from './mailauth/inquire.ts'
 
 export { about, asRoot, summary }
 export type { Line }
@@ -17,9 +15,9 @@ export type { Line }
 /** What the doctor can say of a box that cannot be opened: from its settings, its files, its ports and the DNS. */
 export async function seenFromOutside(config: Config, version: string): Promise<Line[]> {
   const settings = doctorSettings(config)
-  const outlook = new Outlook(settings, () => inquire({ hostname: config.hostname, dns: config.dns }))
+  const externalView = new ExternalView(settings, () => inquire({ hostname: config.hostname, dns: config.dns }))
   const checks = outerChecks(settings, {
-    outlook,
+    externalView,
     version,
     now: () => systemClock.now(),
     publicUrl: () => config.public_url,

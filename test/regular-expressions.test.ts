@@ -1,13 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { RegExpParser, visitRegExpAST } from '@eslint-community/regexpp'
-import type { AST } from '@eslint-community/regexpp'
+import { type AST, RegExpParser, visitRegExpAST } from '@eslint-community/regexpp'
 import { getConsumedChars, isPotentiallyEmpty, toUnicodeSet } from 'regexp-ast-analysis'
 import { analyse } from 'scslre'
 import { parseSync, Visitor } from 'vite'
 import { expect, test } from 'vitest'
-import { announcers } from '../src/mail/codewords.ts'
+import { announcers } from '../src/message/codes.ts'
 
 /**
  * No regular expression takes time in more than proportion to its text, but for those whose text is short: a stranger's long text would stop
@@ -20,17 +19,17 @@ import { announcers } from '../src/mail/codewords.ts'
  */
 const short: [file: string, beginning: string, why: string][] = [
   [
-    'mail/codes.ts',
+    'message/codes.ts',
     String.raw`(?<![\w.,/@+=&%€$£¥₹©~-]|\d:)(?:[A-Z]{1,2}-)?\d`,
     'a line of at most 5,000 characters; begins once in a row of digits',
   ],
-  ['mail/codes.ts', String.raw`^[\s)\]"'»”]{0,3}[:：\-–—]|`, 'at most 50 characters: gap.length is asked first'],
-  ['mail/codewords.ts', String.raw`(?:(?:(?<!\p{L})(?:order|invoice`, 'notBefore: the last 60 characters before a number'],
-  ['mail/codewords.ts', String.raw`(?:[:：=(（[【「—-]|`, 'connector: at most 90 characters, gap.length is asked first'],
-  ['mail/links.ts', String.raw`^\W*(?:(?:click|tap|press)?`, 'the text of a link, which mail/anchors cuts to 200 characters'],
-  ['mail/links.ts', 'unsubscribe|opt[- ]?out', 'the text of a link, or at most 160 characters before it'],
-  ['mail/links.ts', String.raw`(?<=[.!?。！？])\s+`, 'at most 160 characters before a link'],
-  ['mail/report.ts', String.raw`^[^!]+!.+!.*`, 'a file name, cut to 300 characters'],
+  ['message/codes.ts', String.raw`^[\s)\]"'»”]{0,3}[:：\-–—]|`, 'at most 50 characters: gap.length is asked first'],
+  ['message/codes.ts', String.raw`(?:(?:(?<!\p{L})(?:order|invoice`, 'notBefore: the last 60 characters before a number'],
+  ['message/codes.ts', String.raw`(?:[:：=(（[【「—-]|`, 'connector: at most 90 characters, gap.length is asked first'],
+  ['message/links.ts', String.raw`^\W*(?:(?:click|tap|press)?`, 'the text of a link, which mail/anchors cuts to 200 characters'],
+  ['message/links.ts', 'unsubscribe|opt[- ]?out', 'the text of a link, or at most 160 characters before it'],
+  ['message/links.ts', String.raw`(?<=[.!?。！？])\s+`, 'at most 160 characters before a link'],
+  ['message/reports/report.ts', String.raw`^[^!]+!.+!.*`, 'a file name, cut to 300 characters'],
   ['sms/opt-outs.ts', String.raw`^["'“”«»]+`, '100 characters, of which NFKC makes at most 1,800'],
 ]
 
@@ -41,29 +40,25 @@ const made: [file: string, argument: string, like: RegExp][] = [
   ['domains/judge.ts', 'String.raw`;', /;\s*id\s*=\s*abc\s*(?:;|$)/],
   // `token` and `parameter` written out
   [
-    'mail/body-reading.ts',
+    'mailauth/body-reading.ts',
     'String.raw`^(',
     /^([\w!#$%&'+.^{|}~-]+\/[\w!#$%&'+.^{|}~-]+)((?:\s*;\s*([\w!#$%&'+.^{|}~-]+)=(?:([\w!#$%&'+.^{|}~-][\w!#$%&'+.^{|}~=/:-]*)|"((?:(?!=\?)[ !#-'*-[\]-~])*)"))*)\s*(?:;\s*)?$/,
   ],
   [
-    'mail/body-reading.ts',
+    'mailauth/body-reading.ts',
     'parameter',
     /\s*;\s*([\w!#$%&'+.^{|}~-]+)=(?:([\w!#$%&'+.^{|}~-][\w!#$%&'+.^{|}~=/:-]*)|"((?:(?!=\?)[ !#-'*-[\]-~])*)")/gy,
   ],
-  ['mail/codewords.ts', '[', announcers],
+  ['message/codes.ts', '[', announcers],
+  ['smtp/paths.ts', 'String.raw`^', /^[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+(?:\.[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+)*$/u],
   [
-    'mail/mailbox.ts',
-    'String.raw`^',
-    /^[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+(?:\.[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+)*$/u,
-  ],
-  [
-    'mail/mailbox.ts',
+    'smtp/paths.ts',
     'String.raw`^',
     /^[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+(?:\.[\w!#$%&'*+/=?^`{|}~\u{80}-\u{10ffff}-]+)*@[^@]+$/u,
   ],
-  ['mail/reply.ts', '`^[', /^[\s*]*(?:from|sent|date)\s?\**[:：]/iu],
+  ['message/reply-text.ts', '`^[', /^[\s*]*(?:from|sent|date)\s?\**[:：]/iu],
   ['mail/search.ts', 'cjk.source', /[\u2E80-\u9FFF\u{20000}-\u{3FFFF}]/gu],
-  ['mail/shown-line.ts', 'turning', /[\u202A-\u202E\u2066-\u2069]/gu],
+  ['message/shown-line.ts', 'turning', /[\u202A-\u202E\u2066-\u2069]/gu],
   // `escape` written out
   [
     'realtime/pattern.ts',

@@ -3,15 +3,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
 import { newId } from '../../src/core/ids.ts'
-import { Flights } from '../../src/delivery/flights.ts'
-import { Ledger } from '../../src/delivery/ledger.ts'
-import { startBox } from '../box.ts'
-import type { Box } from '../box.ts'
+import { InFlight } from '../../src/queue/in-flight.ts'
+import { QueueStore } from '../../src/queue/queue-store.ts'
+import { type Box, startBox } from '../box.ts'
 import { startNameServer } from '../dns.ts'
-import { finding } from '../finding.ts'
-import type { Bench } from '../finding.ts'
-import { figure, inTurn, quantile, shown, spreadOf } from '../measure.ts'
-import type { Side } from '../measure.ts'
+import { type Bench, finding } from '../finding.ts'
+import { figure, inTurn, quantile, shown, type Side, spreadOf } from '../measure.ts'
 import { usageOf } from '../process-tree.ts'
 import { openStore } from '../seed.ts'
 
@@ -106,7 +103,7 @@ function laneOf(number: number): string {
 async function claimEach(directory: string): Promise<number[]> {
   const store = await openStore(directory)
   const { database } = store
-  const [ledger, flights] = [new Ledger(), new Flights()]
+  const [ledger, inFlight] = [new QueueStore(), new InFlight()]
   const took: number[] = []
   for (let number = 0; number < claims; number++) {
     const id = newId('dlv')
@@ -114,8 +111,8 @@ async function claimEach(directory: string): Promise<number[]> {
     const now = new Date().toISOString()
     await database.transaction((tx) => ledger.add(tx, [{ id, kind: 'email', lane, load: { recipient_seq: 0 } }], now))
     const began = performance.now()
-    const due = await ledger.nextDue(database, flights)
-    const taken = await database.transaction((tx) => ledger.claim(tx, new Date().toISOString(), flights))
+    const due = await ledger.nextDue(database, inFlight)
+    const taken = await database.transaction((tx) => ledger.claim(tx, new Date().toISOString(), inFlight))
     took.push(performance.now() - began)
     if (due !== now || taken.length !== 1) throw new Error(`${taken.length} deliveries were claimed, due ${due}`)
     await database.transaction((tx) =>

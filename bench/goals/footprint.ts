@@ -1,11 +1,9 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { finding } from '../finding.ts'
-import type { Bench, Finding } from '../finding.ts'
+import { type Bench, finding, type Finding } from '../finding.ts'
 import { boxSide, startIngestBox } from '../ingest.ts'
-import { attachmentMail, realMail } from '../messages.ts'
-import type { Prepared } from '../messages.ts'
+import { attachmentMail, type Prepared, realMail } from '../messages.ts'
 import { usageOf } from '../process-tree.ts'
 
 /** Memory of an idle box (P17) and disk per octet received (P19). */

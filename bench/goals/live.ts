@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { identityIds, realtime } from '../api.ts'
-import { finding } from '../finding.ts'
-import type { Bench } from '../finding.ts'
+import { type Bench, finding } from '../finding.ts'
 import { startIngestBox } from '../ingest.ts'
 import type { Paced } from '../load/pace.ts'
 import { inTurn, quantile, shown, spreadOf } from '../measure.ts'

@@ -1,9 +1,7 @@
 import { join } from 'node:path'
-import { finding } from '../finding.ts'
-import type { Bench, Finding } from '../finding.ts'
+import { type Bench, finding, type Finding } from '../finding.ts'
 import { boxSide, harakaSide, postfixSide, startIngestBox } from '../ingest.ts'
-import { inTurn, shown, spreadOf } from '../measure.ts'
-import type { Sample } from '../measure.ts'
+import { inTurn, type Sample, shown, spreadOf } from '../measure.ts'
 import { installHaraka, startHaraka } from '../peers/haraka.ts'
 import { startPostfix } from '../peers/postfix.ts'
 

@@ -1,13 +1,10 @@
 import { join } from 'node:path'
 import { authorized, post } from '../api.ts'
 import { startIngestBox } from '../ingest.ts'
-import { finding } from '../finding.ts'
-import type { Bench } from '../finding.ts'
+import { type Bench, finding } from '../finding.ts'
 import type { Paced } from '../load/pace.ts'
-import { inTurn, quantile, shown, spreadOf } from '../measure.ts'
-import type { Side } from '../measure.ts'
-import { startProgram } from '../program.ts'
-import type { Program } from '../program.ts'
+import { inTurn, quantile, shown, type Side, spreadOf } from '../measure.ts'
+import { type Program, startProgram } from '../program.ts'
 
 const perSecond = 200
 const pattern = '"name":"paced-(\\d+)"'

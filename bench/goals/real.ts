@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import { finding } from '../finding.ts'
-import type { Bench } from '../finding.ts'
+import { type Bench, finding } from '../finding.ts'
 import { boxSide, postfixSide, startIngestBox } from '../ingest.ts'
 import { inTurn, shown, spreadOf } from '../measure.ts'
 import { realMail } from '../messages.ts'

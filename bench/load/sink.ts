@@ -1,5 +1,4 @@
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { answerQuestions } from '../program.ts'
 import { Arrivals } from './arrivals.ts'
 

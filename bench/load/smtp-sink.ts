@@ -14,7 +14,7 @@ export interface SmtpSink {
   stop(): void
 }
 
-const patience = 60_000
+const timeout = 60_000
 
 export async function startSmtpSink(): Promise<SmtpSink> {
   const port = await freePort()
@@ -41,7 +41,7 @@ export async function startSmtpSink(): Promise<SmtpSink> {
       while (!isThere()) {
         await Promise.race([once(child.stdout, 'data'), pause(1000)])
         if (taken > last) [last, since] = [taken, performance.now()]
-        else if (performance.now() - since > patience) throw new Error(`smtp-sink has ${taken} of ${count} messages`)
+        else if (performance.now() - since > timeout) throw new Error(`smtp-sink has ${taken} of ${count} messages`)
       }
       return performance.now()
     },

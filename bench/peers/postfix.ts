@@ -21,7 +21,7 @@ export interface Postfix {
 const nobody = 65_534
 
 /** The longest wait for the last delivery, in milliseconds. */
-const patience = 60_000
+const timeout = 60_000
 
 /** Starts it over a configuration of its own, beside any other instance; needs root. With a relay it passes all mail on to that port. */
 export async function startPostfix(directory: string, relay?: number): Promise<Postfix> {
@@ -54,7 +54,7 @@ export async function startPostfix(directory: string, relay?: number): Promise<P
     port,
     pid,
     async delivered(count) {
-      const end = performance.now() + patience
+      const end = performance.now() + timeout
       while (countFiles(fresh) < count) {
         if (performance.now() > end) throw new Error(`Postfix has delivered ${countFiles(fresh)} of ${count} messages`)
         await pause(50)

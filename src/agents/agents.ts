@@ -1,6 +1,5 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -9,16 +8,23 @@ import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import { Metadata } from '../identities/model.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { change as changeHandle, claim, claimLike } from './handles.ts'
-import { agentCreated, agentDeleted, agentUpdated } from './model.ts'
-import type { Agent, AgentChange, AgentDirectory, AgentFilter, KnownAgent, NewAgent } from './model.ts'
-import { agentColumns, gone, shown } from './row.ts'
-import type { AgentRow } from './row.ts'
+import {
+  type Agent,
+  type AgentChange,
+  agentCreated,
+  agentDeleted,
+  type AgentDirectory,
+  type AgentFilter,
+  agentUpdated,
+  type KnownAgent,
+  type NewAgent,
+} from './model.ts'
+import { agentColumns, type AgentRow, gone, toAgent } from './row.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -32,33 +38,33 @@ interface Parts {
 
 /** The public faces of identities, and the handles that are theirs for ever. */
 export class Agents implements AgentDirectory {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.plan.counts('agents', (accountId) => sql`SELECT count(*) AS n FROM agents WHERE account_id = ${accountId}`)
-    parts.identities.onRemove(async (tx, identityId) => {
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.plan.counts('agents', (accountId) => sql`SELECT count(*) AS n FROM agents WHERE account_id = ${accountId}`)
+    deps.identities.onRemove(async (tx, identityId) => {
       const row = await first(tx, sql`identity_id = ${identityId}`)
       if (row) await this.#remove(tx, row)
     })
   }
 
-  async create(caller: Caller, wish: NewAgent): Promise<Agent> {
-    const { database, events, clock, identities, plan, transliterate } = this.#parts
+  async create(caller: Caller, input: NewAgent): Promise<Agent> {
+    const { database, events, clock, identities, plan, transliterate } = this.#deps
     return database.transaction(async (tx) => {
-      const identity = await identities.row(caller, wish.identity_id, tx)
+      const identity = await identities.row(caller, input.identity_id, tx)
       const before = await first(tx, sql`identity_id = ${identity.id}`)
       if (before) throw conflict(`This identity has the agent ${before.handle} already.`, { param: 'identity_id' })
       await plan.require(tx, identity.account_id, 'agents')
       const id = newId('agent')
-      const handle = wish.handle ?? (await claimLike(tx, id, transliterate(identity.name)))
-      if (wish.handle !== undefined) await claim(tx, id, wish.handle)
+      const handle = input.handle ?? (await claimLike(tx, id, transliterate(identity.name)))
+      if (input.handle !== undefined) await claim(tx, id, input.handle)
       const now = iso(clock.now())
       await tx.run(
         sql`INSERT INTO agents (id, account_id, identity_id, handle, display_name, description, avatar_url, capabilities, links, metadata,
-          created_at, updated_at) VALUES (${id}, ${identity.account_id}, ${identity.id}, ${handle}, ${wish.display_name ?? identity.name},
-          ${wish.description ?? null}, ${wish.avatar_url ?? null}, ${JSON.stringify(wish.capabilities ?? [])},
-          ${JSON.stringify(wish.links ?? [])}, ${JSON.stringify(wish.metadata ?? {})}, ${now}, ${now})`,
+          created_at, updated_at) VALUES (${id}, ${identity.account_id}, ${identity.id}, ${handle}, ${input.display_name ?? identity.name},
+          ${input.description ?? null}, ${input.avatar_url ?? null}, ${JSON.stringify(input.capabilities ?? [])},
+          ${JSON.stringify(input.links ?? [])}, ${JSON.stringify(input.metadata ?? {})}, ${now}, ${now})`,
       )
       const agent = this.#shown((await first(tx, sql`id = ${id}`))!)
       await events.append(tx, agentCreated, {
@@ -72,7 +78,7 @@ export class Agents implements AgentDirectory {
   }
 
   async list(caller: Caller, filter: AgentFilter): Promise<{ data: Agent[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors } = this.#parts
+    const { database, cursors } = this.#deps
     const { handle, identity_id } = filter
     const bound = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     const named =
@@ -95,14 +101,14 @@ export class Agents implements AgentDirectory {
   }
 
   /** The row of an agent the caller may see; throws Fault not_found. */
-  async row(caller: Caller, id: string, reader: Reader = this.#parts.database): Promise<AgentRow> {
+  async row(caller: Caller, id: string, reader: Reader = this.#deps.database): Promise<AgentRow> {
     const row = await first(reader, sql`id = ${id} AND account_id = ${caller.account_id}`)
     if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('agent')
     return row
   }
 
   async update(caller: Caller, id: string, change: AgentChange): Promise<Agent> {
-    return this.#parts.database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       const before = await this.row(caller, id, tx)
       const handle = change.handle ?? before.handle
       if (handle !== before.handle) await changeHandle(tx, id, handle)
@@ -118,7 +124,7 @@ export class Agents implements AgentDirectory {
   }
 
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    return this.#parts.database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       await this.#remove(tx, await this.row(caller, id, tx))
       return { id, deleted: true }
     })
@@ -126,10 +132,10 @@ export class Agents implements AgentDirectory {
 
   /** Tells the log that the agent, or what belongs to it, was changed just now; what only takes away is not refused for want of room. */
   async touch(tx: Transaction, id: string, refusable = true): Promise<Agent> {
-    await tx.run(sql`UPDATE agents SET updated_at = ${iso(this.#parts.clock.now())} WHERE id = ${id}`)
+    await tx.run(sql`UPDATE agents SET updated_at = ${iso(this.#deps.clock.now())} WHERE id = ${id}`)
     const row = (await first(tx, sql`id = ${id}`))!
     const agent = this.#shown(row)
-    await this.#parts.events.append(tx, agentUpdated, {
+    await this.#deps.events.append(tx, agentUpdated, {
       account_id: row.account_id,
       identity_id: row.identity_id,
       data: agent,
@@ -153,13 +159,13 @@ export class Agents implements AgentDirectory {
 
   /** The row of an agent, whoever asks: what is public of it is public. Throws Fault not_found. */
   async published(id: string): Promise<AgentRow> {
-    const row = await first(this.#parts.database, sql`id = ${id}`)
+    const row = await first(this.#deps.database, sql`id = ${id}`)
     if (!row) throw notFound('agent')
     return row
   }
 
   async #known(condition: Sql): Promise<KnownAgent | undefined> {
-    const row = await first(this.#parts.database, condition)
+    const row = await first(this.#deps.database, condition)
     return row && { account_id: row.account_id, agent: this.#shown(row) }
   }
 
@@ -167,12 +173,12 @@ export class Agents implements AgentDirectory {
     const { id, account_id, identity_id } = row
     await tx.run(sql`DELETE FROM erc8004_links WHERE agent_id = ${id}`)
     await tx.run(sql`DELETE FROM agents WHERE id = ${id}`)
-    const data = gone(row, this.#parts.publicUrl())
-    await this.#parts.events.append(tx, agentDeleted, { account_id, identity_id, data })
+    const data = gone(row, this.#deps.publicUrl())
+    await this.#deps.events.append(tx, agentDeleted, { account_id, identity_id, data })
   }
 
   #shown(row: AgentRow): Agent {
-    return shown(row, this.#parts.publicUrl())
+    return toAgent(row, this.#deps.publicUrl())
   }
 }
 

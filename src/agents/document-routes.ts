@@ -1,5 +1,4 @@
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import { AgentCard, DidDocument, DomainRegistrations, RegistrationFile } from './document-shapes.ts'
 import type { Documents } from './documents.ts'
 

@@ -1,7 +1,7 @@
 import { withoutEnd } from '../core/ends.ts'
 import type { EventLog } from '../events/log.ts'
 import { identityDeleted, identityUpdated } from '../identities/model.ts'
-import type { Signer } from '../tokens/model.ts'
+import type { TokenSigner } from '../tokens/model.ts'
 import { agentCard, boxCard } from './agent-card.ts'
 import type { Agents } from './agents.ts'
 import { didDocument } from './did-document.ts'
@@ -9,7 +9,7 @@ import type { AgentCard, DidDocument, DomainRegistrations, RegistrationFile } fr
 import type { Erc8004Links } from './erc8004.ts'
 import { agentCreated, agentDeleted, agentDid, agentUpdated, boxDid } from './model.ts'
 import { registrationFile, registrationsOf } from './registration.ts'
-import { shown } from './row.ts'
+import { toAgent } from './row.ts'
 
 /** Most registrations in the document that is for the whole domain. */
 const most = 10_000
@@ -19,27 +19,27 @@ const changing: ReadonlySet<string> = new Set(
   [agentCreated, agentUpdated, agentDeleted, identityUpdated, identityDeleted].map(({ name }) => name),
 )
 
-interface Parts {
+interface Deps {
   events: EventLog
   agents: Agents
   links: Erc8004Links
-  signer: Pick<Signer, 'published'>
+  signer: Pick<TokenSigner, 'published'>
   publicUrl: () => string
   version: string
 }
 
 /** What strangers may read of the box and its agents; Fault not_found for an agent that is not, or no more. */
 export class Documents {
-  readonly #parts: Parts
+  readonly #deps: Deps
   #registrations: Promise<DomainRegistrations> | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.events.tail(({ type }) => changing.has(type) && (this.#registrations = undefined))
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.events.tail(({ type }) => changing.has(type) && (this.#registrations = undefined))
   }
 
   async did(agentId: string): Promise<DidDocument> {
-    const { agents, signer } = this.#parts
+    const { agents, signer } = this.#deps
     const { handle, email, identity_status } = await agents.published(agentId)
     const at = `${this.#url}/v1/agents/${agentId}`
     const subject = {
@@ -66,13 +66,13 @@ export class Documents {
       ],
       trusted: true,
     }
-    return didDocument(subject, await this.#parts.signer.published())
+    return didDocument(subject, await this.#deps.signer.published())
   }
 
   async registration(agentId: string): Promise<RegistrationFile> {
-    const { agents, links } = this.#parts
+    const { agents, links } = this.#deps
     const row = await agents.published(agentId)
-    return registrationFile(shown(row, this.#url), row.email, await links.of(agentId))
+    return registrationFile(toAgent(row, this.#url), row.email, await links.of(agentId))
   }
 
   /** The same object for as long as nothing changes: it may be long, and anybody may ask for it. */
@@ -84,8 +84,8 @@ export class Documents {
   }
 
   async card(agentId: string): Promise<AgentCard> {
-    const row = await this.#parts.agents.published(agentId)
-    return agentCard(shown(row, this.#url), row.email, this.#box)
+    const row = await this.#deps.agents.published(agentId)
+    return agentCard(toAgent(row, this.#url), row.email, this.#box)
   }
 
   boxCard(): AgentCard {
@@ -93,14 +93,14 @@ export class Documents {
   }
 
   async #allRegistrations(): Promise<DomainRegistrations> {
-    return { registrations: registrationsOf(await this.#parts.links.all(most)) }
+    return { registrations: registrationsOf(await this.#deps.links.all(most)) }
   }
 
   get #box(): { publicUrl: string; version: string } {
-    return { publicUrl: this.#url, version: this.#parts.version }
+    return { publicUrl: this.#url, version: this.#deps.version }
   }
 
   get #url(): string {
-    return withoutEnd(this.#parts.publicUrl(), '/')
+    return withoutEnd(this.#deps.publicUrl(), '/')
   }
 }

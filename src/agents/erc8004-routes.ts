@@ -1,6 +1,5 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import { Erc8004Link, NewErc8004Link } from './erc8004-shapes.ts'
 import type { Erc8004Links } from './erc8004.ts'
 

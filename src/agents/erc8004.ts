@@ -1,16 +1,14 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
-import { sql } from '../store/database.ts'
-import type { Database } from '../store/database.ts'
+import { type Database, sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { Agents } from './agents.ts'
-import { checksummed, isUnbroken } from './eip55.ts'
 import type { Erc8004Link, NewErc8004Link } from './erc8004-shapes.ts'
+import { keccak_256 } from '@noble/hashes/sha3'
 
 /** A row of `erc8004_links`. */
 interface LinkRow {
@@ -31,7 +29,7 @@ export type Registered = Pick<LinkRow, 'chain_id' | 'registry' | 'token_id'>
 /** Most links of one agent. */
 const most = 50
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   cursors: Cursors
@@ -40,32 +38,32 @@ interface Parts {
 
 /** Which tokens of ERC-8004 registries agents say they are; a token is one agent's at most. */
 export class Erc8004Links {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
-  async create(caller: Caller, agentId: string, wish: NewErc8004Link): Promise<Erc8004Link> {
-    const { database, clock, agents } = this.#parts
-    const registry = addressIn('registry', wish.registry)
-    const owner = wish.owner_address === undefined ? null : addressIn('owner_address', wish.owner_address)
+  async create(caller: Caller, agentId: string, input: NewErc8004Link): Promise<Erc8004Link> {
+    const { database, clock, agents } = this.#deps
+    const registry = addressIn('registry', input.registry)
+    const owner = input.owner_address === undefined ? null : addressIn('owner_address', input.owner_address)
     return database.transaction(async (tx) => {
       await agents.row(caller, agentId, tx)
       const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM erc8004_links WHERE agent_id = ${agentId}`)
       if (had!.n >= most) throw conflict(`An agent has at most ${most} links.`, { code: 'too_many_links' })
       const row = await tx.get<LinkRow>(
         sql`INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, owner_address, tx_hash, created_at) VALUES (${newId('link')},
-          ${agentId}, ${wish.chain_id}, ${registry}, ${wish.token_id}, ${owner}, ${wish.tx_hash ?? null}, ${iso(clock.now())})
+          ${agentId}, ${input.chain_id}, ${registry}, ${input.token_id}, ${owner}, ${input.tx_hash ?? null}, ${iso(clock.now())})
           ON CONFLICT DO NOTHING RETURNING *`,
       )
       if (!row) {
-        throw conflict(`Token ${wish.token_id} of ${registry} on chain ${wish.chain_id} is linked to an agent already.`, {
+        throw conflict(`Token ${input.token_id} of ${registry} on chain ${input.chain_id} is linked to an agent already.`, {
           param: 'token_id',
         })
       }
       await agents.touch(tx, agentId)
-      return shown(row)
+      return toErc8004Link(row)
     })
   }
 
@@ -74,7 +72,7 @@ export class Erc8004Links {
     agentId: string,
     paging: Paging,
   ): Promise<{ data: Erc8004Link[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors, agents } = this.#parts
+    const { database, cursors, agents } = this.#deps
     await agents.row(caller, agentId)
     return page<LinkRow, Erc8004Link>(database, cursors, paging, {
       name: `erc8004 ${agentId}`,
@@ -83,12 +81,12 @@ export class Erc8004Links {
       account: caller.account_id,
       where: sql`agent_id = ${agentId}`,
       order: 'seq',
-      present: shown,
+      present: toErc8004Link,
     })
   }
 
   async remove(caller: Caller, agentId: string, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, agents } = this.#parts
+    const { database, agents } = this.#deps
     return database.transaction(async (tx) => {
       await agents.row(caller, agentId, tx)
       const { changes } = await tx.run(sql`DELETE FROM erc8004_links WHERE id = ${id} AND agent_id = ${agentId}`)
@@ -100,14 +98,14 @@ export class Erc8004Links {
 
   /** Everything one agent is linked to, oldest first. */
   of(agentId: string): Promise<Registered[]> {
-    return this.#parts.database.all(
+    return this.#deps.database.all(
       sql`SELECT chain_id, registry, token_id FROM erc8004_links WHERE agent_id = ${agentId} ORDER BY seq`,
     )
   }
 
   /** Everything the active agents of the box are linked to, oldest first, at most this many. */
   all(limit: number): Promise<Registered[]> {
-    return this.#parts.database.all(
+    return this.#deps.database.all(
       sql`SELECT chain_id, registry, token_id FROM erc8004_links JOIN agents ON agents.id = erc8004_links.agent_id
         JOIN identities ON identities.id = agents.identity_id WHERE identities.status = 'active' ORDER BY erc8004_links.seq LIMIT ${limit}`,
     )
@@ -123,7 +121,7 @@ function addressIn(param: string, text: string): string {
   )
 }
 
-function shown(row: LinkRow): Erc8004Link {
+function toErc8004Link(row: LinkRow): Erc8004Link {
   const { id, chain_id, registry, token_id, owner_address, tx_hash, created_at } = row
   return {
     id,
@@ -135,4 +133,21 @@ function shown(row: LinkRow): Erc8004Link {
     status: 'unverified',
     created_at,
   }
+}
+
+/** An Ethereum address in the one spelling whose capitals are its checksum (EIP-55). `address` is 0x and 40 hexadecimal digits. */
+export function checksummed(address: string): string {
+  const digits = address.slice(2).toLowerCase()
+  const hash = keccak_256(new TextEncoder().encode(digits))
+  const letters = Array.from(digits, (digit, index) => {
+    const nibble = (hash[index >> 1]! >> (index % 2 === 0 ? 4 : 0)) & 15
+    return nibble >= 8 ? digit.toUpperCase() : digit
+  })
+  return `0x${letters.join('')}`
+}
+
+/** Whether the capitals of an address are its checksum, or there is none: all letters of one case. */
+export function isUnbroken(address: string): boolean {
+  const digits = address.slice(2)
+  return digits === digits.toLowerCase() || digits === digits.toUpperCase() || address === checksummed(address)
 }

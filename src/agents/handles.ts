@@ -1,9 +1,8 @@
 import { withoutEnd, withoutEnds } from '../core/ends.ts'
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { isRoleName } from '../core/role-names.ts'
-import { sql } from '../store/database.ts'
-import type { Transaction } from '../store/database.ts'
+import { isRoleName } from '../identities/role-names.ts'
+import { sql, type Transaction } from '../store/database.ts'
 
 /** Handles nobody has, beside the names that speak for a domain: strangers would take them for the operator's, or for a part of the box. */
 const reserved: ReadonlySet<string> = new Set(
@@ -19,7 +18,7 @@ function isReserved(handle: string): boolean {
 const longest = 39
 
 /** Handles an agent may have had, beside the one it has; without a bound one agent could take every good one. */
-const mostFormer = 10
+const maxFormer = 10
 
 /** Makes this handle the agent's for ever. Throws Fault conflict when it is, or was, another's. */
 export async function claim(tx: Transaction, agentId: string, handle: string): Promise<void> {
@@ -35,8 +34,8 @@ export async function claim(tx: Transaction, agentId: string, handle: string): P
 export async function change(tx: Transaction, agentId: string, handle: string): Promise<void> {
   await claim(tx, agentId, handle)
   const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM agent_handles WHERE agent_id = ${agentId}`)
-  if (had!.n <= mostFormer + 1) return
-  throw conflict(`This agent has had ${mostFormer} other handles, which stay its own; it can take back one of those.`, {
+  if (had!.n <= maxFormer + 1) return
+  throw conflict(`This agent has had ${maxFormer} other handles, which stay its own; it can take back one of those.`, {
     param: 'handle',
     code: 'too_many_handles',
   })

@@ -1,6 +1,5 @@
 import { Deleted, Page } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Agents } from './agents.ts'
 import { Agent, AgentChange, AgentFilter, NewAgent } from './model.ts'
 

@@ -1,6 +1,5 @@
 import { sql } from '../store/database.ts'
-import type { Agent, AgentGone } from './model.ts'
-import { agentDid } from './model.ts'
+import { type Agent, agentDid, type AgentGone } from './model.ts'
 import type * as z from 'zod'
 
 /** A row of `agents` with what it has of its identity. */
@@ -26,7 +25,7 @@ export interface AgentRow {
 export const agentColumns = sql`agents.*, (SELECT status FROM identities WHERE identities.id = agents.identity_id) AS identity_status,
   (SELECT email FROM identities WHERE identities.id = agents.identity_id) AS email`
 
-export function shown(row: AgentRow, publicUrl: string): Agent {
+export function toAgent(row: AgentRow, publicUrl: string): Agent {
   const { id, identity_id, handle, display_name, description, avatar_url, created_at, updated_at } = row
   return {
     id,

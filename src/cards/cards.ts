@@ -1,6 +1,5 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -9,19 +8,26 @@ import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
 import type { Identities } from '../identities/identities.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { octetsOf } from './encrypted.ts'
 import type { Ledger } from './ledger.ts'
-import type { Card, CardLimits, LimitsChange, NewCard } from './model.ts'
-import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardUnfrozen } from './model.ts'
+import {
+  type Card,
+  cardCancelled,
+  cardCreated,
+  cardFrozen,
+  type CardLimits,
+  cardLimitsUpdated,
+  cardUnfrozen,
+  type LimitsChange,
+  type NewCard,
+} from './model.ts'
 import { periodEnd } from './periods.ts'
-import { limitsOf, livingRowOf, rowOf, shown, standing } from './row.ts'
-import type { CardRow } from './row.ts'
+import { type CardRow, limitsOf, livingRowOf, rowOf, standing, toCard } from './row.ts'
 import { budgetOf, nameOf, resetOf } from './spellings.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -36,12 +42,12 @@ const latest = 12 * 60 * 60 * 1000
 
 /** The cards of every identity: what may be told of them, their status and their limits. */
 export class Cards {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.identities.onRemove((tx, identityId) => this.#cancelAll(tx, identityId))
-    parts.plan.counts(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.identities.onRemove((tx, identityId) => this.#cancelAll(tx, identityId))
+    deps.plan.counts(
       'cards',
       (accountId) => sql`SELECT count(*) AS n FROM cards WHERE account_id = ${accountId} AND status <> 'cancelled'`,
     )
@@ -58,28 +64,28 @@ export class Cards {
       const card = await tx.get<{ account_id: string }>(
         sql`SELECT account_id FROM cards WHERE identity_id = ${identityId} LIMIT 1`,
       )
-      await this.#parts.plan.add(tx, card!.account_id, 'storage_bytes', -octets)
+      await this.#deps.plan.add(tx, card!.account_id, 'storage_bytes', -octets)
     }
     if (gone.length > 0) return true
     await tx.run(sql`UPDATE cards SET card_name = '', last4 = '', brand = '' WHERE identity_id = ${identityId}`)
     return false
   }
 
-  async create(caller: Caller, identityId: string, wish: NewCard): Promise<Card> {
-    const { database, clock, identities, plan } = this.#parts
-    const name = nameOf(wish)
-    const { budget_cents, currency = 'usd', period = 'one_time' } = budgetOf(wish)
+  async create(caller: Caller, identityId: string, input: NewCard): Promise<Card> {
+    const { database, clock, identities, plan } = this.#deps
+    const name = nameOf(input)
+    const { budget_cents, currency = 'usd', period = 'one_time' } = budgetOf(input)
     if (budget_cents === undefined) throw invalid('budget_cents', 'budget_cents (or budget.amount) is required.', 'missing')
-    const encrypted = octetsOf(wish.encrypted_data)
+    const encrypted = octetsOf(input.encrypted_data)
     const now = clock.now()
-    requireNotPast(wish, now)
+    requireNotPast(input, now)
     return database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
       await plan.require(tx, account_id, 'cards')
       const row = await tx.get<CardRow>(
         sql`INSERT INTO cards (id, account_id, identity_id, card_name, last4, brand, exp_month, exp_year, status, currency, period,
           budget_cents, resets_at, created_at, updated_at) VALUES (${newId('card')}, ${account_id}, ${identityId}, ${name},
-          ${wish.last4}, ${wish.brand}, ${wish.exp_month}, ${wish.exp_year}, 'active', ${currency}, ${period}, ${budget_cents},
+          ${input.last4}, ${input.brand}, ${input.exp_month}, ${input.exp_year}, 'active', ${currency}, ${period}, ${budget_cents},
           ${periodEnd(period, now)}, ${iso(now)}, ${iso(now)}) RETURNING *`,
       )
       await tx.run(sql`INSERT INTO card_secrets (card_seq, encrypted_data) VALUES (${row!.seq}, ${encrypted})`)
@@ -92,7 +98,7 @@ export class Cards {
     identityId: string,
     paging: Paging,
   ): Promise<{ data: Card[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, clock, cursors, identities } = this.#parts
+    const { database, clock, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     return page<CardRow, Card>(database, cursors, paging, {
       name: `cards ${identityId}`,
@@ -101,29 +107,29 @@ export class Cards {
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
       order: 'seq',
-      present: (row) => shown(row, clock.now()),
+      present: (row) => toCard(row, clock.now()),
     })
   }
 
   async get(caller: Caller, id: string): Promise<Card> {
-    return shown(await rowOf(this.#parts.database, caller, id), this.#parts.clock.now())
+    return toCard(await rowOf(this.#deps.database, caller, id), this.#deps.clock.now())
   }
 
   async limits(caller: Caller, id: string): Promise<CardLimits> {
-    return limitsOf(await rowOf(this.#parts.database, caller, id), this.#parts.clock.now())
+    return limitsOf(await rowOf(this.#deps.database, caller, id), this.#deps.clock.now())
   }
 
   /** When it resolves, no reveal succeeds any more. A frozen card stays as it is. */
   freeze(caller: Caller, id: string): Promise<Card> {
-    return this.#parts.database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       const row = await livingRowOf(tx, caller, id)
-      if (row.status === 'frozen') return shown(row, this.#parts.clock.now())
+      if (row.status === 'frozen') return toCard(row, this.#deps.clock.now())
       return this.#tell(tx, cardFrozen, await this.#setStatus(tx, id, 'frozen'))
     })
   }
 
   unfreeze(caller: Caller, id: string): Promise<Card> {
-    return this.#parts.database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       const { status } = await livingRowOf(tx, caller, id)
       if (status !== 'frozen') throw conflict('The card is not frozen.', { code: 'card_not_frozen' })
       return this.#tell(tx, cardUnfrozen, await this.#setStatus(tx, id, 'active'))
@@ -132,7 +138,7 @@ export class Cards {
 
   /** For ever: what is secret of the card is destroyed in the same transaction. */
   cancel(caller: Caller, id: string): Promise<Card> {
-    return this.#parts.database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       await livingRowOf(tx, caller, id)
       return this.#cancel(tx, id)
     })
@@ -140,14 +146,14 @@ export class Cards {
 
   /** Changes budget, currency and period, and begins what is spent again at 0. */
   setLimits(caller: Caller, id: string, change: LimitsChange): Promise<CardLimits> {
-    const { database, clock, ledger } = this.#parts
-    const wish = budgetOf(change)
+    const { database, clock, ledger } = this.#deps
+    const input = budgetOf(change)
     const reset = resetOf(change)
     return database.transaction(async (tx) => {
       const row = await livingRowOf(tx, caller, id)
       const now = clock.now()
       const before = { ...row, ...standing(row, now) }
-      const { budget_cents = before.budget_cents, currency = before.currency, period = before.period } = wish
+      const { budget_cents = before.budget_cents, currency = before.currency, period = before.period } = input
       if (currency !== before.currency && before.spent_cents > 0 && !reset) {
         throw conflict(`What is spent is in ${before.currency}: the currency can be changed with reset_spent only.`, {
           code: 'currency_in_use',
@@ -188,14 +194,14 @@ export class Cards {
 
   async #setStatus(tx: Transaction, id: string, status: Card['status']): Promise<CardRow> {
     const row = await tx.get<CardRow>(
-      sql`UPDATE cards SET status = ${status}, updated_at = ${iso(this.#parts.clock.now())} WHERE id = ${id} RETURNING *`,
+      sql`UPDATE cards SET status = ${status}, updated_at = ${iso(this.#deps.clock.now())} WHERE id = ${id} RETURNING *`,
     )
     return row!
   }
 
   async #tell(tx: Transaction, type: EventType<Card>, row: CardRow): Promise<Card> {
-    const card = shown(row, this.#parts.clock.now())
-    await this.#parts.events.append(tx, type, { account_id: row.account_id, identity_id: row.identity_id, data: card })
+    const card = toCard(row, this.#deps.clock.now())
+    await this.#deps.events.append(tx, type, { account_id: row.account_id, identity_id: row.identity_id, data: card })
     return card
   }
 }

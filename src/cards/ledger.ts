@@ -1,17 +1,14 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { livingRowOf, rowOf, standing } from './row.ts'
-import type { CardRow } from './row.ts'
+import { type CardRow, livingRowOf, rowOf, standing } from './row.ts'
 
 /** One row of the ledger. */
 export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
@@ -64,13 +61,13 @@ export class Ledger {
   }
 
   /** Real spending, which is never refused for the budget; `amount_cents` replaces what the reveal it names reserved. */
-  report(caller: Caller, cardId: string, wish: NewTransaction): Promise<CardTransaction> {
+  report(caller: Caller, cardId: string, input: NewTransaction): Promise<CardTransaction> {
     return this.#database.transaction(async (tx) => {
       const before = await livingRowOf(tx, caller, cardId)
-      const reveal = wish.reveal_id === undefined ? undefined : await this.#reveal(tx, before, wish.reveal_id)
-      if (wish.type === 'report' && reveal) await requireUnreported(tx, reveal)
+      const reveal = input.reveal_id === undefined ? undefined : await this.#reveal(tx, before, input.reveal_id)
+      if (input.type === 'report' && reveal) await requireUnreported(tx, reveal)
       const now = this.#clock.now()
-      const change = changeOf(wish, reveal, standing(before, now).round)
+      const change = changeOf(input, reveal, standing(before, now).round)
       if (standing(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
         throw invalid('amount_cents', 'amount_cents is more than the card can count.')
       }
@@ -78,7 +75,7 @@ export class Ledger {
         sql`UPDATE cards SET spent_cents = CASE WHEN ${spentAt(now)} + ${change} < 0 THEN 0 ELSE ${spentAt(now)} + ${change} END,
           ${rollOver(now)}, updated_at = ${iso(now)} WHERE id = ${cardId} RETURNING *`,
       )
-      const { type, amount_cents, reveal_id = null, description = null } = wish
+      const { type, amount_cents, reveal_id = null, description = null } = input
       return transactionShown(await this.record(tx, caller, after!, now, { type, amount_cents, reveal_id, description }))
     })
   }

@@ -164,13 +164,13 @@ export type NewTransaction = z.output<typeof NewTransaction>
 export const TransactionFilter = z.strictObject({ ...Paging.shape, type: CardTransaction.shape.type.optional() })
 export type TransactionFilter = z.output<typeof TransactionFilter>
 
-export const RevealWish = z
+export const RevealInput = z
   .strictObject({
     amount_cents: Amount.optional().meta({ description: 'reserved of the budget; refused when too little is left' }),
     purpose: Text.optional().meta({ description: 'what for; kept in the transactions' }),
   })
   .meta({ id: 'RevealWish' })
-export type RevealWish = z.output<typeof RevealWish>
+export type RevealInput = z.output<typeof RevealInput>
 
 /** The same in a query. */
 export const RevealQuery = z.strictObject({

@@ -1,6 +1,5 @@
 import { iso } from '../core/clock.ts'
-import { sql } from '../store/database.ts'
-import type { Sql } from '../store/database.ts'
+import { sql, type Sql } from '../store/database.ts'
 import type { Period } from './model.ts'
 
 /** When the UTC period that holds this moment ends, in ISO 8601; null for what never resets. Weeks begin on Monday (ISO 8601). */

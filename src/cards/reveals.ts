@@ -1,19 +1,14 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import { transactionShown } from './ledger.ts'
-import type { Ledger, TransactionRow } from './ledger.ts'
-import type { Revealed, RevealReason, RevealWish } from './model.ts'
-import { cardRevealed } from './model.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
+import { type Ledger, type TransactionRow, transactionShown } from './ledger.ts'
+import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { rowOf, shown } from './row.ts'
-import type { CardRow } from './row.ts'
+import { type CardRow, rowOf, toCard } from './row.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -33,23 +28,23 @@ type Remember = (tx: Transaction, memo: string) => Promise<void>
 
 /** Hands out the encrypted data of cards, and reserves of their budgets what is going to be spent. */
 export class Reveals {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /**
    * Checks and reserves in one statement, so that reveals at the same time never reserve more than the budget. Throws Fault forbidden
    * `card_frozen`, `card_cancelled` or `budget_exceeded`; that attempt is in the ledger too.
    */
-  async reveal(caller: Caller, id: string, wish: RevealWish, remember: Remember): Promise<Revealed> {
-    const { database, clock, ledger } = this.#parts
+  async reveal(caller: Caller, id: string, input: RevealInput, remember: Remember): Promise<Revealed> {
+    const { database, clock, ledger } = this.#deps
     const outcome = await database.transaction<Outcome>(async (tx) => {
       const now = clock.now()
       const before = await rowOf(tx, caller, id)
-      const amount_cents = wish.amount_cents ?? null
-      const entry = { type: 'reveal', amount_cents, purpose: wish.purpose ?? null } as const
+      const amount_cents = input.amount_cents ?? null
+      const entry = { type: 'reveal', amount_cents, purpose: input.purpose ?? null } as const
       const open = await this.#reserve(tx, id, amount_cents ?? 0, now)
       const refusal = open ? null : refusalOf(before)
       const transaction = await ledger.record(tx, caller, open ?? before, now, {
@@ -67,7 +62,7 @@ export class Reveals {
 
   /** The answer to a repetition of a call: the card as it is now, nothing charged; refused once it is frozen or cancelled. */
   async again(caller: Caller, id: string, transactionId: string): Promise<Revealed> {
-    const { database, clock, ledger } = this.#parts
+    const { database, clock, ledger } = this.#deps
     const outcome = await database.transaction<Outcome>(async (tx) => {
       const now = clock.now()
       const before = await rowOf(tx, caller, id)
@@ -90,7 +85,7 @@ export class Reveals {
     const { open, transaction, now } = outcome
     return {
       encrypted_data: open.encrypted_data,
-      card: shown(open, now),
+      card: toCard(open, now),
       transaction: transactionShown(transaction),
     }
   }
@@ -113,8 +108,8 @@ export class Reveals {
 
   async #tell(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
     const { account_id, identity_id } = card
-    const data = { ...shown(card, now), transaction: transactionShown(transaction) }
-    await this.#parts.events.append(tx, cardRevealed, { account_id, identity_id, data, refusable: true })
+    const data = { ...toCard(card, now), transaction: transactionShown(transaction) }
+    await this.#deps.events.append(tx, cardRevealed, { account_id, identity_id, data, refusable: true })
   }
 }
 

@@ -1,8 +1,7 @@
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import { Page, Paging } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Cards } from './cards.ts'
 import type { Ledger } from './ledger.ts'
 import {
@@ -14,7 +13,7 @@ import {
   NewTransaction,
   Revealed,
   RevealQuery,
-  RevealWish,
+  RevealInput,
   TransactionFilter,
 } from './model.ts'
 import type { Reveals } from './reveals.ts'
@@ -91,7 +90,7 @@ function revealRoutes(reveals: Reveals): AnyRoute[] {
       tag,
       summary: 'Reveal a card',
       description: whatRevealDoes,
-      body: RevealWish,
+      body: RevealInput,
       reply: Revealed,
       secret: true,
       example: { body: { amount_cents: 1250, purpose: 'train to Lyon' } },

@@ -1,8 +1,7 @@
 import { iso } from '../core/clock.ts'
 import { conflict, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import { sql } from '../store/database.ts'
-import type { Reader } from '../store/database.ts'
+import { type Reader, sql } from '../store/database.ts'
 import type { Card, CardLimits } from './model.ts'
 import { periodEnd } from './periods.ts'
 
@@ -38,7 +37,7 @@ export function standing(row: CardRow, now: number): Pick<CardRow, 'spent_cents'
   return { spent_cents: 0, round: round + 1, resets_at: periodEnd(row.period, now) }
 }
 
-export function shown(row: CardRow, now: number): Card {
+export function toCard(row: CardRow, now: number): Card {
   const { id, identity_id, last4, brand, exp_month, exp_year, budget_cents, status, card_name, currency, period } = row
   const { spent_cents } = standing(row, now)
   return {

@@ -2,14 +2,14 @@ import { invalid } from '../core/fault.ts'
 import type { LimitsChange, NewCard, Period } from './model.ts'
 
 /** A card's budget, as far as it was said. */
-export interface BudgetWish {
+export interface BudgetInput {
   budget_cents: number | undefined
   currency: string | undefined
   period: Period | undefined
 }
 
 /** The budget of a call in either spelling. Throws Fault when both say different things. */
-export function budgetOf({ budget_cents, currency, period, budget }: LimitsChange | NewCard): BudgetWish {
+export function budgetOf({ budget_cents, currency, period, budget }: LimitsChange | NewCard): BudgetInput {
   return {
     budget_cents: one('budget.amount', 'budget_cents', budget?.amount, budget_cents),
     currency: one('budget.currency', 'currency', budget?.currency, currency),

@@ -1,15 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { Authority, newKey } from './authority.ts'
-import type { Post } from './authority.ts'
-import { Cabinet } from './cabinet.ts'
+import { Authority, newKey, type Post } from './authority.ts'
+import { AcmeStore } from './acme-store.ts'
 import { main } from './certificates.ts'
-import { Renewal } from './renewal.ts'
-import type { Wanted } from './renewal.ts'
+import { Renewer, type WantedCertificate } from './renewal.ts'
 import type { AcmeSettings } from './settings.ts'
 
-interface Parts {
+interface Deps {
   clock: Clock
   log: Log
   agent: string
@@ -20,33 +18,33 @@ interface Parts {
 
 /** One CA, what is kept of it, and who sees to it. */
 export interface Acme {
-  cabinet: Cabinet
-  renewal: Renewal
+  acmeStore: AcmeStore
+  renewal: Renewer
 }
 
 /** Opens what is kept of the CA below `directory`; asks it nothing yet. Throws a sentence when that cannot be read. */
-export async function openAcme(settings: AcmeSettings, directory: string, parts: Parts): Promise<Acme> {
-  const { clock, log, agent, post, settled } = parts
-  const cabinet = await Cabinet.open(directory, settings.directory)
-  const renewal = new Renewal({
+export async function openAcme(settings: AcmeSettings, directory: string, deps: Deps): Promise<Acme> {
+  const { clock, log, agent, post, settled } = deps
+  const acmeStore = await AcmeStore.open(directory, settings.directory)
+  const renewal = new Renewer({
     clock,
     log,
-    cabinet,
+    acmeStore,
     renew_before: settings.renew_before,
-    wanted: () => wantedBy(settings, parts),
+    wanted: () => wantedBy(settings, deps),
     // each time anew: the file with the roots may have been replaced
     obtain: async (hosts, signal) => {
       const ca = settings.ca_file === undefined ? undefined : await readFile(settings.ca_file, 'utf8')
-      return new Authority({ ...settings, ca, agent }, await cabinet.accountKey(newKey), post).obtain(hosts, signal)
+      return new Authority({ ...settings, ca, agent }, await acmeStore.accountKey(newKey), post).obtain(hosts, signal)
     },
     settled: ({ name }, news) => settled(name, news),
   })
   await renewal.start()
-  return { cabinet, renewal }
+  return { acmeStore, renewal }
 }
 
 /** One for the box itself, and one for each policy host: who has not made the DNS entry for theirs must not cost the box its own. */
-async function wantedBy({ hosts, policies }: AcmeSettings, { policyHosts }: Parts): Promise<Wanted[]> {
+async function wantedBy({ hosts, policies }: AcmeSettings, { policyHosts }: Deps): Promise<WantedCertificate[]> {
   const others = policies ? await policyHosts() : []
   return [
     ...(hosts.length > 0 ? [{ name: main, hosts, ready: true }] : []),

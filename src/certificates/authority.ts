@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Authorization, Client, Order } from 'acme-client'
 import type { Pair } from './pair.ts'
 import { refusalIn } from './refusal.ts'
-import { AuthorityError, speak } from './transport.ts'
-import type { CaAnswer } from './transport.ts'
+import { AuthorityError, type CaAnswer, speak } from './transport.ts'
 
 /** Which CA, and as whom. */
 export interface AuthoritySettings {
@@ -23,7 +22,7 @@ export type Post = (token: string, text: string) => Promise<() => Promise<void>>
 
 /** What the library asks of what carries its requests; not among its published types. */
 interface Carried {
-  http: { request(url: string, method: string, wish?: { data?: unknown }): Promise<CaAnswer> }
+  http: { request(url: string, method: string, input?: { data?: unknown }): Promise<CaAnswer> }
 }
 
 /** Waits between looks at what the CA has decided, in milliseconds: two minutes together. */
@@ -69,8 +68,8 @@ export class Authority {
     })
     // ours, for its own one has no end, waits as long as a CA says, and shares its settings with the whole process
     const carried = client as unknown as Carried
-    carried.http.request = async (url, method, wish) => {
-      const answer = await speak(url, method, wish?.data, { ca, agent, signal })
+    carried.http.request = async (url, method, input) => {
+      const answer = await speak(url, method, input?.data, { ca, agent, signal })
       const refusal = refusalIn(answer)
       if (refusal) throw refusal
       return answer

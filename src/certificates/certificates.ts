@@ -1,14 +1,11 @@
 import { join } from 'node:path'
-import { createSecureContext } from 'node:tls'
-import type { SecureContext } from 'node:tls'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import type { Log } from '../core/log.ts'
-import { names as covers } from './pair.ts'
-import type { Pair } from './pair.ts'
+import { names as covers, type Pair } from './pair.ts'
 import { certificate } from './self-signed.ts'
 import type { CertificateSettings } from './settings.ts'
-import { WatchedPair } from './watched-pair.ts'
-import type { Place } from './watched-pair.ts'
+import { type PairFiles, WatchedPair } from './watched-pair.ts'
 
 /** Who shows a certificate. */
 export type Use = 'mail' | 'api'
@@ -24,7 +21,7 @@ export class Certificates {
   readonly #log: Log
   readonly #followers = new Set<() => void>()
   readonly #files = new Map<Use, WatchedPair>()
-  readonly #replaced: (place: Place) => void
+  readonly #replaced: (place: PairFiles) => void
   #settings: CertificateSettings
   #obtained: ReadonlyMap<string, Pair> = new Map()
   /** By host; contexts are dear to make, and asked for by strangers. */
@@ -32,7 +29,7 @@ export class Certificates {
   #own: Pair | undefined
 
   /** `replaced` is told when others replaced files. */
-  constructor(settings: CertificateSettings, log: Log, replaced: (place: Place) => void) {
+  constructor(settings: CertificateSettings, log: Log, replaced: (place: PairFiles) => void) {
     this.#settings = settings
     this.#log = log
     this.#replaced = replaced
@@ -119,7 +116,7 @@ export class Certificates {
     return pair
   }
 
-  async #open(use: Use, place: Place | null): Promise<void> {
+  async #open(use: Use, place: PairFiles | null): Promise<void> {
     const former = this.#files.get(use)
     // both may show the same: it is then watched once
     const same = [...this.#files.values()].find((one) => place !== null && isDeepStrictEqual(one.place, place))
@@ -130,7 +127,7 @@ export class Certificates {
     await file?.refresh()
   }
 
-  #heard(place: Place): void {
+  #heard(place: PairFiles): void {
     this.#tell()
     this.#replaced(place)
   }

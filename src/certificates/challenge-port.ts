@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Crowd } from '../http/crowd.ts'
-import { Listener } from '../http/listener.ts'
+import { AddressLimiter } from '../http/server/address-limiter.ts'
+import { Listener } from '../http/server/listener.ts'
 import { newId } from '../core/ids.ts'
-import { Networks } from '../core/networks.ts'
-import { challengePath } from './challenges.ts'
-import type { Challenges } from './challenges.ts'
+import { Networks } from '../net/networks.ts'
+import { challengePath, type Challenges } from './challenges.ts'
 
 /** Connections open at once, and from one address: a CA comes with a handful. */
 const most = { all: 200, perAddress: 20 }
@@ -23,8 +22,8 @@ export class ChallengePort {
       (request, response) => this.#answer(request, response),
       () => ({ body: '', requestId: newId('req') }),
       {
-        patience: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
-        crowd: new Crowd({ perAddress: most.perAddress, trusted: new Networks([]) }),
+        timeout: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
+        crowd: new AddressLimiter({ perAddress: most.perAddress, trusted: new Networks([]) }),
       },
     )
   }

@@ -1,9 +1,7 @@
 import { iso } from '../core/clock.ts'
-import { main } from './certificates.ts'
-import type { Certificates } from './certificates.ts'
+import { type Certificates, main } from './certificates.ts'
 import type { Certificate } from './model.ts'
-import { readingOf } from './pair.ts'
-import type { Pair } from './pair.ts'
+import { type Pair, readingOf } from './pair.ts'
 import type { Obtained } from './renewal.ts'
 
 /** Every certificate the box shows or should show: from files, by ACME (`fileOf` says where each is kept), and its own. */

@@ -1,5 +1,7 @@
-import { X509Certificate, createPrivateKey } from 'node:crypto'
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
+import { chmod, open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 
 /** A certificate, with those that lead to its root, and its private key; PEM texts. */
 export interface Pair {
@@ -8,7 +10,7 @@ export interface Pair {
 }
 
 /** What a certificate says of itself; times in milliseconds. */
-export interface Reading {
+export interface CertificateDetails {
   /** The host names it is good for, in lower case. */
   names: string[]
   issuer: string
@@ -31,7 +33,7 @@ export function flaw({ cert, key }: Pair): string | null {
 }
 
 /** Reads a certificate that has no flaw; of a chain the first. */
-export function readingOf(cert: string): Reading {
+export function readingOf(cert: string): CertificateDetails {
   const parsed = new X509Certificate(cert)
   const subject = (parsed.subjectAltName ?? '').split(', ')
   return {
@@ -64,4 +66,22 @@ function attempt<T>(work: () => T): T | undefined {
   } catch {
     return undefined
   }
+}
+
+/** Replaces a file: a reader meets the old one or the new one, never a part; after a power cut too. */
+export async function write(path: string, text: string, mode: number): Promise<void> {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`)
+  try {
+    await using file = await open(temporary, 'wx', mode)
+    await file.writeFile(text)
+    await file.sync()
+    // whatever the umask, which takes from the mode at the opening
+    await chmod(temporary, mode)
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  await using entry = await open(dirname(path), 'r')
+  await entry.sync()
 }

@@ -1,5 +1,4 @@
-import { AuthorityError } from './transport.ts'
-import type { CaAnswer } from './transport.ts'
+import { AuthorityError, type CaAnswer } from './transport.ts'
 
 /** A problem document (RFC 7807), as RFC 8555 6.7 has it. */
 interface Problem {
@@ -17,7 +16,7 @@ export function refusalIn({ status, headers, data }: CaAnswer): AuthorityError |
   const problem: Problem = typeof data === 'object' && data !== null ? data : {}
   if (problem.type === 'urn:ietf:params:acme:error:badNonce') return undefined
   const said = [problem, ...(Array.isArray(problem.subproblems) ? (problem.subproblems as unknown[]) : [])]
-    .map(told)
+    .map(describeProblem)
     .filter(Boolean)
   const words = said.length > 0 ? `The CA said: ${said.join('; ')}` : `The CA answered ${status}`
   const kind = typeof problem.type === 'string' ? ` (${problem.type.replace(/^urn:ietf:params:acme:error:/, '')})` : ''
@@ -25,7 +24,7 @@ export function refusalIn({ status, headers, data }: CaAnswer): AuthorityError |
 }
 
 /** `The key is bad` or `mx.example.com: the policy forbids it`. */
-function told(problem: unknown): string {
+function describeProblem(problem: unknown): string {
   if (typeof problem !== 'object' || problem === null || !('detail' in problem) || typeof problem.detail !== 'string') return ''
   const identifier = 'identifier' in problem ? (problem.identifier as { value?: unknown } | null)?.value : undefined
   return typeof identifier === 'string' ? `${identifier}: ${problem.detail}` : problem.detail

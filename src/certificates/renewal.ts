@@ -1,14 +1,12 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import type { Cabinet, Standing } from './cabinet.ts'
-import { flaw, names as covers, readingOf } from './pair.ts'
-import type { Pair } from './pair.ts'
+import type { AcmeStore, AcmeState } from './acme-store.ts'
+import { flaw, names as covers, type Pair, readingOf } from './pair.ts'
 import { AuthorityError } from './transport.ts'
 
 /** A certificate there should be. */
-export interface Wanted {
+export interface WantedCertificate {
   /** Under which it is kept: `main`, or the one host it is for. */
   name: string
   hosts: string[]
@@ -17,22 +15,22 @@ export interface Wanted {
 }
 
 /** How a certificate by ACME stands; times in milliseconds. */
-export interface Obtained extends Wanted {
+export interface Obtained extends WantedCertificate {
   pair: Pair | undefined
   renew_at: number | null
-  standing: Readonly<Standing> | undefined
+  standing: Readonly<AcmeState> | undefined
 }
 
-interface Parts {
+interface Deps {
   clock: Clock
   log: Log
-  cabinet: Cabinet
+  acmeStore: AcmeStore
   /** Milliseconds before its end at which a certificate is renewed. */
   renew_before: number
-  wanted: () => Promise<Wanted[]>
+  wanted: () => Promise<WantedCertificate[]>
   obtain: (hosts: readonly string[], signal: AbortSignal) => Promise<Pair>
   /** After each try, once its outcome is on disk, and when one was dropped; `news` is whether it is worth telling. */
-  settled: (wanted: Wanted, news: boolean) => Promise<void>
+  settled: (wanted: WantedCertificate, news: boolean) => Promise<void>
 }
 
 const minute = 60_000
@@ -53,22 +51,22 @@ const longestWait = 8 * 24 * hour
 const longest = 5 * minute
 
 /** Sees to it that there are certificates by ACME, and that they are renewed; one try at a time, each on disk before it is made. */
-export class Renewal {
-  readonly #parts: Parts
+export class Renewer {
+  readonly #deps: Deps
   readonly #pairs = new Map<string, Pair>()
   readonly #stop = new AbortController()
   #running: Promise<void> = Promise.resolve()
   #idle = true
   #looked = -Infinity
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Reads what is on disk of what is wanted now. */
   async start(): Promise<void> {
-    for (const { name } of await this.#parts.wanted()) {
-      const pair = await this.#parts.cabinet.pair(name)
+    for (const { name } of await this.#deps.wanted()) {
+      const pair = await this.#deps.acmeStore.pair(name)
       if (pair) this.#pairs.set(name, pair)
     }
   }
@@ -85,18 +83,18 @@ export class Renewal {
 
   /** Those that are there, were tried, or will be. */
   async all(): Promise<Obtained[]> {
-    const { wanted, cabinet } = this.#parts
+    const { wanted, acmeStore } = this.#deps
     return (await wanted())
       .map((one) => {
         const pair = this.#pairs.get(one.name)
-        return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, standing: cabinet.standings[one.name] }
+        return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, standing: acmeStore.standings[one.name] }
       })
       .filter(({ ready, pair, standing }) => ready || pair || standing)
   }
 
   /** Begins what is due, unless that is under way, or was looked for a moment ago. */
   begin(): void {
-    const now = this.#parts.clock.now()
+    const now = this.#deps.clock.now()
     if (!this.#idle || this.#stop.signal.aborted || Math.abs(now - this.#looked) < betweenLooks) return
     this.#looked = now
     void this.#next(() => this.#obtainDue())
@@ -107,10 +105,10 @@ export class Renewal {
    * Fault rate_limited when each was tried too often within the hour, and not_found.
    */
   async now(host?: string): Promise<void> {
-    const asked = (await this.#parts.wanted()).filter(({ hosts }) => host === undefined || hosts.includes(host))
+    const asked = (await this.#deps.wanted()).filter(({ hosts }) => host === undefined || hosts.includes(host))
     if (asked.length === 0 && host !== undefined) throw new Fault('not_found', `No certificate for ${host} is obtained by ACME.`)
     const open = asked.filter((one) => host !== undefined || (one.ready && !this.#fits(one)))
-    const pauses = open.map(({ name }) => Math.ceil((this.#freeAt(name) - this.#parts.clock.now()) / 1000))
+    const pauses = open.map(({ name }) => Math.ceil((this.#freeAt(name) - this.#deps.clock.now()) / 1000))
     const retryAfter = Math.min(...pauses)
     if (open.length > 0 && retryAfter > 0) {
       const names = open.map(({ hosts }) => hosts.join(', ')).join('; ')
@@ -120,7 +118,7 @@ export class Renewal {
       })
     }
     await this.#next(async () => {
-      for (const one of open) if (this.#freeAt(one.name) <= this.#parts.clock.now()) await this.#try(one)
+      for (const one of open) if (this.#freeAt(one.name) <= this.#deps.clock.now()) await this.#try(one)
     })
   }
 
@@ -128,7 +126,7 @@ export class Renewal {
     this.#idle = false
     const running = this.#running
       .then(() => (this.#stop.signal.aborted ? undefined : work()))
-      .catch((error: unknown) => this.#parts.log.error({ err: error }, 'certificates could not be seen to'))
+      .catch((error: unknown) => this.#deps.log.error({ err: error }, 'certificates could not be seen to'))
       .finally(() => {
         if (this.#running === running) this.#idle = true
       })
@@ -137,52 +135,52 @@ export class Renewal {
   }
 
   async #obtainDue(): Promise<void> {
-    const { wanted, cabinet, clock, settled } = this.#parts
+    const { wanted, acmeStore, clock, settled } = this.#deps
     const all = await wanted()
     for (const one of all) {
       if (one.ready && !this.#fits(one) && !this.#waits(one) && this.#freeAt(one.name) <= clock.now()) await this.#try(one)
     }
-    for (const name of Object.keys(cabinet.standings)) {
+    for (const name of Object.keys(acmeStore.standings)) {
       if (all.some((one) => one.name === name)) continue
       this.#pairs.delete(name)
-      await cabinet.drop(name)
+      await acmeStore.drop(name)
       await settled({ name, hosts: [], ready: false }, false)
     }
   }
 
-  #waits({ name, hosts }: Wanted): boolean {
-    const standing = this.#parts.cabinet.standings[name]
-    const wait = (standing?.next_try_at ?? 0) - this.#parts.clock.now()
+  #waits({ name, hosts }: WantedCertificate): boolean {
+    const standing = this.#deps.acmeStore.standings[name]
+    const wait = (standing?.next_try_at ?? 0) - this.#deps.clock.now()
     return wait > 0 && wait < longestWait && standing?.names.join() === hosts.join()
   }
 
-  #fits({ name, hosts }: Wanted): boolean {
+  #fits({ name, hosts }: WantedCertificate): boolean {
     const pair = this.#pairs.get(name)
-    return pair !== undefined && hosts.every((host) => covers(pair.cert, host)) && this.#parts.clock.now() < this.#renewAt(pair)
+    return pair !== undefined && hosts.every((host) => covers(pair.cert, host)) && this.#deps.clock.now() < this.#renewAt(pair)
   }
 
   #renewAt({ cert }: Pair): number {
     const { not_before, not_after } = readingOf(cert)
-    return not_after - Math.min(this.#parts.renew_before, (not_after - not_before) / 3)
+    return not_after - Math.min(this.#deps.renew_before, (not_after - not_before) / 3)
   }
 
   /** When it may be tried, for all that was tried before. */
   #freeAt(name: string): number {
-    const { cabinet, clock } = this.#parts
+    const { acmeStore, clock } = this.#deps
     const now = clock.now()
-    const recent = (standing: Readonly<Standing> | undefined): number[] =>
+    const recent = (standing: Readonly<AcmeState> | undefined): number[] =>
       (standing?.tries ?? []).filter((time) => time > now - hour && time <= now)
-    const all = Object.values(cabinet.standings).flatMap(recent)
-    return Math.max(freeAfter(recent(cabinet.standings[name]), most.ofOne), freeAfter(all, most.ofAll))
+    const all = Object.values(acmeStore.standings).flatMap(recent)
+    return Math.max(freeAfter(recent(acmeStore.standings[name]), most.ofOne), freeAfter(all, most.ofAll))
   }
 
-  async #try(wanted: Wanted): Promise<void> {
-    const { cabinet, clock, log, settled } = this.#parts
+  async #try(wanted: WantedCertificate): Promise<void> {
+    const { acmeStore, clock, log, settled } = this.#deps
     const { name, hosts } = wanted
-    const before = cabinet.standings[name]
+    const before = acmeStore.standings[name]
     const now = clock.now()
     const failures = (before?.failures ?? 0) + 1
-    const standing: Standing = {
+    const standing: AcmeState = {
       names: hosts,
       tries: [...(before?.tries ?? []).filter((time) => time > now - hour), now],
       failures,
@@ -191,22 +189,22 @@ export class Renewal {
       problem: before?.problem ?? null,
     }
     // on disk first: who is killed while trying must not try again at once
-    await cabinet.note(name, standing)
+    await acmeStore.note(name, standing)
     log.info({ names: hosts }, 'a certificate is being asked for')
     const outcome = await this.#obtained(hosts).catch((error: unknown) => error)
     if (outcome instanceof Error) {
       // what we broke off ourselves is nobody's fault
-      if (this.#stop.signal.aborted) return cabinet.note(name, { ...standing, failures: failures - 1, next_try_at: null })
+      if (this.#stop.signal.aborted) return acmeStore.note(name, { ...standing, failures: failures - 1, next_try_at: null })
       const pause = outcome instanceof AuthorityError ? outcome.pause : 0
       const next_try_at = Math.max(standing.next_try_at ?? 0, clock.now() + pause)
       const problem = outcome.message
-      await cabinet.note(name, { ...standing, next_try_at, problem })
+      await acmeStore.note(name, { ...standing, next_try_at, problem })
       log.warn({ names: hosts, problem, next_try_at: iso(next_try_at) }, 'a certificate could not be obtained')
       return settled(wanted, failures === 1 || gist(problem) !== gist(before?.problem ?? ''))
     }
     const pair = outcome as Pair
-    await cabinet.keep(name, pair)
-    await cabinet.note(name, { ...standing, failures: 0, next_try_at: null, problem: null })
+    await acmeStore.save(name, pair)
+    await acmeStore.note(name, { ...standing, failures: 0, next_try_at: null, problem: null })
     this.#pairs.set(name, pair)
     log.info({ names: hosts, not_after: iso(readingOf(pair.cert).not_after) }, 'a certificate was obtained')
     await settled(wanted, true)
@@ -214,7 +212,7 @@ export class Renewal {
 
   async #obtained(hosts: readonly string[]): Promise<Pair> {
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(longest)])
-    const pair = await this.#parts.obtain(hosts, signal)
+    const pair = await this.#deps.obtain(hosts, signal)
     const fault = flaw(pair) ?? (hosts.every((host) => covers(pair.cert, host)) ? null : 'it does not bear all names')
     if (fault !== null) throw new AuthorityError(`The CA gave a certificate that cannot be used: ${fault}`)
     return pair

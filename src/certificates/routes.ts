@@ -1,6 +1,5 @@
 import { Page } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import { Certificate, Renewal } from './model.ts'
 
 const tag = 'Operation'

@@ -1,8 +1,7 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { write } from './durable-file.ts'
-import type { Pair } from './pair.ts'
+import { type Pair, write } from './pair.ts'
 
 const day = 86_400_000
 const underWay = new Map<string, Promise<Pair>>()

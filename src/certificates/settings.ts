@@ -1,5 +1,5 @@
 import type { AuthoritySettings } from './authority.ts'
-import type { Place } from './watched-pair.ts'
+import type { PairFiles } from './watched-pair.ts'
 
 /** What of the settings certificates go by. */
 export interface CertificateSettings {
@@ -9,9 +9,9 @@ export interface CertificateSettings {
   /** Where what ACME obtained is kept. */
   obtained: string
   /** The files that SMTP shows, if the settings name some. */
-  mail: Place | null
+  mail: PairFiles | null
   /** The same of the API; `api` is false when it has no TLS. */
-  web: Place | null
+  web: PairFiles | null
   api: boolean
   acme: AcmeSettings | null
 }

@@ -32,7 +32,7 @@ export interface Line {
 /** Longest answer that is read, in octets: a chain has a few KiB. */
 const largest = 512 * 1024
 /** Longest silence, in milliseconds. */
-const patience = 20_000
+const timeout = 20_000
 
 /** One request to a CA (RFC 8555 6.1: HTTPS, no redirects). Throws AuthorityError when nothing could be heard of it. */
 export function speak(url: string, method: string, data: unknown, { ca, agent, signal }: Line): Promise<CaAnswer> {
@@ -55,7 +55,7 @@ export function speak(url: string, method: string, data: unknown, { ca, agent, s
       signal,
       ...(ca === undefined ? {} : { ca }),
     })
-    call.setTimeout(patience, () => call.destroy(new Error(`it was silent for ${patience / 1000} s`)))
+    call.setTimeout(timeout, () => call.destroy(new Error(`it was silent for ${timeout / 1000} s`)))
     call.on('error', fail)
     call.on('response', (answer) => void read(answer, host).then(resolve, fail))
     call.end(body)

@@ -1,14 +1,12 @@
-import { readlinkSync, watch } from 'node:fs'
-import type { FSWatcher } from 'node:fs'
+import { type FSWatcher, readlinkSync, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { Log } from '../core/log.ts'
-import { flaw, readingOf } from './pair.ts'
-import type { Pair } from './pair.ts'
+import { flaw, type Pair, readingOf } from './pair.ts'
 
 /** Where a pair lies: absolute paths of two PEM files, which may be one and the same. */
-export interface Place {
+export interface PairFiles {
   cert: string
   key: string
 }
@@ -22,7 +20,7 @@ const secondThought = 2000
  * could show (one of the two files is new, or half written) is not taken: the former stays, and the log says so once.
  */
 export class WatchedPair {
-  readonly place: Place
+  readonly place: PairFiles
   readonly #log: Log
   readonly #renewed: () => void
   #pair: Pair
@@ -35,7 +33,7 @@ export class WatchedPair {
   #told: string | null = null
   #closed = false
 
-  private constructor(place: Place, pair: Pair, log: Log, renewed: () => void) {
+  private constructor(place: PairFiles, pair: Pair, log: Log, renewed: () => void) {
     this.place = place
     this.#pair = pair
     this.#log = log.child({ cert: place.cert })
@@ -43,7 +41,7 @@ export class WatchedPair {
   }
 
   /** Throws a sentence when there is nothing that could be shown. */
-  static async open(place: Place, log: Log, renewed: () => void): Promise<WatchedPair> {
+  static async open(place: PairFiles, log: Log, renewed: () => void): Promise<WatchedPair> {
     const pair = await readPair(place)
     const fault = flaw(pair)
     if (fault !== null) throw new Error(`${place.cert} and ${place.key} cannot be used: ${fault}.`)
@@ -133,7 +131,7 @@ export class WatchedPair {
   }
 }
 
-async function readPair({ cert, key }: Place): Promise<Pair> {
+async function readPair({ cert, key }: PairFiles): Promise<Pair> {
   return { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
 }
 

@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { Box, BoxOptions } from './box.ts'
-import { Failure } from './failure.ts'
-import { everyOne } from './found.ts'
-import { askPassword } from './prompt.ts'
-import { say, table, withJson } from './say.ts'
+import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { Failure } from './support/refuse.ts'
+import { everyOne } from './support/found.ts'
+import { askPassword } from './support/prompt.ts'
+import { say, table, withJson } from './support/say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
@@ -63,8 +62,8 @@ async function setPassword(who: string, { email, removeSecondFactor, ...options 
   await withBox(options, async (box) => {
     const { id } = await named(box, who)
     const password = await askPassword()
-    const wish = { password, remove_second_factor: removeSecondFactor, ...(email === undefined ? {} : { email }) }
-    const account = await box.call<Account>('POST', `/v1/accounts/${id}/password`, wish)
+    const input = { password, remove_second_factor: removeSecondFactor, ...(email === undefined ? {} : { email }) }
+    const account = await box.call<Account>('POST', `/v1/accounts/${id}/password`, input)
     say(options, account, `The password of ${account.name} (${account.email}) was changed, and all its sessions ended.`)
   })
 }

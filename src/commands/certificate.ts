@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { say, table, withJson } from './say.ts'
+import { type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { say, table, withJson } from './support/say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
@@ -21,7 +20,7 @@ export function addCertificateCommand(program: Command): void {
   ).action((options: Options) =>
     withBox(options, async (box) => {
       const { data } = await box.call<{ data: Certificate[] }>('GET', '/v1/certificates')
-      say(options, data, told(data))
+      say(options, data, formatCertificates(data))
     }),
   )
   const renew = certificate
@@ -34,13 +33,13 @@ export function addCertificateCommand(program: Command): void {
         '/v1/certificates/renew',
         name === undefined ? {} : { name },
       )
-      say(options, data, told(data))
+      say(options, data, formatCertificates(data))
       if (data.some(({ problem }) => problem !== null)) process.exitCode = 1
     }),
   )
 }
 
-function told(certificates: readonly Certificate[]): string {
+function formatCertificates(certificates: readonly Certificate[]): string {
   const rows = certificates.map(({ names, source, uses, not_after, problem }) => [
     names.join(' '),
     source,

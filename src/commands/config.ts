@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { Config, ConfigError, loadConfig } from '../config.ts'
 import { example, jsonSchema } from '../config/documents.ts'
-import { actAsBoxUser } from './owner.ts'
-import { say, withJson } from './say.ts'
+import { actAsBoxUser } from './support/owner.ts'
+import { say, withJson } from './support/say.ts'
 
 /** `pillarbox config check|schema|example`. `check` throws ConfigError, with every problem in its message. */
 export function addConfigCommand(program: Command): void {

@@ -2,15 +2,12 @@ import { statSync } from 'node:fs'
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { version } from '../version.ts'
-import { ConfigError, controlSocket } from '../config.ts'
-import type { Config } from '../config.ts'
-import { about, asRoot, openingRemedy, seenFromOutside, summary } from '../unopened.ts'
-import type { Line } from '../unopened.ts'
-import { answers, holdsBox, ofBox, settingsOf, withBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { actAsBoxUser, mustBeOpen } from './owner.ts'
-import { exits } from './refuse.ts'
-import { say, withJson } from './say.ts'
+import { type Config, ConfigError, controlSocket } from '../config.ts'
+import { about, asRoot, type Line, openingRemedy, seenFromOutside, summary } from '../unopened.ts'
+import { answers, type BoxOptions, holdsBox, ofBox, settingsOf, withBox } from './support/box.ts'
+import { actAsBoxUser, mustBeOpen } from './support/owner.ts'
+import { exits } from './support/refuse.ts'
+import { say, withJson } from './support/say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
@@ -30,7 +27,7 @@ export function addDoctorCommand(program: Command): void {
   withJson(ofBox(command)).action(async (options: Options) => {
     const { lines, looked } = await examined(options)
     const seen = summary(lines)
-    say(options, { ...seen, lines }, told(lines))
+    say(options, { ...seen, lines }, formatLines(lines))
     if (!looked) process.exitCode = exits.usage
     else if (seen.status === 'fail') process.exitCode = exits.failed
   })
@@ -114,7 +111,7 @@ function configFault(problem: string): Line {
 
 const colours = { pass: 'green', warn: 'yellow', fail: 'red' } as const
 
-function told(lines: Line[]): string {
+function formatLines(lines: Line[]): string {
   const coloured = process.stdout.isTTY && !process.env['NO_COLOR']
   const width = Math.max(...lines.map(({ name }) => name.length))
   const text = lines.map(({ name, subject, status, message, fix }) => {

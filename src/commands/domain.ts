@@ -1,10 +1,8 @@
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { Box, BoxOptions } from './box.ts'
-import { Failure } from './failure.ts'
-import { everyOne, identityNamed } from './found.ts'
-import type { Found } from './found.ts'
-import { say, table, withJson } from './say.ts'
+import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { Failure } from './support/refuse.ts'
+import { everyOne, type Found, identityNamed } from './support/found.ts'
+import { say, table, withJson } from './support/say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
@@ -56,14 +54,14 @@ export function addDomainCommand(program: Command): void {
     say(
       options,
       made,
-      `${made.name} was added. Publish these records, then run: pillarbox domain check ${made.name}\n\n${told(made)}`,
+      `${made.name} was added. Publish these records, then run: pillarbox domain check ${made.name}\n\n${formatRecords(made)}`,
     )
   })
   add('check', 'look its records up now', async (box, name, options) => {
     const { id } = await named(box, name)
     const checked = await box.call<Domain>('POST', `/v1/domains/${id}/verify`)
     const { silent, words } = outcome(checked)
-    say(options, checked, `${words}\n\n${told(checked)}`)
+    say(options, checked, `${words}\n\n${formatRecords(checked)}`)
     if (silent || checked.status !== 'verified') process.exitCode = 1
   })
   add('zone', 'print its records as the text of a zone file', async (box, name, options) => {
@@ -74,7 +72,7 @@ export function addDomainCommand(program: Command): void {
   add('rotate-dkim', 'sign with the spare keys that are published, and make new spares', async (box, name, options) => {
     const { id } = await named(box, name)
     const turned = await box.call<Domain>('POST', `/v1/domains/${id}/dkim/rotate`)
-    say(options, turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${told(turned)}`)
+    say(options, turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${formatRecords(turned)}`)
   })
   addAliasCommands(domain)
   withJson(ofBox(domain.command('catch-all').description('who receives mail for unknown addresses of a domain')))
@@ -177,7 +175,7 @@ function outcome({ name, status, dns_records }: Domain): { silent: boolean; word
 const width = 100
 
 /** Each record on lines of its own: values of keys are longer than any line. */
-function told({ dns_records }: Domain): string {
+function formatRecords({ dns_records }: Domain): string {
   return dns_records
     .map(({ type, name, priority, value, status, reason, unanswered, seen_at }) => {
       const seen = unanswered

@@ -1,14 +1,12 @@
 import { existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { Failure } from './failure.ts'
-import { identityNamed } from './identity-named.ts'
-import { resultOf } from './job.ts'
-import type { Job } from './job.ts'
-import { say, withJson } from './say.ts'
-import { untilSignal } from './signals.ts'
+import { type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { Failure } from './support/refuse.ts'
+import { identityNamed } from './support/identity-named.ts'
+import { type JobAnswer, resultOf } from './support/job.ts'
+import { say, withJson } from './support/say.ts'
+import { untilSignal } from './support/signals.ts'
 
 interface Options extends BoxOptions {
   json?: boolean
@@ -33,7 +31,7 @@ async function write(words: string, file: string, options: Options): Promise<voi
   await withBox(options, (box) =>
     untilSignal(async (signal) => {
       const { id, email } = await identityNamed(box, words)
-      const job = await box.call<Job>('POST', `/v1/identities/${id}/export`, { format: options.format })
+      const job = await box.call<JobAnswer>('POST', `/v1/identities/${id}/export`, { format: options.format })
       const { url, ...result } = await resultOf(box, job, signal)
       const { pathname, search } = new URL(String(url))
       const part = `${file}.part`

@@ -1,10 +1,8 @@
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { Box, BoxOptions } from './box.ts'
-import { everyOne, identityNamed } from './found.ts'
-import type { Found } from './found.ts'
-import { confirmed } from './prompt.ts'
-import { bytes, say, table, withJson } from './say.ts'
+import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { everyOne, type Found, identityNamed } from './support/found.ts'
+import { confirmed } from './support/prompt.ts'
+import { bytes, say, table, withJson } from './support/say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 

@@ -2,16 +2,13 @@ import { createReadStream } from 'node:fs'
 import { constants, lstat, open, readdir } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import type { Command } from 'commander'
-import { zip } from '../core/zip.ts'
-import type { Packable } from '../core/zip.ts'
-import { ofBox, withBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { Failure } from './failure.ts'
-import { identityNamed } from './identity-named.ts'
-import { resultOf } from './job.ts'
-import type { Job } from './job.ts'
-import { say, withJson } from './say.ts'
-import { untilSignal } from './signals.ts'
+import { type Packable, zip } from '../core/zip/zip.ts'
+import { type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { Failure } from './support/refuse.ts'
+import { identityNamed } from './support/identity-named.ts'
+import { type JobAnswer, resultOf } from './support/job.ts'
+import { say, withJson } from './support/say.ts'
+import { untilSignal } from './support/signals.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
@@ -34,9 +31,9 @@ async function read(words: string, path: string, options: Options): Promise<void
   await withBox(options, (box) =>
     untilSignal(async (signal) => {
       const { id, email } = await identityNamed(box, words)
-      const job = await box.send<Job>(`/v1/identities/${id}/import`, octets)
+      const job = await box.send<JobAnswer>(`/v1/identities/${id}/import`, octets)
       const result = await resultOf(box, job, signal)
-      say(options, { identity_id: id, ...result }, `${email}: ${told(result)}.`)
+      say(options, { identity_id: id, ...result }, `${email}: ${formatImport(result)}.`)
     }),
   )
 }
@@ -66,7 +63,7 @@ const words: [name: string, one: string][] = [
   ['ignored', 'ignored'],
 ]
 
-function told(result: Record<string, unknown>): string {
+function formatImport(result: Record<string, unknown>): string {
   return words
     .flatMap(([name, one]) => (result[name] === 0 && name !== 'imported' ? [] : [`${String(result[name])} ${one}`]))
     .join(', ')

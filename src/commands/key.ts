@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { Box, BoxOptions } from './box.ts'
-import { Failure } from './failure.ts'
-import { everyOne, identityNamed } from './found.ts'
-import { say, table, withJson } from './say.ts'
-import { ofStoppedBox, opened } from './stopped-box.ts'
+import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { Failure } from './support/refuse.ts'
+import { everyOne, identityNamed } from './support/found.ts'
+import { say, table, withJson } from './support/say.ts'
+import { ofStoppedBox, opened } from './support/stopped-box.ts'
 
 type Signing = BoxOptions & { json?: boolean; now?: boolean }
 

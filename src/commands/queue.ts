@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { everyOne } from './found.ts'
-import { span, say, table, withJson } from './say.ts'
+import { type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { everyOne } from './support/found.ts'
+import { span, say, table, withJson } from './support/say.ts'
 
 type Options = BoxOptions & { json?: boolean }
 
@@ -113,7 +112,7 @@ async function summary(options: Options): Promise<void> {
 async function show(id: string, options: Options): Promise<void> {
   await withBox(options, async (box) => {
     const entry = await box.call<Entry & { history: Attempt[] }>('GET', `/v1/queue/${id}`)
-    say(options, entry, told(entry))
+    say(options, entry, formatEntry(entry))
   })
 }
 
@@ -121,7 +120,7 @@ async function retry(id: string, options: Options): Promise<void> {
   await withBox(options, async (box) => {
     const entry = await box.call<Entry & { history: Attempt[] }>('POST', `/v1/queue/${id}/retry`)
     const when = box.running ? 'It is tried now' : 'It is tried when the box is started'
-    say(options, entry, `${when}.\n\n${told(entry)}`)
+    say(options, entry, `${when}.\n\n${formatEntry(entry)}`)
   })
 }
 
@@ -131,7 +130,7 @@ async function drop(id: string, options: Options): Promise<void> {
   })
 }
 
-function told({ history, about, ...entry }: Entry & { history: Attempt[] }): string {
+function formatEntry({ history, about, ...entry }: Entry & { history: Attempt[] }): string {
   const facts = Object.entries({ ...entry, age: span(entry.age), ...about }).filter(([, value]) => value !== null)
   const rows = history.map((one) => {
     const { number, started_at, outcome, answer, tls } = one

@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
-import type { Reloaded } from '../operation/model.ts'
-import { ofBox, runningBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { Failure } from './failure.ts'
-import { say, withJson } from './say.ts'
+import type { Reloaded } from '../ops/status/model.ts'
+import { type BoxOptions, ofBox, runningBox } from './support/box.ts'
+import { Failure } from './support/refuse.ts'
+import { say, withJson } from './support/say.ts'
 
 /** `pillarbox reload`: exit status 1 when the box does not run, or refuses the settings and goes on with those it had. */
 export function addReloadCommand(program: Command): void {

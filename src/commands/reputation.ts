@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import type { BoxOptions } from './box.ts'
-import { say } from './say.ts'
-import { ofStoppedBox, opened } from './stopped-box.ts'
+import type { BoxOptions } from './support/box.ts'
+import { say } from './support/say.ts'
+import { ofStoppedBox, opened } from './support/stopped-box.ts'
 
 /** `pillarbox reputation recount`. Throws a sentence when there is no box, it is running, or its log does not go back to the beginning. */
 export function addReputationCommand(program: Command): void {

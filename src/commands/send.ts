@@ -1,11 +1,10 @@
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { Box, BoxOptions } from './box.ts'
-import { Failure } from './failure.ts'
-import { identityNamed } from './found.ts'
-import { say, withJson } from './say.ts'
+import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { Failure } from './support/refuse.ts'
+import { identityNamed } from './support/found.ts'
+import { say, withJson } from './support/say.ts'
 
 interface Options extends BoxOptions {
   json?: boolean
@@ -35,7 +34,7 @@ interface Email {
 
 /** Milliseconds between two looks, and seconds that are waited unless said. */
 const pause = 250
-const patience = 120
+const timeout = 120
 
 const over = ['delivered', 'sent', 'bounced', 'failed', 'cancelled']
 
@@ -48,7 +47,7 @@ export function addSendCommand(program: Command): void {
     .requiredOption('--to <address...>', 'who it goes to')
     .option('--subject <subject>', 'its subject', 'A test of Pillarbox')
     .option('--text <text>', 'what it says (default: standard input)')
-    .option('--wait [seconds]', `show each step until it has arrived or failed, for ${patience} s at most unless said`, false)
+    .option('--wait [seconds]', `show each step until it has arrived or failed, for ${timeout} s at most unless said`, false)
   withJson(ofBox(send)).action(deliver)
 }
 
@@ -61,7 +60,7 @@ async function deliver(options: Options): Promise<void> {
     const { subject, to, wait } = options
     const email = await box.call<Email>('POST', at, { to, subject, body_text })
     if (wait === false) return say(options, email, `${email.id} of ${email.from} was taken for sending.`)
-    const seconds = wait === true ? patience : Number(wait)
+    const seconds = wait === true ? timeout : Number(wait)
     if (!(seconds > 0)) throw new Failure(`--wait ${String(wait)} is no number of seconds.`, 'invalid_value', 'wait')
     const last = await watched(box, `${at}/${email.id}`, seconds, options.json === true ? () => undefined : step)
     if (options.json) say(options, last, '')

@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import type { App } from '../app.ts'
-import { controlSocket, loadConfig } from '../config.ts'
-import type { Config } from '../config.ts'
-import { createLog, isReadByJournal, standardOutput } from '../core/log.ts'
-import type { Log } from '../core/log.ts'
-import { foreignOwner } from './owner.ts'
-import { refuse } from './refuse.ts'
-import { inTurn } from './turn.ts'
-import { welcome } from './welcome.ts'
+import { type Config, controlSocket, loadConfig } from '../config.ts'
+import { createLog, isReadByJournal, type Log, standardOutput } from '../core/log.ts'
+import { foreignOwner } from './support/owner.ts'
+import { refuse } from './support/refuse.ts'
+import { inTurn } from './support/turn.ts'
+import { welcome } from './support/welcome.ts'
 
 export function addServeCommand(program: Command): void {
   program

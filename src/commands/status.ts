@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { ofBox, withBox } from './box.ts'
-import type { BoxOptions } from './box.ts'
-import { bytes, say, span, withJson } from './say.ts'
+import { type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { bytes, say, span, withJson } from './support/say.ts'
 
 interface Status {
   version: string
@@ -22,13 +21,13 @@ export function addStatusCommand(program: Command): void {
       const now = await box.call<Status>('GET', '/v1/status')
       // what is only open for this command has no ports, and no uptime
       const failing = box.running ? now.failing : []
-      say(options, { running: box.running, ...now, failing }, told(now, failing, box.running))
+      say(options, { running: box.running, ...now, failing }, formatStatus(now, failing, box.running))
       if (!box.running || failing.length > 0) process.exitCode = 1
     }),
   )
 }
 
-function told(
+function formatStatus(
   { version, uptime, identities, queue, last_24_hours: day, disk }: Status,
   failing: string[],
   running: boolean,

@@ -1,5 +1,4 @@
-import { both, Duration, Group, List, Listen, MailAddress, MailDomain, SecureAddress, Switch, Text } from './values.ts'
-import { time } from './words.ts'
+import { both, Duration, Group, List, Listen, MailAddress, MailDomain, SecureAddress, Switch, Text, time } from './values.ts'
 
 /** Certificates by ACME (RFC 8555). */
 export const acme = Group({

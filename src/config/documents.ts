@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { besidePath, sections } from './settings.ts'
-import type { Section, Setting } from './settings.ts'
+import { besidePath, type Section, sections, type Setting } from './settings.ts'
 
 /** An example of the file: every setting commented out, with what it is for, its default and unit above it. */
 export function example(schema: z.ZodType): string {

@@ -1,4 +1,4 @@
-import type { Written } from './file.ts'
+import type { ParsedFile } from './file.ts'
 import { spelled } from './problems.ts'
 import { read, variable } from './settings.ts'
 
@@ -6,10 +6,10 @@ import { read, variable } from './settings.ts'
 export class Draft {
   readonly tree: Record<string, unknown>
   readonly problems: string[] = []
-  readonly #written: Written
+  readonly #written: ParsedFile
   readonly #places = new Map<string, string>()
 
-  constructor(written: Written) {
+  constructor(written: ParsedFile) {
     this.#written = written
     this.tree = written.tree
   }

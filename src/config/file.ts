@@ -1,10 +1,22 @@
 import { isUtf8 } from 'node:buffer'
-import { LineCounter, isMap, isNode, isPair, isScalar, isSeq, parseDocument, visit } from 'yaml'
-import type { Document, Node, Pair, YAMLError } from 'yaml'
+import {
+  type Document,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  visit,
+  type YAMLError,
+} from 'yaml'
 import { spelled } from './problems.ts'
 
 /** What a YAML file says, and where it says it. */
-export interface Written {
+export interface ParsedFile {
   tree: Record<string, unknown>
   /** `file:line:column` of a setting's name or value; of the nearest group around it when it is not written. */
   place(path: readonly PropertyKey[], part: 'name' | 'value'): string
@@ -13,7 +25,7 @@ export interface Written {
 }
 
 /** Reads one YAML 1.2 document whose top is a map; an empty one says nothing. Problems come as `file:line:column …: message`. */
-export function readYaml(file: string, bytes: Buffer): Written | { problems: string[] } {
+export function readYaml(file: string, bytes: Buffer): ParsedFile | { problems: string[] } {
   const unfit = unfitBytes(bytes)
   if (unfit) return { problems: [`${file}${unfit}`] }
   const lines = new LineCounter()

@@ -1,7 +1,6 @@
 import type { Planned } from '../core/planned.ts'
 import type * as z from 'zod'
-import { Group, Size, Whole } from './values.ts'
-import { bytes } from './words.ts'
+import { bytes, Group, Size, Whole } from './values.ts'
 
 const most = 1_000_000_000
 const none = 'no limit'

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { spelled } from './problems.ts'
-import type { Flaw } from './sending.ts'
+import type { SettingFlaw } from './sending.ts'
 import type { Endpoint } from './values.ts'
 
 interface Listening {
@@ -16,7 +16,7 @@ interface Listener extends Endpoint {
 }
 
 /** Listeners that another one leaves no place for: the later of two that share a port and an address. */
-export function listenerFlaws(settings: Listening): Flaw[] {
+export function listenerFlaws(settings: Listening): SettingFlaw[] {
   const all = listeners(settings)
   return all.flatMap((listener, index) => {
     const other = all.slice(0, index).find((one) => clash(one, listener))

@@ -1,4 +1,4 @@
-import { AddressBlock, Group, List, Switch, Whole } from './values.ts'
+import { AddressBlock, Duration, Group, List, Switch, time, Whole } from './values.ts'
 
 /** Events by webhook. */
 export const webhooks = Group({
@@ -22,4 +22,13 @@ export const realtime = Group({
   max_sockets_per_account: Whole(1, 1_000_000)
     .prefault(2500)
     .meta({ description: 'WebSockets open at once with tokens of one account', unit: 'sockets' }),
+})
+
+const day = 86_400_000
+
+/** What the box signs. */
+export const tokens = Group({
+  rotate_every: Duration(day, 3650 * day)
+    .prefault('90 d')
+    .meta({ description: 'How long a key signs identity tokens and credentials before the next one takes over', unit: time }),
 })

@@ -5,12 +5,10 @@ import type * as z from 'zod'
 import { nearest } from '../core/nearest.ts'
 import { Draft } from './draft.ts'
 import { readEnvironment } from './environment.ts'
-import { readYaml } from './file.ts'
-import type { Written } from './file.ts'
-import { ConfigError, shown, spelled, unreadable } from './problems.ts'
+import { type ParsedFile, readYaml } from './file.ts'
+import { ConfigError, formatValue, spelled, unreadable } from './problems.ts'
 import { readCredentials, readNamedFiles, readSecretFiles } from './references.ts'
-import { besidePath, read, sections, settingsOf } from './settings.ts'
-import type { Section, Setting } from './settings.ts'
+import { besidePath, read, type Section, sections, type Setting, settingsOf } from './settings.ts'
 
 /** Where settings come from. */
 export interface Sources {
@@ -43,12 +41,12 @@ export async function load<Schema extends z.ZodType>(
   await readSecretFiles(settings, sources.cwd, draft)
   await readNamedFiles(settings, sources.cwd, draft)
   const result = schema.safeParse(draft.tree)
-  for (const issue of result.error?.issues ?? []) draft.problems.push(...told(issue, draft, settings))
+  for (const issue of result.error?.issues ?? []) draft.problems.push(...describeIssue(issue, draft, settings))
   if (result.success && draft.problems.length === 0) return result.data
   throw new ConfigError(inOrder(draft.problems))
 }
 
-async function readConfigFile({ file, env, cwd }: Sources): Promise<Written | undefined> {
+async function readConfigFile({ file, env, cwd }: Sources): Promise<ParsedFile | undefined> {
   const asked = file ?? (env['PILLARBOX_CONFIG'] || undefined)
   // where init leaves it, so that whoever names the data directory names the box
   const beside = env['PILLARBOX_DATA_DIR'] ? join(env['PILLARBOX_DATA_DIR'], 'pillarbox.yaml') : ''
@@ -73,7 +71,7 @@ function dropBlankSections(section: Section, draft: Draft): void {
   }
 }
 
-function told(issue: z.core.$ZodIssue, draft: Draft, settings: readonly Setting[]): string[] {
+function describeIssue(issue: z.core.$ZodIssue, draft: Draft, settings: readonly Setting[]): string[] {
   if (issue.code === 'unrecognized_keys') {
     const names = issue.message.startsWith('must be one of') ? `, ${issue.message}` : ''
     return issue.keys.map(
@@ -85,9 +83,9 @@ function told(issue: z.core.$ZodIssue, draft: Draft, settings: readonly Setting[
   const place = draft.place(at, value === undefined ? 'name' : 'value')
   const setting = settings.find(({ path }) => path.every((step, index) => step === issue.path[index]))
   if (value === undefined && setting?.fallback !== undefined)
-    return [`${draft.place(setting.path, 'name')}: ${issue.message}, not ${shown(setting.fallback)}, its default`]
+    return [`${draft.place(setting.path, 'name')}: ${issue.message}, not ${formatValue(setting.fallback)}, its default`]
   if (value === undefined) return [`${place}: is missing, ${issue.message}`]
-  return [`${place}: ${issue.message}${setting?.secret ? '' : `, not ${shown(value)}`}`]
+  return [`${place}: ${issue.message}${setting?.secret ? '' : `, not ${formatValue(value)}`}`]
 }
 
 /** The part of a path that somebody has written: one value may stand for a list of one. */

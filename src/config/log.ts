@@ -1,6 +1,5 @@
 import type * as z from 'zod'
-import { logLevels, modules } from '../core/log.ts'
-import type { Module } from '../core/log.ts'
+import { logLevels, type LogModule, modules } from '../core/log.ts'
 import { Choice, Group, Named } from './values.ts'
 
 const Level = Choice(logLevels)
@@ -14,7 +13,7 @@ const shape = Object.fromEntries(
       example: 'debug',
     }),
   ]),
-) as { [module in Module]: z.ZodOptional<typeof Level> }
+) as { [module in LogModule]: z.ZodOptional<typeof Level> }
 
 /** What the box says of itself. */
 export const log = Group({

@@ -1,8 +1,11 @@
 import * as z from 'zod'
 import {
+  bytes,
+  certificateFile,
   Choice,
   Duration,
   Group,
+  keyFile,
   List,
   Listen,
   MailAddress,
@@ -10,10 +13,10 @@ import {
   Size,
   Switch,
   Text,
+  time,
   WebAddress,
   Whole,
 } from './values.ts'
-import { bytes, certificateFile, keyFile, time } from './words.ts'
 
 const listeners = 'must be host:port such as 127.0.0.1:2525, or a list of them'
 

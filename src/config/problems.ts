@@ -18,7 +18,7 @@ export function spelled(path: readonly PropertyKey[]): string {
 }
 
 /** What was given, short and on one line. */
-export function shown(value: unknown): string {
+export function formatValue(value: unknown): string {
   if (value === null) return 'nothing'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (typeof value === 'number') return `${value}`

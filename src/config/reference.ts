@@ -1,7 +1,6 @@
 import type * as z from 'zod'
 import { inline } from './documents.ts'
-import { besidePath, sections } from './settings.ts'
-import type { Section, Setting } from './settings.ts'
+import { besidePath, type Section, sections, type Setting } from './settings.ts'
 
 const introduction = `# Settings
 

@@ -4,8 +4,7 @@ import { join, resolve } from 'node:path'
 import type { Assignment } from './environment.ts'
 import type { Draft } from './draft.ts'
 import { unreadable } from './problems.ts'
-import { besidePath, read } from './settings.ts'
-import type { Setting } from './settings.ts'
+import { besidePath, read, type Setting } from './settings.ts'
 
 /** The secrets systemd hands over (`LoadCredential=pillarbox.bootstrap_key:…`, systemd.exec(5)). */
 export async function readCredentials(

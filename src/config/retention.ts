@@ -1,5 +1,4 @@
-import { Duration, Group } from './values.ts'
-import { time } from './words.ts'
+import { Duration, Group, Text, time, Whole } from './values.ts'
 
 const day = 86_400_000
 const longest = 36_500 * day
@@ -27,4 +26,19 @@ export const retention = Group({
   deliveries: Duration(day, 365 * day)
     .prefault('30 d')
     .meta({ description: 'How long it is kept how deliveries went: attempts at mail, webhooks and text messages', unit: time }),
+})
+
+/** Backups that the box makes itself. */
+export const backup = Group({
+  directory: Text('the path of a directory').optional().meta({
+    description: 'Where POST /v1/backups and pillarbox backup --auto put their files: it must be there, outside data_dir',
+    directory: true,
+    example: '/var/backups/pillarbox',
+  }),
+  passphrase_file: Text('the path of a file').optional().meta({
+    description: 'The file whose first line the keys are sealed under in them; without it the keys are left out',
+    file: true,
+    example: '/run/secrets/pillarbox-backup-passphrase',
+  }),
+  keep: Whole(1, 10_000).prefault(7).meta({ description: 'The newest of this box that are kept there', unit: 'files' }),
 })

@@ -1,7 +1,20 @@
 import { isIP } from 'node:net'
 import * as z from 'zod'
-import { AddressBlock, Choice, Duration, Group, Host, List, Listen, MailDomain, Switch, Text, Whole } from './values.ts'
-import { time } from './words.ts'
+import {
+  AddressBlock,
+  Choice,
+  Duration,
+  Group,
+  Host,
+  List,
+  Listen,
+  MailAddress,
+  MailDomain,
+  Switch,
+  Text,
+  time,
+  Whole,
+} from './values.ts'
 
 const relay = {
   host: Host.meta({
@@ -74,19 +87,19 @@ interface RelayFields {
 }
 
 /** What is wrong with settings together. */
-export interface Flaw {
+export interface SettingFlaw {
   /** The place in the settings. */
   path: (string | number)[]
   why: string
 }
 
 /** Relays that could not be used: half logins, with which mail would be refused, and addresses, which no certificate vouches for. */
-export function relayFlaws(settings: { relay?: RelayFields | undefined; relays: RelayFields[] }): Flaw[] {
+export function relayFlaws(settings: { relay?: RelayFields | undefined; relays: RelayFields[] }): SettingFlaw[] {
   const one = settings.relay ? flawsOf(settings.relay, ['outbound', 'relay']) : []
   return [...one, ...settings.relays.flatMap((entry, index) => flawsOf(entry, ['outbound', 'relays', index]))]
 }
 
-function flawsOf({ host, tls, user, password }: RelayFields, path: Flaw['path']): Flaw[] {
+function flawsOf({ host, tls, user, password }: RelayFields, path: SettingFlaw['path']): SettingFlaw[] {
   const why = `must be a name where TLS is checked (tls: ${tls}), for its certificate bears the name; an address needs tls: none`
   return [
     ...(isIP(host) > 0 && tls !== 'none' ? [{ path: [...path, 'host'], why }] : []),
@@ -94,7 +107,7 @@ function flawsOf({ host, tls, user, password }: RelayFields, path: Flaw['path'])
   ]
 }
 
-function loginFlaws({ user, password }: Pick<RelayFields, 'user' | 'password'>, path: Flaw['path']): Flaw[] {
+function loginFlaws({ user, password }: Pick<RelayFields, 'user' | 'password'>, path: SettingFlaw['path']): SettingFlaw[] {
   if (user === undefined && password === undefined) return []
   if (user === undefined) return [{ path: [...path, 'user'], why: 'is needed with a password' }]
   return password === undefined ? [{ path: [...path, 'password'], why: 'is needed with a user' }] : []
@@ -135,5 +148,25 @@ export const fetching = Group({
     description: 'PEM file with certificate authorities that are believed there, beside those everybody believes',
     file: true,
     example: 'tls/authorities.pem',
+  }),
+})
+
+/** Reports to other domains. */
+export const reports = Group({
+  dmarc: Switch.prefault(false).meta({
+    description: 'Send domains that ask for it a daily report on the mail that came in their name (DMARC, RFC 9990)',
+  }),
+  tls: Switch.prefault(false).meta({
+    description: 'Send domains that ask for it a daily report on TLS with their mail servers (TLSRPT, RFC 8460)',
+  }),
+  organization: Text('a name').optional().meta({
+    description: 'The name of who reports',
+    otherwise: 'mail.domain',
+    example: 'Example Corporation',
+  }),
+  contact: MailAddress.optional().meta({
+    description: 'Whom to write to about a report',
+    otherwise: 'postmaster@ mail.domain',
+    example: 'postmaster@example.com',
   }),
 })

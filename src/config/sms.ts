@@ -1,5 +1,4 @@
-import { AddressBlock, Choice, Group, List, Size, Text, WebAddress, Whole } from './values.ts'
-import { bytes } from './words.ts'
+import { AddressBlock, bytes, Choice, Group, List, Size, Text, WebAddress, Whole } from './values.ts'
 
 const Country = Text('a country code of two capital letters, such as US').regex(/^[A-Z]{2}$/, {
   error: 'must be a country code of two capital letters, such as US',

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks'
-import { schedule } from 'node-cron'
-import type { Logger, ScheduledTask } from 'node-cron'
+import { type Logger, schedule, type ScheduledTask } from 'node-cron'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 import type { Counter, Gauge, Metrics } from './metrics.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 
-export interface Job {
+export interface CronJob {
   name: string
   /** Cron syntax, UTC; six fields when the first is seconds. */
   schedule: string
@@ -52,7 +52,7 @@ export class Schedule {
     )
   }
 
-  add(job: Job): void {
+  add(job: CronJob): void {
     const run = (): Promise<void> => {
       const running = this.#run(job).finally(() => this.#running.delete(running))
       this.#running.add(running)
@@ -66,7 +66,7 @@ export class Schedule {
     this.#tasks.push(schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
   }
 
-  async #run(job: Job): Promise<void> {
+  async #run(job: CronJob): Promise<void> {
     const { name } = job
     const began = performance.now()
     try {
@@ -99,5 +99,16 @@ function jobLog(log: Log): Logger {
     warn: (message) => log.warn({ remark: message }, 'a scheduled job came late, or was still under way'),
     error: (message, error) => log.error({ err: error ?? message }, 'the schedule failed'),
     debug: (message) => log.debug({ err: message }, 'schedule'),
+  }
+}
+
+/** Milliseconds between two steps, for everybody else. */
+const pause = 5
+
+/** Takes one small step after the other until one answers false, or the box stops. */
+export async function sweep(step: () => Promise<boolean>, signal?: AbortSignal): Promise<void> {
+  for (;;) {
+    if (signal?.aborted || !(await step())) return
+    await sleep(pause)
   }
 }

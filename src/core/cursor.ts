@@ -1,5 +1,5 @@
 import { invalid } from './fault.ts'
-import { mac, sameBytes } from './seal.ts'
+import { mac, sameBytes } from './seal/seal.ts'
 
 /** Opaque positions in lists: what a client hands back is what we gave out, for the same list, or it is refused. */
 export class Cursors {

@@ -1,3 +1,4 @@
+import { isIP } from 'net'
 import { domainToASCII, domainToUnicode } from 'node:url'
 
 /** Characters of a name as the DNS has it (RFC 1035 2.3.4, less the length octets). */
@@ -30,4 +31,10 @@ export function hostNameOf(text: string): string | undefined {
 function aLabelOf(text: string): string {
   const ascii = domainToASCII(text)
   return ascii.startsWith('xn--') && domainToUnicode(ascii) === text.normalize('NFC').toLowerCase() ? ascii : ''
+}
+
+/** Whether a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */
+export function isLiteral(domain: string): boolean {
+  const inside = /^\[(?:IPv6:)?([^\]]+)\]$/i.exec(domain)?.[1]
+  return inside !== undefined && isIP(inside) !== 0
 }

@@ -73,3 +73,6 @@ export function storageFull(cause?: unknown, message = 'The box has no room left
     cause,
   })
 }
+
+/** Another process has the data directory. */
+export class InUse extends Error {}

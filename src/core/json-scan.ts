@@ -18,7 +18,7 @@ const longestKey = 1024
 const padding = 100
 
 /** Escapes in all strings: 10 MiB of text in any script has no more, also where everything but ASCII is escaped. */
-const mostEscapes = 6 * 1024 * 1024
+const maxEscapes = 6 * 1024 * 1024
 
 const quote = 0x22
 const backslash = 0x5c
@@ -146,7 +146,7 @@ export class JsonScan {
           break
         }
       }
-      if (escapes > mostEscapes) throw this.#tooManyEscapes()
+      if (escapes > maxEscapes) throw this.#tooManyEscapes()
       if (escaping || ended) continue
       if (end < at) end = octets.indexOf(quote, at)
       if (end === -1) end = octets.length
@@ -205,7 +205,7 @@ export class JsonScan {
   #tooManyEscapes(): Fault {
     return new Fault(
       'invalid_request',
-      `${this.#what} has more than ${mostEscapes} escapes (\\n, \\u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
+      `${this.#what} has more than ${maxEscapes} escapes (\\n, \\u20ac and the like) in its strings. Send less at a time, in UTF-8 as it is.`,
       { code: 'too_many_escapes' },
     )
   }

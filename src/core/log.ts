@@ -1,6 +1,5 @@
 import { fstatSync } from 'node:fs'
-import { destination, pino, stdTimeFunctions, symbols } from 'pino'
-import type { DestinationStream, Logger } from 'pino'
+import { destination, type DestinationStream, type Logger, pino, stdTimeFunctions, symbols } from 'pino'
 
 /** One JSON object a line. Never a secret, never a message body: the paths below are the last guard, not the first. */
 export type Log = Logger
@@ -29,14 +28,14 @@ export const modules = [
   'trust',
   'webhooks',
 ] as const
-export type Module = (typeof modules)[number]
+export type LogModule = (typeof modules)[number]
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
 /** The least important line that is still written: in general, and of single modules. */
 export interface Levels {
   level: string
-  levels?: { [module in Module]?: string | undefined } | undefined
+  levels?: { [module in LogModule]?: string | undefined } | undefined
 }
 
 const redact = ['authorization', 'cookie', 'secret', 'password', 'key', 'token', 'body', 'raw', 'encrypted_data']
@@ -84,7 +83,7 @@ export function setLevels(log: Log, levels: Levels): void {
 
 function levelFor(child: Log, { level, levels }: Levels): string {
   const part: unknown = child.bindings()['part']
-  return levels?.[part as Module] ?? level
+  return levels?.[part as LogModule] ?? level
 }
 
 /** Whether the journal of systemd reads standard output; `stream` is `$JOURNAL_STREAM`, the device and inode of what it reads (systemd.exec(5)). */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { withoutEnd } from './ends.ts'
 
@@ -17,7 +17,7 @@ export interface ServiceUnit {
 /** Where units are looked for: the first directory that has one wins (systemd.unit(5)). */
 const folders = ['/etc/systemd/system', '/run/systemd/system', '/usr/local/lib/systemd/system', '/usr/lib/systemd/system']
 
-const name = 'pillarbox.service'
+const unit = 'pillarbox.service'
 
 /** What systemd has handed over, of the machine or of a user (systemd.exec(5), CREDENTIALS). */
 const credential = /^\/run\/(?:user\/\d+\/)?credentials\//
@@ -44,10 +44,10 @@ export function serviceUnit(dataDirectory: string): ServiceUnit | undefined {
 
 /** The unit, then what `systemctl edit` adds. */
 function unitFiles(): string[] {
-  const file = folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
+  const file = folders.map((folder) => join(folder, unit)).find((path) => existsSync(path))
   if (file === undefined) return []
   const additions = folders.toReversed().flatMap((folder) => {
-    const beside = join(folder, `${name}.d`)
+    const beside = join(folder, `${unit}.d`)
     return existsSync(beside) ? readdirSync(beside).map((entry) => join(beside, entry)) : []
   })
   const kept = new Map(additions.filter((path) => path.endsWith('.conf')).map((path) => [basename(path), path]))
@@ -82,4 +82,16 @@ export function masterKeySource(box: { data_dir: string; keys_dir: string; maste
   const { data_dir, keys_dir, master_key_file } = box
   if (master_key_file !== undefined && !credential.test(master_key_file)) return master_key_file
   return serviceUnit(data_dir)?.masterKey ?? join(keys_dir, 'master.key')
+}
+
+/**
+ * Gives this process the name that `ps -o comm`, `ss -p` and `top` list, of which Linux keeps 15 bytes (proc_pid_comm(5)); else it is Node's
+ * own, `MainThread`. The command line stays as it is, as `process.title` would not let it.
+ */
+export function nameProcess(name: string): void {
+  try {
+    writeFileSync('/proc/self/comm', name)
+  } catch {
+    // a container may hide /proc: the name is for people only
+  }
 }

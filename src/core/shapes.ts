@@ -1,6 +1,5 @@
 import * as z from 'zod'
-import { isId } from './ids.ts'
-import type { IdPrefix } from './ids.ts'
+import { type IdPrefix, isId } from './ids.ts'
 
 /** ISO 8601 UTC with milliseconds. */
 export const Timestamp = z.iso

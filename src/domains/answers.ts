@@ -1,5 +1,5 @@
-import { isAbsent } from '../delivery/resolve.ts'
-import type { Lookup } from '../mail/dns.ts'
+import { isAbsent } from '../net/resolve.ts'
+import type { Lookup } from '../net/dns.ts'
 import { Unanswered } from './verdict.ts'
 
 /** What the DNS says in one place, and the names that its aliases (CNAME) led through. */

@@ -1,9 +1,7 @@
 import { judge } from './judge.ts'
 import type { DnsRecord } from './model.ts'
-import { keyOf } from './records.ts'
-import type { Wanted } from './records.ts'
-import { Unanswered } from './verdict.ts'
-import type { Bench, Judged } from './verdict.ts'
+import { keyOf, type WantedRecord } from './records.ts'
+import { type Bench, type Judged, Unanswered } from './verdict.ts'
 
 /** What was last seen of a record, and of which value: of another it says nothing. */
 export interface Finding extends Judged {
@@ -15,17 +13,17 @@ export interface Finding extends Judged {
 }
 
 /** By the key of the record. */
-export type Findings = Record<string, Finding>
+export type RecordFindings = Record<string, Finding>
 
 /** What one look at the DNS came to. */
 export interface Look {
-  findings: Findings
+  findings: RecordFindings
   /** `unknown` when a required record is neither known to be right, nor any known to be wrong: that changes nothing. */
   outcome: 'right' | 'wrong' | 'unknown'
 }
 
 /** Looks at every record once, all at the same time; one without an answer is Unanswered. */
-export async function look(wanted: Wanted[], domain: string, bench: Bench): Promise<Map<string, Judged | Unanswered>> {
+export async function look(wanted: WantedRecord[], domain: string, bench: Bench): Promise<Map<string, Judged | Unanswered>> {
   const seen = await Promise.all(
     wanted.map(async (record): Promise<[string, Judged | Unanswered]> => {
       try {
@@ -40,8 +38,8 @@ export async function look(wanted: Wanted[], domain: string, bench: Bench): Prom
 }
 
 /** What is known now of the records: what was seen at `now`, and where there was no answer what was seen before. */
-export function weigh(wanted: Wanted[], seen: Map<string, Judged | Unanswered>, before: Findings, now: string): Look {
-  const findings: Findings = {}
+export function weigh(wanted: WantedRecord[], seen: Map<string, Judged | Unanswered>, before: RecordFindings, now: string): Look {
+  const findings: RecordFindings = {}
   const required: (Judged['status'] | 'unknown')[] = []
   for (const record of wanted) {
     const judged = seen.get(seenKey(record))
@@ -55,7 +53,7 @@ export function weigh(wanted: Wanted[], seen: Map<string, Judged | Unanswered>, 
 }
 
 /** A record as the API shows it. */
-export function shownRecord(wanted: Wanted, findings: Findings): DnsRecord {
+export function toDnsRecord(wanted: WantedRecord, findings: RecordFindings): DnsRecord {
   const { purpose, required, type, name, value, priority, ttl } = wanted
   const kept = findings[keyOf(wanted)]
   const none: Finding = { value, status: 'missing', found: [], reason: 'It was not looked up yet.' }
@@ -65,11 +63,11 @@ export function shownRecord(wanted: Wanted, findings: Findings): DnsRecord {
 }
 
 /** Another value, as after a change of the settings, is another question. */
-function seenKey(record: Wanted): string {
+function seenKey(record: WantedRecord): string {
   return `${keyOf(record)} ${record.value}`
 }
 
-function former(record: Wanted, trouble: Unanswered | undefined, before: Finding | undefined): Finding | undefined {
+function former(record: WantedRecord, trouble: Unanswered | undefined, before: Finding | undefined): Finding | undefined {
   const earlier = before?.value === record.value ? before : undefined
   if (!trouble) return earlier
   const { value } = record

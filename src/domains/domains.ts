@@ -1,56 +1,32 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import type { Agenda } from './agenda.ts'
-import { shownRecord } from './check.ts'
-import type { Findings } from './check.ts'
-import type { DkimKeys, PublicKey, SigningKey } from './keys.ts'
+import type { NextCheck } from './next-check.ts'
+import { type RecordFindings, toDnsRecord } from './check.ts'
+import type { DkimKeys } from './keys.ts'
+import type { DkimKey, DomainRow, PublicKey } from './types.ts'
 import type { Domain, NewDomain } from './model.ts'
-import { mailDomainOf } from './name.ts'
-import { policyText } from './policy.ts'
-import { recordsOf } from './records.ts'
+import { mailDomainOf, zoneText } from './zone.ts'
+import { policyText, recordsOf } from './records.ts'
 import type { DomainSettings } from './settings.ts'
-import { zoneText } from './zone.ts'
 
-export type { SigningKey } from './keys.ts'
-
-/** A row of `domains`. */
-export interface DomainRow {
-  seq: number
-  id: string
-  account_id: string
-  name: string
-  is_default: number
-  status: 'pending' | 'verified'
-  receives: number
-  findings: string
-  checks: number
-  failing_since: string | null
-  verified_at: string | null
-  last_checked_at: string | null
-  next_check_at: string | null
-  /** The identity that receives what comes for unknown addresses. */
-  catch_all: string | null
-  created_at: string
-}
+export type { DkimKey } from './types.ts'
 
 /** What the rest of the box asks in passing of the domains that take mail, kept in memory. */
 type Known = Pick<DomainRow, 'id' | 'name' | 'account_id' | 'is_default' | 'status'>
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   cursors: Cursors
   keys: DkimKeys
-  agenda: Agenda
+  nextCheck: NextCheck
   plan: Plan
   settings: () => DomainSettings
   /** The box's own domain, and the account that it belongs to. */
@@ -60,13 +36,13 @@ interface Parts {
 
 /** The domains whose mail the box takes and sends. */
 export class Domains {
-  readonly #parts: Parts
+  readonly #deps: Deps
   readonly #known = new Map<string, Known>()
   readonly #leaving: ((tx: Transaction, domainId: string) => Promise<void>)[] = []
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.plan.counts(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.plan.counts(
       'domains',
       (accountId) => sql`SELECT count(*) AS n FROM domains WHERE account_id = ${accountId} AND is_default = 0`,
     )
@@ -74,7 +50,7 @@ export class Domains {
 
   /** Reads what there is; makes the box's own domain when it has none yet. Its keys wait until somebody looks at it. */
   async start(): Promise<void> {
-    const { database, clock, domain, operatorAccount } = this.#parts
+    const { database, clock, domain, operatorAccount } = this.#deps
     await database.transaction(async (tx) => {
       await tx.run(sql`UPDATE domains SET is_default = 0 WHERE name <> ${domain} AND is_default = 1`)
       // what the operator calls the box's own is nobody else's
@@ -102,7 +78,7 @@ export class Domains {
 
   /** As `mayUse`, asked in the transaction that gives out an address: what is being deleted gets none any more. */
   async stillUsable(reader: Reader, accountId: string, domain: string): Promise<boolean> {
-    if (domain === this.#parts.domain) return true
+    if (domain === this.#deps.domain) return true
     const row = await reader.get(
       sql`SELECT 1 FROM domains WHERE account_id = ${accountId} AND name = ${domain} AND receives = 1 AND status = 'verified'`,
     )
@@ -119,33 +95,33 @@ export class Domains {
   }
 
   /** The keys in use of a domain that takes mail (lower-case A-labels), made now if there are none; of any other domain there are none. */
-  async signingKeys(domain: string): Promise<SigningKey[]> {
+  async signingKeys(domain: string): Promise<DkimKey[]> {
     const known = this.#known.get(domain)
-    return known ? this.#parts.keys.signing(known) : []
+    return known ? this.#deps.keys.signing(known) : []
   }
 
   /** The MTA-STS policy that is read at this host; throws Fault not_found for a host that is none of ours. */
   policyAt(host: string): string {
     const domain = host.startsWith('mta-sts.') ? host.slice('mta-sts.'.length) : ''
     if (!this.receives(domain)) throw notFound('policy')
-    return policyText(this.#parts.settings())
+    return policyText(this.#deps.settings())
   }
 
   /** The hosts that senders read our policies at, and whether the DNS led them here when it was last looked at. */
   async policyHosts(): Promise<{ host: string; leads_here: boolean }[]> {
-    const { database, settings } = this.#parts
+    const { database, settings } = this.#deps
     const rows = await database.all<DomainRow>(sql`SELECT * FROM domains WHERE receives = 1 ORDER BY seq`)
     return rows.map(({ name, findings }) => {
       const host = `mta-sts.${name}`
-      const seen = (JSON.parse(findings) as Findings)[`CNAME ${host}`]
+      const seen = (JSON.parse(findings) as RecordFindings)[`CNAME ${host}`]
       return { host, leads_here: seen?.status === 'valid' && seen.value === settings().policy_host }
     })
   }
 
-  async create(caller: Caller, wish: NewDomain): Promise<Domain> {
+  async create(caller: Caller, input: NewDomain): Promise<Domain> {
     requireWhole(caller)
-    const { database, clock, keys, agenda, plan } = this.#parts
-    const { param, name } = wishedName(wish)
+    const { database, clock, keys, nextCheck, plan } = this.#deps
+    const { param, name } = wishedName(input)
     const taken = conflict(`This account has ${name} already.`, { param })
     const before = sql`SELECT 1 FROM domains WHERE account_id = ${caller.account_id} AND name = ${name}`
     // keys take long to make: not for nothing
@@ -162,15 +138,15 @@ export class Domains {
       )
       await keys.insert(tx, row!, active, 'active')
       await keys.insert(tx, row!, spare, 'spare')
-      return this.shown(tx, row!)
+      return this.toDomain(tx, row!)
     })
-    agenda.by(clock.now())
+    nextCheck.by(clock.now())
     return made
   }
 
   async list(caller: Caller, paging: Paging): Promise<{ data: Domain[]; has_more: boolean; next_cursor: string | null }> {
     requireWhole(caller)
-    const { database, cursors, keys } = this.#parts
+    const { database, cursors, keys } = this.#deps
     const rows = await page<DomainRow, DomainRow>(database, cursors, paging, {
       name: `domains ${caller.account_id}`,
       columns: sql`*`,
@@ -190,13 +166,13 @@ export class Domains {
 
   async get(caller: Caller, id: string): Promise<Domain> {
     const row = await this.row(caller, id)
-    await this.#parts.keys.ensure(row)
-    return this.shown(this.#parts.database, row)
+    await this.#deps.keys.ensure(row)
+    return this.toDomain(this.#deps.database, row)
   }
 
   /** The records as zone-file text. */
   async zone(caller: Caller, id: string): Promise<string> {
-    return zoneText(await this.get(caller, id), this.#parts.settings().hostname)
+    return zoneText(await this.get(caller, id), this.#deps.settings().hostname)
   }
 
   /** Before `start`: what else is done in the transaction of each deletion. */
@@ -206,7 +182,7 @@ export class Domains {
 
   /** Throws Fault conflict for the box's own, and while living identities have addresses in it. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, keys } = this.#parts
+    const { database, keys } = this.#deps
     const gone = await database.transaction(async (tx) => {
       const { name, is_default, receives } = await this.row(caller, id, tx)
       if (is_default === 1) throw conflict(`${name} is the box's own domain; it cannot be deleted.`, { code: 'default_domain' })
@@ -226,7 +202,7 @@ export class Domains {
   }
 
   /** The row of a domain the caller may see; throws Fault not_found. */
-  async row(caller: Caller, id: string, reader: Reader = this.#parts.database): Promise<DomainRow> {
+  async row(caller: Caller, id: string, reader: Reader = this.#deps.database): Promise<DomainRow> {
     requireWhole(caller)
     const row = await reader.get<DomainRow>(sql`SELECT * FROM domains WHERE id = ${id} AND account_id = ${caller.account_id}`)
     if (!row) throw notFound('domain')
@@ -240,8 +216,8 @@ export class Domains {
     return row
   }
 
-  async shown(reader: Reader, row: DomainRow): Promise<Domain> {
-    const keys = await this.#parts.keys.of(reader, [row.id])
+  async toDomain(reader: Reader, row: DomainRow): Promise<Domain> {
+    const keys = await this.#deps.keys.of(reader, [row.id])
     return this.#present(row, keys.get(row.id)!)
   }
 
@@ -252,8 +228,8 @@ export class Domains {
 
   #present(row: DomainRow, keys: PublicKey[]): Domain {
     const { id, name, status, is_default, catch_all, findings, created_at, verified_at, last_checked_at } = row
-    const seen = JSON.parse(findings) as Findings
-    const dns_records = recordsOf(name, keys, this.#parts.settings()).map((wanted) => shownRecord(wanted, seen))
+    const seen = JSON.parse(findings) as RecordFindings
+    const dns_records = recordsOf(name, keys, this.#deps.settings()).map((wanted) => toDnsRecord(wanted, seen))
     return { id, name, status, default: is_default === 1, catch_all, dns_records, created_at, verified_at, last_checked_at }
   }
 }
@@ -263,8 +239,8 @@ function requireWhole(caller: Caller): void {
   if (caller.identity_id !== null) throw notFound('domain')
 }
 
-function wishedName(wish: NewDomain): { param: string; name: string } {
-  const given = Object.entries(wish).filter((entry): entry is [string, string] => entry[1] !== undefined)
+function wishedName(input: NewDomain): { param: string; name: string } {
+  const given = Object.entries(input).filter((entry): entry is [string, string] => entry[1] !== undefined)
   const names = given.map(([param, text]) => {
     const name = mailDomainOf(text)
     if (name === undefined) throw invalid(param, `${param} must be a domain that mail can be sent to, such as example.com.`)

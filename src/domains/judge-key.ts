@@ -1,9 +1,8 @@
-import type { Wanted } from './records.ts'
-import { invalid, unquoted, valid } from './verdict.ts'
-import type { Judged } from './verdict.ts'
+import type { WantedRecord } from './records.ts'
+import { invalid, type Judged, unquoted, valid } from './verdict.ts'
 
 /** Judges the TXT records of a DKIM selector (RFC 6376 3.6.1, RFC 8463): what a verifier would take from them must be our key. */
-export function judgeKey({ name, key }: Wanted, values: string[]): Judged {
+export function judgeKey({ name, key }: WantedRecord, values: string[]): Judged {
   if (!key) throw new Error('A DKIM record comes with its key.')
   if (values.length > 1) {
     return invalid(values, `There are ${values.length} TXT records at ${name}, and verifiers take any of them; leave ours alone.`)

@@ -1,7 +1,6 @@
 import { addresses } from './answers.ts'
-import type { Wanted } from './records.ts'
-import { invalid, missing, only, Unanswered } from './verdict.ts'
-import type { Bench, Judged } from './verdict.ts'
+import type { WantedRecord } from './records.ts'
+import { type Bench, invalid, type Judged, missing, only, Unanswered } from './verdict.ts'
 
 /** As many addresses a host may have and be judged by all of them. */
 const most = 8
@@ -10,7 +9,7 @@ const most = 8
  * SPF as receivers evaluate it: mail from every address of the box must pass. When mail leaves through others, only that there is one
  * record can be judged.
  */
-export async function judgeSpf({ name, value }: Wanted, values: string[], bench: Bench): Promise<Judged> {
+export async function judgeSpf({ name, value }: WantedRecord, values: string[], bench: Bench): Promise<Judged> {
   const { direct, hostname, ipv6 } = bench.settings
   if (!values.some((text) => /v\s*=\s*spf1/i.test(text))) {
     const others = direct ? '' : ' that lets in whoever sends for this box'

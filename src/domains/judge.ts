@@ -1,13 +1,12 @@
-import type { Lookup } from '../mail/dns.ts'
+import type { Lookup } from '../net/dns.ts'
 import { addresses, alias, exchanges, texts } from './answers.ts'
 import { judgeKey } from './judge-key.ts'
 import { judgeSpf } from './judge-spf.ts'
-import type { Wanted } from './records.ts'
-import type { Bench, Judged } from './verdict.ts'
-import { invalid, missing, only, valid } from './verdict.ts'
+import type { WantedRecord } from './records.ts'
+import { type Bench, invalid, type Judged, missing, only, valid } from './verdict.ts'
 
 /** Compares what the DNS says in one place with what it should say. Rejects with Unanswered when the DNS does not say. */
-export async function judge(wanted: Wanted, domain: string, bench: Bench): Promise<Judged> {
+export async function judge(wanted: WantedRecord, domain: string, bench: Bench): Promise<Judged> {
   if (wanted.type === 'MX') return judgeMx(wanted, bench)
   if (wanted.type === 'CNAME') return judgeHost(wanted, bench)
   const { values, aliases } = await texts(bench.lookup, wanted.name)
@@ -18,7 +17,7 @@ export async function judge(wanted: Wanted, domain: string, bench: Bench): Promi
   return wanted.purpose === 'mta_sts' ? judgeSts(wanted, values) : judgeTlsRpt(wanted, values)
 }
 
-async function judgeMx({ name, value, priority }: Wanted, { lookup }: Bench): Promise<Judged> {
+async function judgeMx({ name, value, priority }: WantedRecord, { lookup }: Bench): Promise<Judged> {
   const answers = await exchanges(lookup, name)
   if (answers.length === 0) return missing(`${name} has no MX record; it should be “${priority} ${value}”.`)
   const found = answers.map((answer) => `${answer.priority} ${answer.exchange || '.'}`)
@@ -40,7 +39,7 @@ async function judgeMx({ name, value, priority }: Wanted, { lookup }: Bench): Pr
 }
 
 /** The host of the policy may also be reached without an alias, when it has the same address. */
-async function judgeHost({ name, value }: Wanted, { lookup }: Bench): Promise<Judged> {
+async function judgeHost({ name, value }: WantedRecord, { lookup }: Bench): Promise<Judged> {
   const target = await alias(lookup, name)
   const here = await addresses(lookup, name)
   const found = [...new Set([...(target === undefined ? [] : [target]), ...here.values])]
@@ -51,7 +50,7 @@ async function judgeHost({ name, value }: Wanted, { lookup }: Bench): Promise<Ju
   return invalid(found, `${name} leads elsewhere; make it an alias (CNAME) of ${value}.`)
 }
 
-function judgeDmarc({ name, value }: Wanted, values: string[]): Judged {
+function judgeDmarc({ name, value }: WantedRecord, values: string[]): Judged {
   return only(values, /^v\s*=\s*DMARC1\s*(?:;|$)/, { name, value, what: 'DMARC' }, (text) =>
     /;\s*p\s*=\s*(?:none|quarantine|reject)\s*(?:;|$)/i.test(text)
       ? null
@@ -59,7 +58,7 @@ function judgeDmarc({ name, value }: Wanted, values: string[]): Judged {
   )
 }
 
-function judgeSts({ name, value }: Wanted, values: string[]): Judged {
+function judgeSts({ name, value }: WantedRecord, values: string[]): Judged {
   const id = /id=(\w+)/.exec(value)?.[1]
   return only(values, /^v\s*=\s*STSv1\s*(?:;|$)/, { name, value, what: 'MTA-STS' }, (text) =>
     new RegExp(String.raw`;\s*id\s*=\s*${id}\s*(?:;|$)`).test(text)
@@ -68,14 +67,14 @@ function judgeSts({ name, value }: Wanted, values: string[]): Judged {
   )
 }
 
-function judgeTlsRpt({ name, value }: Wanted, values: string[]): Judged {
+function judgeTlsRpt({ name, value }: WantedRecord, values: string[]): Judged {
   return only(values, /^v\s*=\s*TLSRPTv1\s*(?:;|$)/, { name, value, what: 'TLS report' }, (text) =>
     /;\s*rua\s*=\s*(?:mailto|https):\S/i.test(text) ? null : `The record does not say where reports go; it should be “${value}”.`,
   )
 }
 
 /** Names the commonest reason when it can be seen: the provider added the domain to a name that had it already. */
-async function whyMissing({ name, key }: Wanted, domain: string, aliases: string[], lookup: Lookup): Promise<string> {
+async function whyMissing({ name, key }: WantedRecord, domain: string, aliases: string[], lookup: Lookup): Promise<string> {
   if (aliases.length > 0) return `${name} is an alias of ${aliases.join(', then ')}, where there is no TXT record.`
   const twice = `${name}.${domain}`
   if (twice.length <= 253 && (await texts(lookup, twice)).values.length > 0) {

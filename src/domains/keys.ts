@@ -1,28 +1,10 @@
-import { createPrivateKey, generateKeyPair, randomInt } from 'node:crypto'
-import type { KeyObject, KeyPairKeyObjectResult } from 'node:crypto'
+import { createPrivateKey, generateKeyPair, type KeyPairKeyObjectResult, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Seal } from '../core/seal.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
-import type { Agenda } from './agenda.ts'
-
-/** A key that signs for a domain now. */
-export interface SigningKey {
-  selector: string
-  algorithm: 'rsa-sha256' | 'ed25519-sha256'
-  private_key: KeyObject
-}
-
-/** What the world may know of a key; `public_text` is the value of `p=`. */
-export interface PublicKey {
-  selector: string
-  algorithm: SigningKey['algorithm']
-  public_text: string
-  state: 'active' | 'spare' | 'retired'
-  retired_at: string | null
-}
+import { type Clock, iso } from '../core/clock.ts'
+import type { Seal, SealedColumn } from '../core/seal/seal.ts'
+import { type Database, join, type Reader, sql, type Transaction } from '../store/database.ts'
+import type { NextCheck } from './next-check.ts'
+import type { DkimKey, PublicKey } from './types.ts'
 
 /** A pair nobody has seen yet. */
 interface FreshKey extends Pick<PublicKey, 'selector' | 'algorithm' | 'public_text'> {
@@ -44,16 +26,16 @@ export class DkimKeys {
   readonly #database: Database
   readonly #clock: Clock
   readonly #seal: Seal
-  readonly #agenda: Agenda
-  readonly #signing = new Map<string, Promise<SigningKey[]>>()
+  readonly #nextCheck: NextCheck
+  readonly #signing = new Map<string, Promise<DkimKey[]>>()
   readonly #making = new Map<string, Promise<void>>()
   readonly #rsaPair: RsaPair
   #turn: Promise<unknown> = Promise.resolve()
 
   /** `rsaPair` is for tests, most of which need a key but not a fresh one. */
-  constructor(parts: { database: Database; clock: Clock; seal: Seal; agenda: Agenda; rsaPair?: RsaPair | undefined }) {
+  constructor(parts: { database: Database; clock: Clock; seal: Seal; nextCheck: NextCheck; rsaPair?: RsaPair | undefined }) {
     this.#rsaPair = parts.rsaPair ?? makeRsaPair
-    this.#agenda = parts.agenda
+    this.#nextCheck = parts.nextCheck
     this.#database = parts.database
     this.#clock = parts.clock
     this.#seal = parts.seal
@@ -122,7 +104,7 @@ export class DkimKeys {
   }
 
   /** The keys in use, made now if there are none. */
-  signing(domain: Owner): Promise<SigningKey[]> {
+  signing(domain: Owner): Promise<DkimKey[]> {
     const kept = this.#signing.get(domain.id)
     if (kept) return kept
     const opening = this.#open(domain)
@@ -140,9 +122,9 @@ export class DkimKeys {
     return iso(this.#clock.now() - farewell)
   }
 
-  async #open(domain: Owner): Promise<SigningKey[]> {
+  async #open(domain: Owner): Promise<DkimKey[]> {
     await this.ensure(domain)
-    const rows = await this.#database.all<Omit<SigningKey, 'private_key'> & { private_key: Uint8Array }>(
+    const rows = await this.#database.all<Omit<DkimKey, 'private_key'> & { private_key: Uint8Array }>(
       sql`SELECT selector, algorithm, private_key FROM dkim_keys WHERE domain_id = ${domain.id} AND state = 'active' ORDER BY seq`,
     )
     return rows.map(({ selector, algorithm, private_key }) => {
@@ -164,11 +146,11 @@ export class DkimKeys {
       await this.insert(tx, domain, active, 'active')
       await this.insert(tx, domain, spare, 'spare')
     })
-    this.#agenda.by(this.#clock.now())
+    this.#nextCheck.by(this.#clock.now())
   }
 
   /** One after the other: the thread pool that makes them also forces commits to disk. */
-  #next(algorithm: SigningKey['algorithm']): Promise<FreshKey> {
+  #next(algorithm: DkimKey['algorithm']): Promise<FreshKey> {
     const made = this.#turn.then(() => generate(algorithm, this.#clock.now(), this.#rsaPair))
     this.#turn = made.catch(() => undefined)
     return made
@@ -179,7 +161,7 @@ const generatePair = promisify(generateKeyPair)
 
 export const makeRsaPair: RsaPair = () => generatePair('rsa', { modulusLength: 2048 })
 
-async function generate(algorithm: SigningKey['algorithm'], now: number, rsaPair: RsaPair): Promise<FreshKey> {
+async function generate(algorithm: DkimKey['algorithm'], now: number, rsaPair: RsaPair): Promise<FreshKey> {
   const isRsa = algorithm === 'rsa-sha256'
   const pair = isRsa ? await rsaPair() : await generatePair('ed25519')
   const spki = pair.publicKey.export({ type: 'spki', format: 'der' })
@@ -202,4 +184,14 @@ function selectorOf(kind: 'r' | 'e', now: number): string {
 /** What a sealed key is bound to. */
 function place({ name }: Owner, selector: string): string {
   return `dkim ${selector} ${name}`
+}
+
+/** The private halves of DKIM keys, each bound to its selector and the domain's name. */
+export const sealedKeys: SealedColumn = {
+  table: 'dkim_keys',
+  column: 'private_key',
+  // that of a key that signs no more is gone
+  only: "dkim_keys.private_key <> x''",
+  from: 'dkim_keys JOIN domains ON domains.id = dkim_keys.domain_id',
+  context: ({ selector, name }) => `dkim ${String(selector)} ${String(name)}`,
 }

@@ -1,10 +1,10 @@
-import type { PublicKey } from './keys.ts'
+import type { PublicKey } from './types.ts'
 import type { DnsRecord } from './model.ts'
-import { policyId } from './policy.ts'
 import type { DomainSettings } from './settings.ts'
+import { createHash } from 'node:crypto'
 
 /** What the DNS should say in one place. */
-export interface Wanted extends Pick<DnsRecord, 'purpose' | 'required' | 'type' | 'name' | 'value' | 'ttl'> {
+export interface WantedRecord extends Pick<DnsRecord, 'purpose' | 'required' | 'type' | 'name' | 'value' | 'ttl'> {
   priority?: number
   /** Of the DKIM records. */
   key?: PublicKey
@@ -13,13 +13,13 @@ export interface Wanted extends Pick<DnsRecord, 'purpose' | 'required' | 'type' 
 const ttl = 3600
 
 /** Names one of the records of a domain. */
-export function keyOf({ type, name }: Pick<Wanted, 'type' | 'name'>): string {
+export function keyOf({ type, name }: Pick<WantedRecord, 'type' | 'name'>): string {
   return `${type} ${name}`
 }
 
 /** What the DNS should say of a domain; verified is what has all that is required. */
-export function recordsOf(domain: string, keys: readonly PublicKey[], settings: DomainSettings): Wanted[] {
-  const text = (purpose: Wanted['purpose'], required: boolean, name: string, value: string): Wanted => ({
+export function recordsOf(domain: string, keys: readonly PublicKey[], settings: DomainSettings): WantedRecord[] {
+  const text = (purpose: WantedRecord['purpose'], required: boolean, name: string, value: string): WantedRecord => ({
     purpose,
     required,
     type: 'TXT',
@@ -27,7 +27,7 @@ export function recordsOf(domain: string, keys: readonly PublicKey[], settings: 
     value,
     ttl,
   })
-  const hint = (purpose: Wanted['purpose'], label: string, value: string): Wanted =>
+  const hint = (purpose: WantedRecord['purpose'], label: string, value: string): WantedRecord =>
     text(purpose, false, `${label}.${domain}`, value)
   return [
     { purpose: 'mx', required: true, type: 'MX', name: domain, value: settings.hostname, priority: 10, ttl },
@@ -49,4 +49,18 @@ export function recordsOf(domain: string, keys: readonly PublicKey[], settings: 
 
 function dkimText({ algorithm, public_text }: PublicKey): string {
   return `v=DKIM1; h=sha256; k=${algorithm === 'rsa-sha256' ? 'rsa' : 'ed25519'}; p=${public_text}`
+}
+
+const day = 86_400
+
+/** The MTA-STS policy of our domains (RFC 8461 3.2). */
+export function policyText({ hostname, mta_sts }: DomainSettings): string {
+  // what is being tried, or taken back, is not to be remembered for long
+  const age = mta_sts === 'enforce' ? 14 * day : day
+  return ['version: STSv1', `mode: ${mta_sts}`, `mx: ${hostname}`, `max_age: ${age}`, ''].join('\r\n')
+}
+
+/** What the `id` of the TXT record says: another with every other policy (RFC 8461 3.1). */
+export function policyId(settings: DomainSettings): string {
+  return createHash('sha256').update(policyText(settings)).digest('hex').slice(0, 20)
 }

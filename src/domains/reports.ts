@@ -1,7 +1,6 @@
 import type { Cursors } from '../core/cursor.ts'
 import type { Caller } from '../core/scopes.ts'
-import { sql } from '../store/database.ts'
-import type { Database } from '../store/database.ts'
+import { type Database, sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { Domains } from './domains.ts'
 import type { DomainReport, ReportFilter } from './model.ts'
@@ -9,7 +8,7 @@ import type { DomainReport, ReportFilter } from './model.ts'
 type ReportRow = Omit<DomainReport, 'data'> & { seq: number; data: string }
 
 /** What others reported of mail in the name of our domains. */
-export class Reports {
+export class DomainReports {
   readonly #database: Database
   readonly #cursors: Cursors
   readonly #domains: Domains

@@ -1,9 +1,8 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Domains } from './domains.ts'
 import { Domain, DomainReport, NewDomain, ReportFilter } from './model.ts'
-import type { Reports } from './reports.ts'
+import type { DomainReports } from './reports.ts'
 import type { Verification } from './verification.ts'
 
 const tag = 'Domains'
@@ -15,7 +14,7 @@ export function routes({
 }: {
   domains: Domains
   verification: Verification
-  reports: Reports
+  reports: DomainReports
 }): AnyRoute[] {
   return [
     route({

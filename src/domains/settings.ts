@@ -1,4 +1,4 @@
-import type { DnsSettings } from '../mail/dns.ts'
+import type { DnsSettings } from '../net/dns.ts'
 
 /** What of the settings domains go by. */
 export interface DomainSettings {

@@ -1,5 +1,5 @@
-import type { Lookup } from '../mail/dns.ts'
-import type { FreshInquiry } from '../mail/inquire.ts'
+import type { Lookup } from '../net/dns.ts'
+import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { DnsRecord } from './model.ts'
 import type { DomainSettings } from './settings.ts'
 

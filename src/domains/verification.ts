@@ -1,35 +1,31 @@
 import { performance } from 'node:perf_hooks'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict, Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventType } from '../events/model.ts'
-import type { FreshInquiry } from '../mail/inquire.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import type { Agenda } from './agenda.ts'
-import { look, weigh } from './check.ts'
-import type { Findings, Look } from './check.ts'
-import type { Domains, DomainRow } from './domains.ts'
+import type { FreshInquiry } from '../mailauth/inquire.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
+import { type NextCheck, recheckDelay } from './next-check.ts'
+import { look, type Look, type RecordFindings, weigh } from './check.ts'
+import type { Domains } from './domains.ts'
+import type { DomainRow } from './types.ts'
 import type { DkimKeys } from './keys.ts'
-import type { Domain } from './model.ts'
-import { domainFailed, domainVerified } from './model.ts'
+import { type Domain, domainFailed, domainVerified } from './model.ts'
 import { keyOf, recordsOf } from './records.ts'
-import { afterWait } from './rhythm.ts'
 import type { DomainSettings } from './settings.ts'
 import type { Judged, Unanswered } from './verdict.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
   log: Log
   domains: Domains
   keys: DkimKeys
-  agenda: Agenda
+  nextCheck: NextCheck
   settings: () => DomainSettings
   inquire: () => FreshInquiry
   checked: Counter<'outcome'>
@@ -45,27 +41,27 @@ interface Conclusion {
 }
 
 /** How long a verified domain may be wrong in the DNS before it stops sending. */
-const patience = 72 * 3_600_000
+const timeout = 72 * 3_600_000
 
 /** A run of the job begins no check after so many milliseconds, so that the box can stop. */
 const longestRun = 10_000
 
 /** Between two looks that callers ask for, in milliseconds. */
 const lookAgainPause = 5000
-const mostAtOnce = 8
+const maxAtOnce = 8
 
 /** Finds out whether the DNS of our domains is as it should be, and draws the conclusion. */
 export class Verification {
-  readonly #parts: Parts
+  readonly #deps: Deps
   #lookedAgain = 0
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Looks now. Throws Fault conflict, `domain_held`, when all is right but another account holds the name. */
   async verify(caller: Caller, id: string): Promise<Domain> {
-    const row = await this.#parts.domains.row(caller, id)
+    const row = await this.#deps.domains.row(caller, id)
     const { domain, held } = await this.#check(row, true)
     if (held) {
       const why = `${row.name} is held by another account of this box. Who holds it must delete it there first.`
@@ -79,12 +75,12 @@ export class Verification {
    * would be signed with what nobody can check.
    */
   async rotate(caller: Caller, id: string): Promise<Domain> {
-    const { database, domains, keys, settings } = this.#parts
+    const { database, domains, keys, settings } = this.#deps
     await this.#check(await domains.row(caller, id), true)
     const fresh = await keys.make()
     const rotated = await database.transaction(async (tx) => {
       const row = await domains.row(caller, id, tx)
-      const findings = JSON.parse(row.findings) as Findings
+      const findings = JSON.parse(row.findings) as RecordFindings
       const listed = (await keys.of(tx, [id])).get(id)!
       const spares = recordsOf(row.name, listed, settings()).filter(({ key }) => key?.state === 'spare')
       const open = spares.filter((spare) => {
@@ -98,7 +94,7 @@ export class Verification {
         })
       }
       await keys.rotate(tx, row, fresh)
-      return domains.shown(tx, row)
+      return domains.toDomain(tx, row)
     })
     keys.forget(id)
     return rotated
@@ -106,29 +102,29 @@ export class Verification {
 
   /** Looks at the domains whose turn it is. */
   async checkDue(): Promise<void> {
-    const { database, clock, agenda } = this.#parts
-    if (!agenda.isDue(clock.now())) return
-    agenda.clear()
+    const { database, clock, nextCheck } = this.#deps
+    if (!nextCheck.isDue(clock.now())) return
+    nextCheck.clear()
     let next: string | null = iso(clock.now())
     try {
       await this.#checkAll()
       const row = await database.get<{ next: string | null }>(sql`SELECT min(next_check_at) AS next FROM domains`)
       next = row?.next ?? null
     } finally {
-      if (next !== null) agenda.by(Date.parse(next))
+      if (next !== null) nextCheck.by(Date.parse(next))
     }
   }
 
   /** Looks at all domains, as many as one run of the job, but not again within some seconds: callers choose how often they ask. */
   async lookAgain(): Promise<void> {
-    const { database, clock } = this.#parts
+    const { database, clock } = this.#deps
     if (Math.abs(clock.now() - this.#lookedAgain) < lookAgainPause) return
     this.#lookedAgain = clock.now()
     await this.#checkThese(await database.all<DomainRow>(sql`SELECT * FROM domains ORDER BY last_checked_at LIMIT 200`))
   }
 
   async #checkAll(): Promise<void> {
-    const { database, clock } = this.#parts
+    const { database, clock } = this.#deps
     await this.#checkThese(
       await database.all<DomainRow>(
         sql`SELECT * FROM domains WHERE next_check_at <= ${iso(clock.now())} ORDER BY next_check_at LIMIT 200`,
@@ -137,7 +133,7 @@ export class Verification {
   }
 
   async #checkThese(due: DomainRow[]): Promise<void> {
-    const { log } = this.#parts
+    const { log } = this.#deps
     const end = performance.now() + longestRun
     const work = async (): Promise<void> => {
       for (let row = due.shift(); row && performance.now() < end; row = due.shift()) {
@@ -150,11 +146,11 @@ export class Verification {
         }
       }
     }
-    await Promise.all(Array.from({ length: mostAtOnce }, work))
+    await Promise.all(Array.from({ length: maxAtOnce }, work))
   }
 
   async #check(row: DomainRow, asked: boolean): Promise<{ domain: Domain; held: boolean }> {
-    const { database, clock, keys, settings, inquire, checked } = this.#parts
+    const { database, clock, keys, settings, inquire, checked } = this.#deps
     await keys.ensure(row)
     const began = iso(clock.now())
     const wanted = recordsOf(row.name, (await keys.of(database, [row.id])).get(row.id)!, settings())
@@ -174,14 +170,14 @@ export class Verification {
     tx: Transaction,
     { id, seen, began, asked }: { id: string; seen: Map<string, Judged | Unanswered>; began: string; asked: boolean },
   ): Promise<Conclusion> {
-    const { keys, domains, settings, clock, agenda } = this.#parts
+    const { keys, domains, settings, clock, nextCheck } = this.#deps
     const row = await domains.current(tx, id)
     // what was begun earlier does not overrule what was seen later
     if (row.last_checked_at !== null && row.last_checked_at > began) {
-      return { domain: await domains.shown(tx, row), held: false, outcome: 'late', turned: null }
+      return { domain: await domains.toDomain(tx, row), held: false, outcome: 'late', turned: null }
     }
     const wanted = recordsOf(row.name, (await keys.of(tx, [id])).get(id)!, settings())
-    const { findings, outcome } = weigh(wanted, seen, JSON.parse(row.findings) as Findings, began)
+    const { findings, outcome } = weigh(wanted, seen, JSON.parse(row.findings) as RecordFindings, began)
     const held = outcome === 'right' && (await this.#isHeld(tx, row))
     const after: DomainRow = {
       ...moved(row, held ? 'unknown' : outcome, began),
@@ -190,15 +186,15 @@ export class Verification {
       checks: asked || row.checks === 0 ? 1 : row.checks + 1,
     }
     if (after.status !== row.status) after.checks = 1
-    const next = clock.now() + afterWait(after.status, after.checks, outcome === 'unknown')
+    const next = clock.now() + recheckDelay(after.status, after.checks, outcome === 'unknown')
     after.next_check_at = iso(next)
-    agenda.by(next)
+    nextCheck.by(next)
     await tx.run(
       sql`UPDATE domains SET status = ${after.status}, receives = ${after.receives}, findings = ${after.findings}, checks = ${after.checks},
         failing_since = ${after.failing_since}, verified_at = ${after.verified_at}, last_checked_at = ${after.last_checked_at},
         next_check_at = ${after.next_check_at} WHERE id = ${id}`,
     )
-    const domain = await domains.shown(tx, after)
+    const domain = await domains.toDomain(tx, after)
     const turned = after.status === row.status ? null : after
     if (turned) await this.#tell(tx, turned, domain)
     return { domain, held, outcome, turned }
@@ -210,12 +206,12 @@ export class Verification {
 
   async #tell(tx: Transaction, row: DomainRow, domain: Domain): Promise<void> {
     const type: EventType<Domain> = row.status === 'verified' ? domainVerified : domainFailed
-    await this.#parts.events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
+    await this.#deps.events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
   }
 
   /** Once it is on disk. */
   #turn(row: DomainRow): void {
-    const { domains, log } = this.#parts
+    const { domains, log } = this.#deps
     domains.know(row)
     if (row.status === 'verified') log.info({ domain: row.name }, 'a domain is verified')
     else log.warn({ domain: row.name }, 'a domain was wrong in the DNS for 72 hours: it sends no more')
@@ -231,6 +227,6 @@ function moved(row: DomainRow, outcome: Look['outcome'], now: string): DomainRow
   }
   if (row.status === 'pending') return row
   const failing_since = row.failing_since ?? now
-  const lost = Date.parse(now) - Date.parse(failing_since) >= patience
+  const lost = Date.parse(now) - Date.parse(failing_since) >= timeout
   return lost ? { ...row, status: 'pending', failing_since: null } : { ...row, failing_since }
 }

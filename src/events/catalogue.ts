@@ -1,7 +1,5 @@
-import { may } from '../core/scopes.ts'
-import type { Caller, Scope } from '../core/scopes.ts'
-import { join, sql } from '../store/database.ts'
-import type { Sql } from '../store/database.ts'
+import { type Caller, may, type Scope } from '../core/scopes.ts'
+import { join, sql, type Sql } from '../store/database.ts'
 import type { EventType } from './model.ts'
 
 /** Names of the published catalogue that a box may not raise yet: who asks for one hears it from the day it does. */

@@ -1,45 +1,44 @@
 import type { Log } from '../core/log.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import type { Happening } from './model.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
+import type { EventHeader } from './model.ts'
 
 /**
  * Writes what the events mean, in the transaction that moves the bookmark; answers how many it took when it did not take all. Of the
  * first that is left it may have taken a part: then it has written down how far, and is called again.
  */
-export type Reading = (tx: Transaction, events: Happening[]) => Promise<number | void>
+export type ReadEvents = (tx: Transaction, events: EventHeader[]) => Promise<number | void>
 
 /** What a follower reads; what it does not is passed over without a write. */
 export interface Interest {
   /** Of these types; without it of all. Events of others do not even wake it. */
   types?: readonly string[]
   /** Of events of these types those that matter to it, as far as is known outside a transaction; without it all. */
-  concerns?: (events: Happening[]) => Promise<Happening[]>
+  concerns?: (events: EventHeader[]) => Promise<EventHeader[]>
 }
 
-interface Needs extends Interest {
+interface Deps extends Interest {
   name: string
   database: Database
   log: Log
   /** The events of its types after a place, oldest first. */
-  after: (seq: number, limit: number) => Promise<Happening[]>
-  read: Reading
+  after: (seq: number, limit: number) => Promise<EventHeader[]>
+  read: ReadEvents
 }
 
 const batch = 200
 
 /** Events passed over before the bookmark follows: those that a killed box looks at once more. */
-const mostBehind = 10_000
+const maxBehind = 10_000
 
 /** Waits between tries of a reading that fails, in milliseconds; the last one repeats. */
-const patience = [500, 1000, 2000, 5000, 15_000, 60_000]
+const timeout = [500, 1000, 2000, 5000, 15_000, 60_000]
 
 /**
  * Reads every event of interest once, in order, across restarts: the bookmark commits with what the reading writes. One that fails is
  * logged and tried again, event by event, until it succeeds; nothing is ever skipped. A new name begins at the present end of the log.
  */
 export class Follower {
-  readonly #needs: Needs
+  readonly #deps: Deps
   readonly #types: ReadonlySet<string> | undefined
   #stopped = false
   #awake = true
@@ -55,14 +54,14 @@ export class Follower {
   #wake: (() => void) | undefined
   readonly #running: Promise<void>
 
-  constructor(needs: Needs) {
-    this.#needs = needs
-    this.#types = needs.types && new Set(needs.types)
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#types = deps.types && new Set(deps.types)
     this.#running = this.#run()
   }
 
   /** This event is on disk, and so are those before it, which were told before. */
-  hear({ seq, type }: Pick<Happening, 'seq' | 'type'>): void {
+  hear({ seq, type }: Pick<EventHeader, 'seq' | 'type'>): void {
     if (this.#types?.has(type) === false) {
       if (!this.#idle) return
       this.#position = Math.max(this.#position, seq)
@@ -74,7 +73,7 @@ export class Follower {
   }
 
   get name(): string {
-    return this.#needs.name
+    return this.#deps.name
   }
 
   /** Up to here everything was read or passed over; 0 when that is not known. */
@@ -91,7 +90,7 @@ export class Follower {
   }
 
   get #isBehind(): boolean {
-    return this.#marked !== undefined && this.#position - this.#marked >= mostBehind
+    return this.#marked !== undefined && this.#position - this.#marked >= maxBehind
   }
 
   async #run(): Promise<void> {
@@ -105,10 +104,10 @@ export class Follower {
       } catch (error) {
         if (this.#stopped) return
         this.#marked = undefined
-        const wait = patience[Math.min(this.#failures, patience.length - 1)]!
+        const wait = timeout[Math.min(this.#failures, timeout.length - 1)]!
         this.#failures += 1
-        this.#needs.log.error(
-          { err: error, follower: this.#needs.name, failures: this.#failures },
+        this.#deps.log.error(
+          { err: error, follower: this.#deps.name, failures: this.#failures },
           'a follower of the log failed; it tries again',
         )
         await this.#sleep(wait)
@@ -117,7 +116,7 @@ export class Follower {
   }
 
   async #step(): Promise<boolean> {
-    const { after, concerns, read } = this.#needs
+    const { after, concerns, read } = this.#deps
     this.#marked ??= await this.#bookmark()
     const from = Math.max(this.#position, this.#marked)
     if (this.#isBehind) await this.#move(async () => from)
@@ -141,7 +140,7 @@ export class Follower {
 
   /** Moves the bookmark to where the work got, in its transaction. */
   async #move(work: (tx: Transaction) => Promise<number>): Promise<void> {
-    const { name, database } = this.#needs
+    const { name, database } = this.#deps
     const before = this.#marked!
     const to = await database.transaction(async (tx) => {
       const place = await work(tx)
@@ -160,12 +159,12 @@ export class Follower {
     try {
       await this.#move(async () => place)
     } catch (error) {
-      this.#needs.log.warn({ err: error, follower: this.#needs.name }, 'the bookmark of a follower stays behind')
+      this.#deps.log.warn({ err: error, follower: this.#deps.name }, 'the bookmark of a follower stays behind')
     }
   }
 
   async #bookmark(): Promise<number> {
-    const { name, database } = this.#needs
+    const { name, database } = this.#deps
     const known = await database.get<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name = ${name}`)
     if (known) return known.seq
     const made = await database.transaction((tx) =>

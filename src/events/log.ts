@@ -1,19 +1,14 @@
 import { newId } from '../core/ids.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { fitting } from '../store/page.ts'
-import { readRows } from '../store/rows.ts'
-import type { Rows } from '../store/rows.ts'
+import { readRows, type Rows } from '../store/rows.ts'
 import { unpack } from '../store/blobs.ts'
 import { ofTypes } from './catalogue.ts'
-import { Follower } from './follower.ts'
-import type { Interest, Reading } from './follower.ts'
-import type { Event, EventType, Happening } from './model.ts'
-import { prune } from './pruning.ts'
-import type { Room } from './pruning.ts'
+import { Follower, type Interest, type ReadEvents } from './follower.ts'
+import type { Event, EventType, EventHeader } from './model.ts'
+import { type Capacity, prune } from './pruning.ts'
 
 export interface NewEvent<Data> {
   account_id: string
@@ -41,7 +36,7 @@ export interface Whose {
 }
 
 /** The room that accounts have for what is kept of theirs, in octets. */
-export interface Storage {
+export interface StorageBudget {
   require(reader: Reader, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
   add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
 }
@@ -61,7 +56,7 @@ type Wanting = () => Promise<Iterable<string>>
 export class EventLog {
   readonly #database: Database
   readonly #clock: Clock
-  readonly #storage: Storage | undefined
+  readonly #storage: StorageBudget | undefined
   readonly #tails = new Set<Listener>()
   readonly #redactions = new Set<() => void>()
   readonly #followers = new Set<Follower>()
@@ -70,7 +65,7 @@ export class EventLog {
   readonly #cleared = new Map<string, number>()
 
   /** Without `storage` nothing is counted. */
-  constructor(database: Database, clock: Clock, storage?: Storage) {
+  constructor(database: Database, clock: Clock, storage?: StorageBudget) {
     this.#database = database
     this.#clock = clock
     this.#storage = storage
@@ -170,9 +165,9 @@ export class EventLog {
    * stays where it is over events that are of none. They come without their data; `find` has it. A new name begins at the end of the log.
    * Answers how to stop, which waits.
    */
-  follow(name: string, read: Reading, log: Log, interest: Interest = {}): () => Promise<void> {
+  follow(name: string, read: ReadEvents, log: Log, interest: Interest = {}): () => Promise<void> {
     const asked = interest.types ? ofTypes(interest.types) : sql`1 = 1`
-    const after = (seq: number, limit: number): Promise<Happening[]> => this.happenings(seq, limit, asked)
+    const after = (seq: number, limit: number): Promise<EventHeader[]> => this.headers(seq, limit, asked)
     const follower = new Follower({ ...interest, name, database: this.#database, log, after, read })
     const deaf = this.tail((event) => follower.hear(event))
     this.#followers.add(follower)
@@ -197,12 +192,12 @@ export class EventLog {
     const needed = new Set<string>()
     for (const wanting of this.#readers) for (const id of await wanting()) needed.add(id)
     const followed = (): number => Math.min(...[...this.#followers].map(({ place }) => place))
-    const giveBack = (tx: Transaction, gone: readonly Room[]): Promise<void> => this.#giveBack(tx, gone)
+    const giveBack = (tx: Transaction, gone: readonly Capacity[]): Promise<void> => this.#giveBack(tx, gone)
     return prune({ database: this.#database, followed, needed, before, giveBack }, signal)
   }
 
   /** Events that the condition selects as followers are told of them: oldest first after `seq`, at most `limit`. */
-  happenings(seq: number, limit: number, condition: Sql, reader: Reader = this.#database): Promise<Happening[]> {
+  headers(seq: number, limit: number, condition: Sql, reader: Reader = this.#database): Promise<EventHeader[]> {
     return reader.all(
       sql`SELECT seq, id, type, account_id, identity_id, created_at, resource_id, remark FROM events WHERE seq > ${seq} AND ${condition}
         ORDER BY seq LIMIT ${limit}`,
@@ -276,7 +271,7 @@ export class EventLog {
   }
 
   /** The room that events took, to their accounts. */
-  async #giveBack(tx: Transaction, gone: readonly Room[]): Promise<void> {
+  async #giveBack(tx: Transaction, gone: readonly Capacity[]): Promise<void> {
     const sums = new Map<string, number>()
     for (const { account_id, octets } of gone) sums.set(account_id, (sums.get(account_id) ?? 0) + octets)
     for (const [account, octets] of sums) if (octets > 0) await this.#storage?.add(tx, account, 'storage_bytes', -octets)

@@ -14,7 +14,7 @@ export interface Event {
 }
 
 /** What a follower of the log is told of an event; a backlog of large ones must not be read into memory for that. */
-export type Happening = Omit<Event, 'data'> & {
+export type EventHeader = Omit<Event, 'data'> & {
   /** The id of the resource it is about, where `data` has one. */
   resource_id: string | null
   /** What `append` was told to keep of it for good; no content, so that erasing what the event carries leaves it. */

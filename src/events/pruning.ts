@@ -1,14 +1,13 @@
-import { sweep } from '../core/sweep.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import { sweep } from '../core/cron.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 
 /** Octets of its account's room that an event takes. */
-export interface Room {
+export interface Capacity {
   account_id: string
   octets: number
 }
 
-interface Needs {
+interface Deps {
   database: Database
   /** The place up to which everybody who follows the log has read it. */
   followed: () => number
@@ -17,7 +16,7 @@ interface Needs {
   /** Events older than this go, ISO 8601. */
   before: string
   /** Called with what goes, in the transaction in which it does. */
-  giveBack: (tx: Transaction, gone: readonly Room[]) => Promise<void>
+  giveBack: (tx: Transaction, gone: readonly Capacity[]) => Promise<void>
 }
 
 /** Events removed in one transaction: it must not hold the event loop. */
@@ -27,11 +26,11 @@ const handful = 64
  * Removes the oldest events of the log, up to the first that is not old enough, or that somebody who follows the log has not read. The
  * newest stays: places in the log are counted from it. Answers how many went.
  */
-export async function prune({ database, followed, needed, before, giveBack }: Needs, signal?: AbortSignal): Promise<number> {
+export async function prune({ database, followed, needed, before, giveBack }: Deps, signal?: AbortSignal): Promise<number> {
   let count = 0
   let from = 0
   await sweep(async () => {
-    const rows = await database.all<Room & { seq: number; id: string; created_at: string }>(
+    const rows = await database.all<Capacity & { seq: number; id: string; created_at: string }>(
       sql`SELECT seq, id, created_at, account_id, octets FROM events WHERE seq > ${from} AND seq <= ${followed()} AND seq < (SELECT max(seq) FROM events)
         ORDER BY seq LIMIT ${handful}`,
     )

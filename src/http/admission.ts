@@ -1,13 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
-import { neighbourhoods, networkShares } from '../core/networks.ts'
-import { insufficientScope, may, noLongerAdmitted, scopes } from '../core/scopes.ts'
-import type { Caller } from '../core/scopes.ts'
+import { neighbourhoods, networkShares } from '../net/networks.ts'
+import { type Caller, insufficientScope, may, noLongerAdmitted, scopes } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
-import { foreignLink, foreignPage, isSafe } from './own-page.ts'
-import { Buckets, tooMany } from './rate.ts'
-import type { Standing } from './rate.ts'
+import { foreignLink, foreignPage, isSafe } from './csrf.ts'
+import { Buckets, type RateLimitState, tooMany } from './rate.ts'
 import type { AnyRoute } from './route.ts'
 
 /** Whom a key or a session stands for; where the call comes from is added here. */
@@ -29,7 +27,7 @@ export interface RateLimits {
 export type Admitting = Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'>
 
 /** What admission looks at. */
-export interface Arrival {
+export interface AdmissionRequest {
   method: string | undefined
   headers: IncomingHttpHeaders
   address: string
@@ -39,13 +37,13 @@ export interface Arrival {
 }
 
 /** The caller, or the fault that turns them away; either way how they stand with their rate limit. */
-export interface Verdict {
+export interface AdmissionResult {
   caller: Caller
   fault?: Fault
-  standing: Standing | undefined
+  standing: RateLimitState | undefined
 }
 
-interface Doors {
+interface Authenticators {
   /** By an API key. */
   authenticate: Authenticate
   /** By what a browser keeps of its session. */
@@ -67,7 +65,7 @@ const callbackRate = 6000
 
 /** Decides who a call is from, whether they may make it, and whether they make too many. */
 export class Admission {
-  readonly #doors: Doors
+  readonly #doors: Authenticators
   readonly #keys: Buckets
   readonly #sessions: Buckets
   readonly #accounts: Buckets
@@ -77,7 +75,7 @@ export class Admission {
   readonly #callbacks: Buckets
   #limits: RateLimits
 
-  constructor(doors: Doors, limits: RateLimits, clock: Clock) {
+  constructor(doors: Authenticators, limits: RateLimits, clock: Clock) {
     this.#doors = doors
     this.#limits = limits
     this.#keys = new Buckets('key', clock)
@@ -94,7 +92,7 @@ export class Admission {
   }
 
   /** `route` is undefined when there is none: such a call counts, so that nobody maps the box for free. */
-  async admit(arrival: Arrival, route: Admitting | undefined): Promise<Verdict> {
+  async admit(arrival: AdmissionRequest, route: Admitting | undefined): Promise<AdmissionResult> {
     if (arrival.operator) return this.#operator(arrival, arrival.operator.account)
     if (route?.scope === 'public') return this.#visitor(arrival, route)
     const identified = await this.#identify(arrival)
@@ -122,25 +120,25 @@ export class Admission {
   }
 
   /** A second look, once what took its time is over: throws Fault 401 when the key or session that was admitted has ended meanwhile. Counts nothing. */
-  async requireStill(arrival: Arrival, caller: Caller): Promise<void> {
+  async requireStill(arrival: AdmissionRequest, caller: Caller): Promise<void> {
     if (caller.key_id === null && caller.session_id === null) return
     if (!(await this.#identify(arrival))) throw noLongerAdmitted(caller)
   }
 
   /** Whoever can open the socket can read the whole data directory: there is nothing to keep from them. */
-  #operator(arrival: Arrival, account = this.#doors.operator): Verdict {
+  #operator(arrival: AdmissionRequest, account = this.#doors.operator): AdmissionResult {
     const caller = { ...nobody(arrival), ip: 'local' }
     if (!this.#doors.exists(account)) return { caller, fault: notFound('account'), standing: undefined }
     return { caller: { ...caller, account_id: account, scopes: new Set(scopes) }, standing: undefined }
   }
 
   /** Counts a call that was refused before anybody asked whose it is. */
-  count(address: string): Standing | undefined {
+  count(address: string): RateLimitState | undefined {
     return takeFrom(this.#addresses, address, this.#limits.public_rate_limit)
   }
 
   /** A bearer token says who it is, good or bad; only without one the cookie does. */
-  async #identify({ headers }: Arrival): Promise<Identified | undefined> {
+  async #identify({ headers }: AdmissionRequest): Promise<Identified | undefined> {
     if (headers.authorization !== undefined) {
       const token = bearer(headers.authorization)
       return token === undefined ? undefined : this.#doors.authenticate(token)
@@ -150,7 +148,7 @@ export class Admission {
   }
 
   /** Answers the limit that leaves the caller fewest calls, or the one that is used up. */
-  #count({ key_id, session_id, account_id, rate_limit, made_by }: Caller): Standing | undefined {
+  #count({ key_id, session_id, account_id, rate_limit, made_by }: Caller): RateLimitState | undefined {
     let standing =
       session_id === null ? this.#keys.take(key_id ?? account_id, rate_limit) : this.#sessions.take(session_id, rate_limit)
     for (const maker of made_by ?? []) {
@@ -162,12 +160,12 @@ export class Admission {
   }
 
   /** What only reads may be asked from anywhere: no page elsewhere is given the answer. */
-  #foreign({ method, headers }: Arrival, route: Admitting | undefined): Fault | undefined {
+  #foreign({ method, headers }: AdmissionRequest, route: Admitting | undefined): Fault | undefined {
     if (!isSafe(method)) return foreignPage(headers, this.#doors.origins())
     return route?.effect ? foreignLink(headers, this.#doors.origins()) : undefined
   }
 
-  #visitor(arrival: Arrival, route: Admitting): Verdict {
+  #visitor(arrival: AdmissionRequest, route: Admitting): AdmissionResult {
     const { rate } = route
     const { address } = arrival
     const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
@@ -179,14 +177,14 @@ export class Admission {
     return this.#stranger(arrival, foreign)
   }
 
-  #stranger(arrival: Arrival, refused: Fault | undefined): Verdict {
+  #stranger(arrival: AdmissionRequest, refused: Fault | undefined): AdmissionResult {
     return turnedAway(arrival, refused, this.count(arrival.address))
   }
 }
 
 /** Takes one call from each network that an address is in. */
-function takeFrom(buckets: Buckets, address: string, perMinute: number): Standing | undefined {
-  let standing: Standing | undefined
+function takeFrom(buckets: Buckets, address: string, perMinute: number): RateLimitState | undefined {
+  let standing: RateLimitState | undefined
   for (const [index, network] of neighbourhoods(address).entries()) {
     standing = scarcer(standing, buckets.take(network, perMinute * networkShares[index]!))
     if (isUsedUp(standing)) return standing
@@ -194,17 +192,21 @@ function takeFrom(buckets: Buckets, address: string, perMinute: number): Standin
   return standing
 }
 
-function isUsedUp(standing: Standing | undefined): boolean {
+function isUsedUp(standing: RateLimitState | undefined): boolean {
   return standing !== undefined && standing.retryAfter > 0
 }
 
-function scarcer(one: Standing | undefined, other: Standing | undefined): Standing | undefined {
+function scarcer(one: RateLimitState | undefined, other: RateLimitState | undefined): RateLimitState | undefined {
   if (!one || !other) return one ?? other
   return isUsedUp(other) || other.remaining < one.remaining ? other : one
 }
 
 /** Too many calls are the first thing to be told. */
-function turnedAway(arrival: Arrival, refused: Fault | undefined, standing: Standing | undefined): Verdict {
+function turnedAway(
+  arrival: AdmissionRequest,
+  refused: Fault | undefined,
+  standing: RateLimitState | undefined,
+): AdmissionResult {
   const caller = nobody(arrival)
   const fault = standing && standing.retryAfter > 0 ? tooMany(standing) : refused
   return fault ? { caller, fault, standing } : { caller, standing }
@@ -223,7 +225,7 @@ function refusal({ authorization }: IncomingHttpHeaders): Fault {
     : new Fault('unauthorized', 'This API key is not valid: it is unknown, revoked or expired.', { code: 'invalid_key' })
 }
 
-function nobody(arrival: Arrival): Caller {
+function nobody(arrival: AdmissionRequest): Caller {
   return {
     account_id: '',
     key_id: null,

@@ -1,53 +1,47 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
-import Koa from 'koa'
-import type { Context } from 'koa'
+import Koa, { type Context } from 'koa'
 import { Fault, storageFull } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { neighbourhood, neighbourhoods, Networks } from '../core/networks.ts'
-import { Admission } from './admission.ts'
-import type { Admitting, Arrival, Verdict } from './admission.ts'
-import { jsonAnswer } from './answer.ts'
-import type { Answer } from './answer.ts'
-import { addressOf, arrivalOf } from './arrival.ts'
-import { BodyRoom } from './body-room.ts'
+import { neighbourhood, neighbourhoods, Networks } from '../net/networks.ts'
+import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
+import { jsonAnswer, UnreadAnswers } from './answer.ts'
+import type { Answer } from './response.ts'
+import { addressOf, arrivalOf } from './server/client-address.ts'
+import { BodyMemory } from './body-memory.ts'
 import { bodyOf, hangUpUnread } from './body.ts'
-import { CallTurns } from './call-turns.ts'
+import { CallTurns } from './server/call-turns.ts'
 import { writeCookie } from './cookie.ts'
-import { corsHeaders, preflight, share } from './cors.ts'
-import { docsPaths, serveDocs } from './docs-page.ts'
-import { dispatcher } from './dispatch.ts'
-import type { Destination, RouterContext } from './dispatch.ts'
+import { corsHeaders, preflight, share } from './server/cors.ts'
+import { docsPaths, serveDocs } from './openapi/docs-page.ts'
+import { dispatcher, type Handler, type RouterContext } from './server/dispatch.ts'
 import { answerCall } from './endpoint.ts'
-import { CallFigures } from './figures.ts'
-import { guard } from './guard.ts'
-import { Hand, shown } from './hand.ts'
-import { inspect } from './inspection.ts'
-import { Journal } from './journal.ts'
-import { openapiRoute } from './openapi-route.ts'
+import { CallMetrics } from './server/metrics.ts'
+import { checkRequest } from './request-checks.ts'
+import { CallAbort, toClientError } from './server/call-abort.ts'
+import { inspect } from './server/health.ts'
+import { AccessLog } from './server/access-log.ts'
+import { openapiRoute } from './openapi/openapi-route.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
-import { rateHeaders } from './rate.ts'
-import type { Standing } from './rate.ts'
-import { spellings, stores } from './route.ts'
-import type { Spelling } from './route.ts'
-import type { ApiParts, ApiSettings } from './surroundings.ts'
+import { rateHeaders, type RateLimitState } from './rate.ts'
+import { type Spelling, spellings, stores } from './route.ts'
+import type { ApiDeps, ApiSettings } from './types.ts'
 import { readTarget } from './target.ts'
-import { UnreadAnswers } from './unread-answers.ts'
-import { Upgrades } from './upgrades.ts'
+import { Upgrades } from './server/upgrades.ts'
 
 /** What is known of a request while it is answered. */
 interface State {
   requestId: string
   /** As of `performance.now()`. */
   began: number
-  hand: Hand
-  arrival: Arrival
+  hand: CallAbort
+  arrival: AdmissionRequest
   route: string
   search: string
   keyId: string | null
   sessionId: string | null
-  standing: Standing | undefined
+  standing: RateLimitState | undefined
   counted: boolean
 }
 
@@ -60,12 +54,12 @@ export class Api {
   /** The same for those who come by the box's own socket. */
   readonly inPerson: RequestListener
   readonly upgrades: Upgrades
-  readonly #parts: ApiParts
+  readonly #parts: ApiDeps
   readonly #admission: Admission
-  readonly #journal: Journal
-  readonly #figures: CallFigures
-  readonly #hands = new Set<Hand>()
-  readonly #bodies = new BodyRoom()
+  readonly #journal: AccessLog
+  readonly #figures: CallMetrics
+  readonly #hands = new Set<CallAbort>()
+  readonly #bodies = new BodyMemory()
   readonly #turns = new CallTurns()
   readonly #unread = new UnreadAnswers()
   readonly #operators = new WeakSet<IncomingMessage>()
@@ -73,13 +67,13 @@ export class Api {
   #trusted: Networks
   #closing = false
 
-  constructor(parts: ApiParts, settings: ApiSettings) {
+  constructor(parts: ApiDeps, settings: ApiSettings) {
     this.#parts = parts
     this.#settings = settings
     this.#trusted = new Networks(settings.trusted_proxies)
     this.#admission = new Admission({ ...parts, origins: () => this.#origins() }, settings, parts.clock)
-    this.#journal = new Journal(parts.log, parts.metrics)
-    this.#figures = new CallFigures({ ...parts, underWay: () => this.#hands.size, waiting: () => this.#turns.size })
+    this.#journal = new AccessLog(parts.log, parts.metrics)
+    this.#figures = new CallMetrics({ ...parts, underWay: () => this.#hands.size, waiting: () => this.#turns.size })
     const handler = this.#handler()
     this.handler = handler
     this.inPerson = (request, response) => {
@@ -110,7 +104,7 @@ export class Api {
   }
 
   /** Counts what never became a call against the address it came from. */
-  count(address: string): Standing | undefined {
+  count(address: string): RateLimitState | undefined {
     return this.#admission.count(address)
   }
 
@@ -131,7 +125,7 @@ export class Api {
     return (request, response) => void callback(request, response)
   }
 
-  #destinations(): Destination<State>[] {
+  #destinations(): Handler<State>[] {
     const { routes, version, public_url: publicUrl } = this.#parts
     const described = openapiRoute(routes, { version, publicUrl })
     const calls = spellings([...routes, described]).map((spelling) => ({
@@ -200,7 +194,7 @@ export class Api {
   /** Around everything: what every request gets, whatever becomes of it. */
   async #converse(context: Conversation, next: () => Promise<void>): Promise<void> {
     const { req: request, res: response } = context
-    const hand = new Hand()
+    const hand = new CallAbort()
     const state = this.#stateOf(context, hand)
     context.state = state
     this.#hands.add(hand)
@@ -235,7 +229,7 @@ export class Api {
     })
   }
 
-  #stateOf({ req: request }: Context, hand: Hand): State {
+  #stateOf({ req: request }: Context, hand: CallAbort): State {
     return {
       requestId: newId('req'),
       began: performance.now(),
@@ -252,7 +246,7 @@ export class Api {
 
   /** What is answered without a route: the watchers' questions and preflights. Refuses what could mean two things. */
   #aside({ req: request, state }: Conversation): Promise<Answer> | Answer | undefined {
-    guard(request)
+    checkRequest(request)
     const { path, search } = readTarget(request.url ?? '')
     state.search = search
     const answer = inspect(path, request, { ...this.#parts, token: this.#settings.metrics_token })
@@ -263,7 +257,7 @@ export class Api {
     return answer ?? jsonAnswer(204, '', permission)
   }
 
-  async #admit(state: State, route: Admitting | undefined): Promise<Verdict> {
+  async #admit(state: State, route: Admitting | undefined): Promise<AdmissionResult> {
     const verdict = await this.#admission.admit(state.arrival, route)
     state.counted = true
     state.standing = verdict.standing
@@ -282,7 +276,7 @@ export class Api {
     const { state } = context
     if (!state.counted) state.standing = this.#admission.count(state.arrival.address)
     if (!context.req.complete) hangUpUnread(context.req, context.res)
-    const error = shown(thrown, state.hand)
+    const error = toClientError(thrown, state.hand)
     const problem = problemOf(error)
     this.#figures.failed(problem.code, state.standing)
     if (problem.status >= 500 && state.hand.cut !== 'gone') {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
-import { Chunks, tooManyChunks } from '../core/chunks.ts'
+import { Chunks, tooManyChunks } from '../core/octets.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
-import type { Share } from './body-room.ts'
+import type { BodyShare } from './body-memory.ts'
 import type { Upload } from './route.ts'
 
 type Reader = ReturnType<typeof koaBody>
@@ -24,7 +24,7 @@ const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
  * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
  * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
-async function readBody(context: Context, limit: number, share: Share, raw = false): Promise<Body> {
+async function readBody(context: Context, limit: number, share: BodyShare, raw = false): Promise<Body> {
   const { headers } = context.req
   const announced = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
@@ -43,7 +43,7 @@ async function readBody(context: Context, limit: number, share: Share, raw = fal
 }
 
 /** The whole body; JSON is looked at piece by piece as it arrives. */
-async function collected(context: Context, limit: number, share: Share, raw: boolean): Promise<Body> {
+async function collected(context: Context, limit: number, share: BodyShare, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
   const scan = raw ? undefined : new JsonScan('The body')
@@ -77,7 +77,11 @@ async function collected(context: Context, limit: number, share: Share, raw: boo
 }
 
 /** The two ways to take the body of a call; it is on its way until one of them is used. */
-export function bodyOf(context: Context, share: Share, raw?: boolean): { read(limit: number): Promise<Body>; receive(): Upload } {
+export function bodyOf(
+  context: Context,
+  share: BodyShare,
+  raw?: boolean,
+): { read(limit: number): Promise<Body>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
 }
 

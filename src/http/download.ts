@@ -1,5 +1,5 @@
 import { Fault } from '../core/fault.ts'
-import type { Answer } from './answer.ts'
+import type { Answer } from './response.ts'
 import type { Download } from './route.ts'
 
 /**

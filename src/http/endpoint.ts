@@ -2,19 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import { release } from '../core/release.ts'
+import { release } from '../core/memory.ts'
 import type { Caller } from '../core/scopes.ts'
 import { jsonAnswer, present, presentDocument, presentDownload, shownTo, textOf } from './answer.ts'
-import type { Answer } from './answer.ts'
+import type { Answer } from './response.ts'
 import type { Body } from './body.ts'
-import type { Hand } from './hand.ts'
-import { answerGone, readIdempotencyKey, releases } from './idempotency.ts'
-import type { Attempt, Idempotency } from './idempotency.ts'
+import type { CallAbort } from './server/call-abort.ts'
+import { answerGone, type Attempt, type Idempotency, readIdempotencyKey, releases } from './idempotency.ts'
 import { parseInTurns } from './large-json.ts'
-import { errorBody, problemOf } from './problem.ts'
-import type { Problem } from './problem.ts'
-import { bodyLimit, isIdempotent } from './route.ts'
-import type { AnyRoute, Upload } from './route.ts'
+import { errorBody, type Problem, problemOf } from './problem.ts'
+import { type AnyRoute, bodyLimit, isIdempotent, type Upload } from './route.ts'
 import { checkIds, readQuery } from './target.ts'
 import { validate } from './validation.ts'
 
@@ -25,7 +22,7 @@ export interface Call {
   search: string
   headers: IncomingHttpHeaders
   caller: Caller
-  hand: Hand
+  hand: CallAbort
   /** The octets of the body, read only now: never before the caller was admitted. */
   read(limit: number): Promise<Body>
   /** The body in place of that, as it comes. */
@@ -171,7 +168,7 @@ function replayed(kept: { status: number; location: string | null; body: string 
 }
 
 /** Gives up waiting when the time is up; the handler is told by its signal, and what it does later is only logged. */
-function inTime<T>(work: Promise<T>, route: AnyRoute, hand: Hand, log: Log): Promise<T> {
+function inTime<T>(work: Promise<T>, route: AnyRoute, hand: CallAbort, log: Log): Promise<T> {
   return new Promise((resolve, reject) => {
     let late = false
     const timer = setTimeout(() => {

@@ -1,13 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { SealedColumn } from '../core/seal.ts'
-import { sweep } from '../core/sweep.ts'
-import { Turns } from '../core/turns.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import type { SealedColumn } from '../core/seal/seal.ts'
+import { sweep } from '../core/cron.ts'
+import { Turns } from '../core/paced-work.ts'
+import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 
 /** Keeps what must not lie open on disk; `context` binds the sealed bytes to their place. */
 export interface Seal {
@@ -16,13 +14,13 @@ export interface Seal {
 }
 
 /** The room that accounts have for what is kept of theirs, in octets. */
-export interface Storage {
+export interface StorageBudget {
   room(reader: Reader, accountId: string): Promise<number>
   add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
 }
 
 /** A call that carries an `Idempotency-Key`. */
-export interface Claim {
+export interface IdempotencyClaim {
   key: string
   caller: Caller
   method: string
@@ -102,10 +100,10 @@ export class Idempotency {
   readonly #database: Database
   readonly #seal: Seal
   readonly #clock: Clock
-  readonly #storage: Storage
+  readonly #storage: StorageBudget
   readonly #run = randomUUID()
 
-  constructor(parts: { database: Database; seal: Seal; clock: Clock; storage: Storage }) {
+  constructor(parts: { database: Database; seal: Seal; clock: Clock; storage: StorageBudget }) {
     this.#database = parts.database
     this.#seal = parts.seal
     this.#clock = parts.clock
@@ -113,7 +111,7 @@ export class Idempotency {
   }
 
   /** What was answered before, or the right to be the first. Throws Fault 409 while neither is so. */
-  async begin(claim: Claim): Promise<KeptAnswer | Memo | Attempt> {
+  async begin(claim: IdempotencyClaim): Promise<KeptAnswer | Memo | Attempt> {
     const holder = holderOf(claim)
     const fingerprint = await fingerprintOf(claim)
     const place = sql`holder = ${holder} AND method = ${claim.method} AND path = ${claim.path} AND idempotency_key = ${claim.key}`
@@ -220,7 +218,7 @@ export class Idempotency {
     return { status: row.status, location: row.location, body }
   }
 
-  #attempt({ caller, key, secret }: Claim, place: Sql, rowid: number, context: string): Attempt {
+  #attempt({ caller, key, secret }: IdempotencyClaim, place: Sql, rowid: number, context: string): Attempt {
     return {
       run: (work) =>
         this.#database.marking(
@@ -299,14 +297,14 @@ function contextOf({ holder, path, idempotency_key }: Record<string, unknown>): 
 }
 
 /** A key bound to one identity must not be answered with what a wider key was told, nor anybody with another's secret. */
-function holderOf({ caller, secret }: Claim): string {
+function holderOf({ caller, secret }: IdempotencyClaim): string {
   return [caller.account_id, caller.identity_id ?? '', secret ? (caller.key_id ?? caller.session_id ?? '') : ''].join('/')
 }
 
 /** Octets of a body that are hashed in one go. */
 const slice = 4 * 1024 * 1024
 
-async function fingerprintOf({ body, search }: Claim): Promise<string> {
+async function fingerprintOf({ body, search }: IdempotencyClaim): Promise<string> {
   const hash = createHash('sha256').update(search).update('\n')
   const turns = new Turns()
   for (let at = 0; at < body.length; at += slice) {

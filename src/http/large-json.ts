@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { JsonScan, usualBounds } from '../core/json-scan.ts'
-import { Turns } from '../core/turns.ts'
+import { Turns } from '../core/paced-work.ts'
 import { malformed, parseScanned, requireText } from './json.ts'
 
 /** Octets of a body that is parsed in pieces. */

@@ -1,5 +1,4 @@
-import { Fault } from '../core/fault.ts'
-import type { FaultType } from '../core/fault.ts'
+import { Fault, type FaultType } from '../core/fault.ts'
 
 const statuses: Record<FaultType, number> = {
   invalid_request: 400,

@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 
 /** How one caller stands with one policy, after this call. */
-export interface Standing {
+export interface RateLimitState {
   policy: string
   perMinute: number
   /** Whole calls left. */
@@ -33,7 +33,7 @@ export class Buckets {
   }
 
   /** Takes one call from the caller's bucket; undefined when there is no limit (`perMinute` 0). */
-  take(who: string, perMinute: number): Standing | undefined {
+  take(who: string, perMinute: number): RateLimitState | undefined {
     if (perMinute === 0) return undefined
     const now = this.#clock.now()
     const bucket = this.#buckets.get(who) ?? { tokens: perMinute, filled: now }
@@ -61,14 +61,14 @@ export class Buckets {
 }
 
 /** `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10). */
-export function rateHeaders(standing: Standing): Record<string, string> {
+export function rateHeaders(standing: RateLimitState): Record<string, string> {
   return {
     'RateLimit-Policy': `"${standing.policy}";q=${standing.perMinute};w=60`,
     RateLimit: `"${standing.policy}";r=${standing.remaining};t=${standing.reset}`,
   }
 }
 
-export function tooMany(standing: Standing): Fault {
+export function tooMany(standing: RateLimitState): Fault {
   return new Fault(
     'rate_limited',
     `Too many requests: the limit is ${standing.perMinute} a minute. Try again in ${standing.retryAfter} s.`,

@@ -1,7 +1,6 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
 import { Domain } from '../domains/model.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Aliases } from './aliases.ts'
 import { Alias, AliasChange, DomainChange, NewAlias } from './model.ts'
 

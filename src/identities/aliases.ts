@@ -1,16 +1,14 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { boxNames } from '../core/role-names.ts'
+import { boxNames } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { Domain } from '../domains/model.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { claim, notForYou, notFree } from './claims.ts'
 import type { Identities } from './identities.ts'
@@ -25,7 +23,7 @@ interface AliasRow {
   created_at: string
 }
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   cursors: Cursors
@@ -42,22 +40,22 @@ const from = sql`aliases JOIN addresses ON addresses.address = aliases.address`
  * identity; an address that was an alias stays with its account for ever, which may give it out again.
  */
 export class Aliases {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.plan.counts(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.plan.counts(
       'aliases',
       (accountId) =>
         sql`SELECT count(*) AS n FROM aliases JOIN domains ON domains.id = aliases.domain_id WHERE domains.account_id = ${accountId}`,
     )
-    parts.identities.onRemove(leave)
-    parts.domains.onRemove((tx, id) => end(tx, sql`domain_id = ${id}`))
+    deps.identities.onRemove(leave)
+    deps.domains.onRemove((tx, id) => end(tx, sql`domain_id = ${id}`))
   }
 
   /** Throws Fault conflict: `domain_not_verified`, or with `param` for an address that is taken or reserved. */
   async create(caller: Caller, domainId: string, { local_part, identity_id }: NewAlias): Promise<Alias> {
-    const { database, clock, domains, plan } = this.#parts
+    const { database, clock, domains, plan } = this.#deps
     return database.transaction(async (tx) => {
       const domain = await domains.row(caller, domainId, tx)
       // asked of this very row: a domain that another account holds can be in the list of this one too
@@ -69,14 +67,14 @@ export class Aliases {
       await plan.require(tx, caller.account_id, 'aliases')
       const id = newId('alias')
       const address = `${local_part}@${domain.name}`
-      const wish = { address, account_id: caller.account_id, identity_id, alias_id: id }
+      const input = { address, account_id: caller.account_id, identity_id, alias_id: id }
       // the box's own domain is the operator's, and any other its account's: who may be here may have the rest
       if (boxNames.has(local_part)) throw notForYou(address, 'local_part')
-      if (!(await claim(tx, wish))) throw await notFree(tx, address, 'local_part')
+      if (!(await claim(tx, input))) throw await notFree(tx, address, 'local_part')
       await tx.run(
         sql`INSERT INTO aliases (id, domain_id, address, created_at) VALUES (${id}, ${domainId}, ${address}, ${iso(clock.now())})`,
       )
-      return shown(await this.#row(tx, domainId, id))
+      return toAlias(await this.#row(tx, domainId, id))
     })
   }
 
@@ -85,7 +83,7 @@ export class Aliases {
     domainId: string,
     paging: Paging,
   ): Promise<{ data: Alias[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors, domains } = this.#parts
+    const { database, cursors, domains } = this.#deps
     await domains.row(caller, domainId)
     return page<AliasRow, Alias>(database, cursors, paging, {
       name: `aliases ${domainId}`,
@@ -94,18 +92,18 @@ export class Aliases {
       account: caller.account_id,
       where: sql`domain_id = ${domainId}`,
       order: 'seq',
-      present: shown,
+      present: toAlias,
     })
   }
 
   async get(caller: Caller, domainId: string, id: string): Promise<Alias> {
-    const { database, domains } = this.#parts
+    const { database, domains } = this.#deps
     await domains.row(caller, domainId)
-    return shown(await this.#row(database, domainId, id))
+    return toAlias(await this.#row(database, domainId, id))
   }
 
   async update(caller: Caller, domainId: string, id: string, { identity_id }: AliasChange): Promise<Alias> {
-    const { database, domains } = this.#parts
+    const { database, domains } = this.#deps
     return database.transaction(async (tx) => {
       await domains.row(caller, domainId, tx)
       const { address } = await this.#row(tx, domainId, id)
@@ -113,12 +111,12 @@ export class Aliases {
         await this.#requireIdentity(tx, caller, identity_id, 'identity_id')
         await tx.run(sql`UPDATE addresses SET identity_id = ${identity_id} WHERE address = ${address}`)
       }
-      return shown(await this.#row(tx, domainId, id))
+      return toAlias(await this.#row(tx, domainId, id))
     })
   }
 
   async remove(caller: Caller, domainId: string, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, domains } = this.#parts
+    const { database, domains } = this.#deps
     return database.transaction(async (tx) => {
       await domains.row(caller, domainId, tx)
       await this.#row(tx, domainId, id)
@@ -128,14 +126,14 @@ export class Aliases {
   }
 
   async changeDomain(caller: Caller, domainId: string, { catch_all }: DomainChange): Promise<Domain> {
-    const { database, domains } = this.#parts
+    const { database, domains } = this.#deps
     return database.transaction(async (tx) => {
       await domains.row(caller, domainId, tx)
       if (catch_all !== undefined) {
         if (catch_all !== null) await this.#requireIdentity(tx, caller, catch_all, 'catch_all')
         await tx.run(sql`UPDATE domains SET catch_all = ${catch_all} WHERE id = ${domainId}`)
       }
-      return domains.shown(tx, await domains.current(tx, domainId))
+      return domains.toDomain(tx, await domains.current(tx, domainId))
     })
   }
 
@@ -150,7 +148,7 @@ export class Aliases {
   /** Throws Fault invalid_request for an identity that the caller does not have. */
   async #requireIdentity(tx: Reader, caller: Caller, id: string, param: string): Promise<void> {
     try {
-      await this.#parts.identities.row(caller, id, tx)
+      await this.#deps.identities.row(caller, id, tx)
     } catch (error) {
       if (error instanceof Fault && error.type === 'not_found') throw invalid(param, `${id} is no identity of this account.`)
       throw error
@@ -174,6 +172,6 @@ async function leave(tx: Transaction, identityId: string): Promise<void> {
   await tx.run(sql`UPDATE domains SET catch_all = NULL WHERE catch_all = ${identityId}`)
 }
 
-function shown({ id, domain_id, address, identity_id, created_at }: AliasRow): Alias {
+function toAlias({ id, domain_id, address, identity_id, created_at }: AliasRow): Alias {
   return { id, domain_id, address, local_part: address.slice(0, address.lastIndexOf('@')), identity_id, created_at }
 }

@@ -1,12 +1,10 @@
-import { conflict } from '../core/fault.ts'
-import type { Fault } from '../core/fault.ts'
-import { boxNames } from '../core/role-names.ts'
-import { join, sql } from '../store/database.ts'
-import type { Reader, Transaction } from '../store/database.ts'
+import { conflict, type Fault } from '../core/fault.ts'
+import { boxNames } from './role-names.ts'
+import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { IdentityRow } from './row.ts'
 
 /** What an address is claimed for: an identity of the account, as its own address or by an alias. */
-export interface Claim {
+export interface AddressClaim {
   address: string
   account_id: string
   identity_id: string
@@ -14,7 +12,7 @@ export interface Claim {
 }
 
 /** Gives out an address, unless it was given out before; what was an alias of the same account may be given out again. Answers whether it was. */
-export async function claim(tx: Transaction, { address, account_id, identity_id, alias_id }: Claim): Promise<boolean> {
+export async function claim(tx: Transaction, { address, account_id, identity_id, alias_id }: AddressClaim): Promise<boolean> {
   const { changes } = await tx.run(
     sql`INSERT INTO addresses (address, identity_id, alias_id, alias_account_id)
       VALUES (${address}, ${identity_id}, ${alias_id}, ${alias_id === null ? null : account_id})

@@ -1,28 +1,38 @@
 import { hostNameOf } from '../core/domain-names.ts'
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { withoutEnd } from '../core/ends.ts'
-import { conflict, invalid, notFound } from '../core/fault.ts'
+import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import type { Fault } from '../core/fault.ts'
-import { boxNames, isRoleName } from '../core/role-names.ts'
+import { boxNames, isRoleName } from './role-names.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Domains } from '../domains/domains.ts'
 import type { EventLog } from '../events/log.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { claim, notForYou, notFree, ownAmong, reached, requireFreeAddress } from './claims.ts'
-import { merged } from './merging.ts'
-import type { Identity, IdentityChange, IdentityFilter, NewIdentity, Storage } from './model.ts'
-import { identityCreated, identityDeleted, identityUpdated } from './model.ts'
-import type { Acquired, PhoneNumbers } from './phones.ts'
+import {
+  type Acquired,
+  type IdentityRow,
+  merged,
+  type PhoneNumbers,
+  reduced,
+  type Reduced,
+  selection,
+  toIdentity,
+} from './row.ts'
+import {
+  type Identity,
+  type IdentityChange,
+  identityCreated,
+  identityDeleted,
+  type IdentityFilter,
+  identityUpdated,
+  type NewIdentity,
+  type Storage,
+} from './model.ts'
 import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName } from './names.ts'
-import { reduced, shown } from './row.ts'
-import type { IdentityRow, Reduced } from './row.ts'
-import { selection } from './selection.ts'
 
 export type { IdentityRow } from './row.ts'
 
@@ -76,28 +86,28 @@ export class Identities {
     )
   }
 
-  async create(caller: Caller, wish: NewIdentity): Promise<Identity> {
+  async create(caller: Caller, input: NewIdentity): Promise<Identity> {
     if (caller.identity_id !== null) throw notFound('identity')
-    const name = oneName(wish)
-    const domain = this.#hosted(caller.account_id, wish.email_domain)
+    const name = oneName(input)
+    const domain = this.#hosted(caller.account_id, input.email_domain)
     const make = async (phone?: Acquired): Promise<Identity> => {
       const identity = await this.#database.transaction(async (tx) => {
         if (!(await this.#domains.stillUsable(tx, caller.account_id, domain))) throw this.#notHosted(domain)
         await this.#plan.require(tx, caller.account_id, 'identities')
-        return this.#insert(tx, caller.account_id, { ...wish, name }, domain, { phone })
+        return this.#insert(tx, caller.account_id, { ...input, name }, domain, { phone })
       })
       return { ...identity, storage: await this.#storageOf({ ...identity, stored_bytes: 0, media_bytes: 0 }) }
     }
-    if (!wish.provision_phone) return make()
+    if (!input.provision_phone) return make()
     // a number is not bought for what is refused anyway
     await this.#plan.require(this.#database, caller.account_id, 'identities')
     if (name !== undefined) await this.#requireFree(this.#database, caller.account_id, name)
-    const address = wish.email_username === undefined ? undefined : `${wish.email_username}@${domain}`
+    const address = input.email_username === undefined ? undefined : `${input.email_username}@${domain}`
     if (address !== undefined) {
       if (this.#isReserved(address, caller.account_id)) throw notForYou(address, 'email_username')
       await requireFreeAddress(this.#database, address, caller.account_id)
     }
-    const phone = await this.#phoneNumbers.acquire(caller.account_id, wish.phone_country)
+    const phone = await this.#phoneNumbers.acquire(caller.account_id, input.phone_country)
     try {
       return await make(phone)
     } catch (error) {
@@ -129,7 +139,7 @@ export class Identities {
 
   async get(caller: Caller, id: string): Promise<Identity> {
     const row = await this.row(caller, id)
-    return { ...shown(row), storage: await this.#storageOf(row) }
+    return { ...toIdentity(row), storage: await this.#storageOf(row) }
   }
 
   /** The row of a living identity the caller may see; throws Fault not_found. */
@@ -161,13 +171,13 @@ export class Identities {
       await this.#events.append(tx, identityUpdated, {
         account_id: after.account_id,
         identity_id: id,
-        data: shown(after),
+        data: toIdentity(after),
         // what is full can still be stopped, and goes on once there is room
         refusable: before.status !== 'active' || after.status === 'active',
       })
       return after
     })
-    return { ...shown(row), storage: await this.#storageOf(row) }
+    return { ...toIdentity(row), storage: await this.#storageOf(row) }
   }
 
   /** Before `start`: what else is done in the transaction of each deletion. */
@@ -230,10 +240,10 @@ export class Identities {
     const owner = await this.ownerOf(address, tx)
     if (owner && owner.status !== 'deleted') return owner
     // callers may have taken the name: their doing must not close the mailbox
-    const wish = (await this.#isTaken(tx, accountId, 'postmaster')) ? {} : { name: 'postmaster' }
+    const input = (await this.#isTaken(tx, accountId, 'postmaster')) ? {} : { name: 'postmaster' }
     // the role outlives the identity that last held it
     if (owner) await tx.run(sql`DELETE FROM addresses WHERE identity_id = ${owner.id}`)
-    const made = await this.#insert(tx, accountId, { ...wish, email_username: 'postmaster' }, this.#domain, { role: true })
+    const made = await this.#insert(tx, accountId, { ...input, email_username: 'postmaster' }, this.#domain, { role: true })
     await tx.run(
       sql`INSERT INTO addresses (address, identity_id) VALUES (${`abuse@${this.#domain}`}, ${made.id}) ON CONFLICT DO NOTHING`,
     )
@@ -243,21 +253,21 @@ export class Identities {
   async #insert(
     tx: Transaction,
     accountId: string,
-    wish: NewIdentity,
+    input: NewIdentity,
     domain: string,
     { role = false, phone }: { role?: boolean; phone?: Acquired | undefined } = {},
   ): Promise<Identity> {
-    const name = wish.name ?? (await this.#freshName(tx, accountId))
-    if (wish.name !== undefined) await this.#requireFree(tx, accountId, name)
+    const name = input.name ?? (await this.#freshName(tx, accountId))
+    if (input.name !== undefined) await this.#requireFree(tx, accountId, name)
     const id = newId('ident')
     const now = iso(this.#clock.now())
-    const email = await this.#claim(tx, accountId, id, wish.email_username, name, domain, role)
+    const email = await this.#claim(tx, accountId, id, input.email_username, name, domain, role)
     const row = await tx.get<IdentityRow>(
       sql`INSERT INTO identities (id, account_id, name, name_key, email, date_of_birth, status, metadata, created_at, updated_at)
-        VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${wish.date_of_birth ?? adultDate(this.#clock.now())}, 'active',
-        ${JSON.stringify(wish.metadata ?? {})}, ${now}, ${now}) RETURNING *`,
+        VALUES (${id}, ${accountId}, ${name}, ${nameKey(name)}, ${email}, ${input.date_of_birth ?? adultDate(this.#clock.now())}, 'active',
+        ${JSON.stringify(input.metadata ?? {})}, ${now}, ${now}) RETURNING *`,
     )
-    const identity = shown({ ...row!, phone_number: phone?.number ?? null })
+    const identity = toIdentity({ ...row!, phone_number: phone?.number ?? null })
     await this.#events.append(tx, identityCreated, { account_id: accountId, identity_id: id, data: identity, refusable: !role })
     await phone?.assign(tx, id)
     return identity

@@ -47,9 +47,9 @@ export function adultDate(now: number): string {
 }
 
 /** The one name of a wish that may give it in either spelling. */
-export function oneName(wish: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
-  if (wish.name !== undefined && wish.display_name !== undefined && wish.name !== wish.display_name) {
+export function oneName(input: { name?: string | undefined; display_name?: string | undefined }): string | undefined {
+  if (input.name !== undefined && input.display_name !== undefined && input.name !== input.display_name) {
     throw invalid('display_name', 'Give name or display_name, not two different ones.')
   }
-  return wish.name ?? wish.display_name
+  return input.name ?? input.display_name
 }

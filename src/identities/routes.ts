@@ -1,6 +1,5 @@
 import { Deleted, Page } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Identities } from './identities.ts'
 import { Identity, IdentityChange, IdentityFilter, NewIdentity, ReducedIdentity } from './model.ts'
 

@@ -1,4 +1,10 @@
-import type { Identity } from './model.ts'
+import { type Identity, type IdentityFilter, Metadata } from './model.ts'
+import { invalid } from '../core/fault.ts'
+import { mergePatch } from '../core/merge-patch.ts'
+import type { Caller } from '../core/scopes.ts'
+import { join, sql, type Sql, type Transaction } from '../store/database.ts'
+import type { Rows } from '../store/rows.ts'
+import { nameKey } from './names.ts'
 
 /** A row of `identities`. */
 export interface IdentityRow {
@@ -22,7 +28,7 @@ export interface IdentityRow {
 export type Reduced = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
 
 /** The identity as callers see it. */
-export function shown(row: IdentityRow): Identity {
+export function toIdentity(row: IdentityRow): Identity {
   const { date_of_birth, updated_at } = row
   return { ...reduced(row), date_of_birth, metadata: JSON.parse(row.metadata) as Identity['metadata'], updated_at }
 }
@@ -38,4 +44,46 @@ export function reduced(row: IdentityRow): Reduced {
     status: row.status as Identity['status'],
     created_at,
   }
+}
+
+/** Metadata after a change to it (RFC 7396), as JSON. Throws Fault invalid_request when it grew beyond what there may be. */
+export function merged(before: string, patch: Record<string, unknown> | undefined): string {
+  if (patch === undefined) return before
+  const result = mergePatch(JSON.parse(before), patch)
+  const checked = Metadata.safeParse(result)
+  if (!checked.success) throw invalid('metadata', `metadata ${checked.error.issues[0]!.message}.`)
+  return JSON.stringify(result)
+}
+
+/** Which identities a list shows: one that a name, an address or the caller's own key leads to, or of all of the account those that are not deleted. */
+export function selection(
+  { account_id, identity_id }: Pick<Caller, 'account_id' | 'identity_id'>,
+  { name, email, query }: Pick<IdentityFilter, 'name' | 'email' | 'query'>,
+): Pick<Rows, 'where' | 'filters'> {
+  const living = sql`status <> 'deleted'`
+  const exact: Sql[] = []
+  if (identity_id !== null) exact.push(sql`id = ${identity_id}`)
+  if (name !== undefined) exact.push(sql`name_key = ${nameKey(name)}`)
+  if (email !== undefined) exact.push(sql`id = (SELECT identity_id FROM addresses WHERE address = ${email.toLowerCase()})`)
+  const key = nameKey(query ?? '')
+  const found =
+    query === undefined
+      ? []
+      : [sql`(instr(name_key, ${key}) > 0 OR instr(email, ${key}) > 0 OR instr(coalesce(phone_number, ''), ${key}) > 0)`]
+  const ofAccount = sql`account_id = ${account_id}`
+  if (exact.length > 0) return { where: join([ofAccount, living, ...exact], ' AND '), filters: found }
+  return { where: ofAccount, filters: [living, ...found] }
+}
+
+/** A number that is nobody's yet. */
+export interface Acquired {
+  number: string
+  /** Makes it the identity's, in the transaction that makes the identity. */
+  assign(tx: Transaction, identityId: string): Promise<void>
+  giveBack(): Promise<void>
+}
+
+/** Where numbers come from. */
+export interface PhoneNumbers {
+  acquire(accountId: string, country: string | undefined): Promise<Acquired>
 }

@@ -7,9 +7,12 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
+  rmSync,
   statSync,
+  symlinkSync,
+  writeFileSync,
 } from 'node:fs'
-import { rmdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 

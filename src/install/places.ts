@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 
 /** What the operator said of where a box goes. */
-export interface Wish {
+export interface PlaceOptions {
   data?: string | undefined
   keys?: string | undefined
   config?: string | undefined
@@ -30,7 +30,7 @@ export interface Places {
 }
 
 /** Root who says nothing of the data directory sets up a service of the machine, in the directories that Debian has for each thing. */
-export function placesOf({ data, keys, config, units }: Wish, { root, cwd }: { root: boolean; cwd: string }): Places {
+export function placesOf({ data, keys, config, units }: PlaceOptions, { root, cwd }: { root: boolean; cwd: string }): Places {
   const system = root && data === undefined
   const at = (path: string): string => resolve(cwd, path)
   if (system) {

@@ -2,8 +2,7 @@ import { chmodSync, chownSync, lchownSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Journal } from './journal.ts'
 import type { Places } from './places.ts'
-import { findUser, makeUser, serviceUser } from './service-user.ts'
-import type { Owner } from './service-user.ts'
+import { findUser, makeUser, type Owner, serviceUser } from './service-user.ts'
 import { commandText } from './units.ts'
 
 /** Makes the directories of a box, empty. */

@@ -4,7 +4,7 @@ import type { Places } from './places.ts'
 import { program } from './units.ts'
 
 /** What the operator chose. */
-export interface Choice {
+export interface InitChoice {
   domain: string
   hostname: string
   /** Where mail for postmaster and abuse is forwarded. */
@@ -18,7 +18,7 @@ export interface Choice {
 }
 
 /** The settings file of a new box: what was chosen, and nothing that is so anyway. */
-export function settingsText(choice: Choice, places: Places, day: string): string {
+export function settingsText(choice: InitChoice, places: Places, day: string): string {
   const { domain, hostname, email, behindProxy, agreed, lowPorts } = choice
   const facesTheWeb = agreed && !behindProxy
   const values: [string, unknown][] = [

@@ -1,7 +1,7 @@
-import { isPublic } from '../delivery/public-addresses.ts'
+import { isPublic } from '../net/public-addresses.ts'
 
 /** A record to publish, as the API shows those of a domain. */
-export interface DnsRecord {
+export interface ZoneRecord {
   purpose: string
   required: boolean
   type: string
@@ -11,7 +11,7 @@ export interface DnsRecord {
 }
 
 /** The records by which the box itself is found. */
-export function addressRecords(hostname: string, addresses: readonly string[]): DnsRecord[] {
+export function addressRecords(hostname: string, addresses: readonly string[]): ZoneRecord[] {
   return addresses.filter(isPublic).map((value) => ({
     purpose: 'address',
     required: true,
@@ -23,7 +23,7 @@ export function addressRecords(hostname: string, addresses: readonly string[]): 
 }
 
 /** The same as lines before those of the domain's zone (RFC 1035 5.1). */
-export function wholeZone(records: readonly DnsRecord[], zone: string): string {
+export function wholeZone(records: readonly ZoneRecord[], zone: string): string {
   const lines = records.map(({ name, ttl, type, value }) => `${name}. ${ttl} IN ${type} ${value}`)
   return lines.length === 0 ? zone : `${zone.trimEnd()}\n${lines.join('\n')}\n`
 }

@@ -1,7 +1,5 @@
-import { scopes } from '../core/scopes.ts'
-import type { Caller } from '../core/scopes.ts'
-import { join, sql } from '../store/database.ts'
-import type { Sql } from '../store/database.ts'
+import { type Caller, scopes } from '../core/scopes.ts'
+import { join, sql, type Sql } from '../store/database.ts'
 import type { Job, Progress } from './model.ts'
 
 /** A row of `jobs`. */
@@ -28,7 +26,7 @@ export function visible(caller: Caller): Sql {
 }
 
 /** A job as callers see it; `progress` is later news than the row's. */
-export function shown(row: JobRow, progress: Progress = row): Job {
+export function toJob(row: JobRow, progress: Progress = row): Job {
   const { id, kind, identity_id, status, result, error, error_code, created_at, created_by, finished_at } = row
   const { done, total, unit } = progress
   return {

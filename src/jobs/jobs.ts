@@ -1,26 +1,22 @@
-import type { Keys } from '../account/keys.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Keys } from '../accounts/keys.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
-import { insufficientScope, makerOf, may } from '../core/scopes.ts'
-import type { Caller, Scope } from '../core/scopes.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Sql, Transaction } from '../store/database.ts'
+import { type Caller, insufficientScope, makerOf, may, type Scope } from '../core/scopes.ts'
+import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { columns, shown, visible } from './job-rows.ts'
-import type { JobRow } from './job-rows.ts'
+import { columns, type JobRow, toJob, visible } from './job-rows.ts'
 import type { Job, JobFilter, Progress } from './model.ts'
 
 /** Says how far the work is; what is left out stays as it was. */
-export type Report = (progress: Partial<Progress>) => void
+export type ReportProgress = (progress: Partial<Progress>) => void
 
 /** The work itself. What it answers is kept as JSON; a Fault it throws is told in its words. It must heed the signal. */
-export type Work = (report: Report, signal: AbortSignal, id: string) => Promise<Record<string, unknown>>
+export type Work = (report: ReportProgress, signal: AbortSignal, id: string) => Promise<Record<string, unknown>>
 
-export interface Wish {
+export interface JobRequest {
   /** The identity it is about: it goes with it. */
   identity_id?: string
   /** What a caller must hold to see it, beside belonging to the account. */
@@ -92,19 +88,19 @@ export class Jobs {
   }
 
   /** Begins the work and answers at once. Throws Fault conflict `job_running` while there is another of its kind. */
-  async start(caller: Caller, kind: string, work: Work, wish: Wish = {}): Promise<Job> {
-    this.requireFree(caller, kind, wish.each)
+  async start(caller: Caller, kind: string, work: Work, input: JobRequest = {}): Promise<Job> {
+    this.requireFree(caller, kind, input.each)
     const row: JobRow = {
       id: newId('job'),
       account_id: caller.account_id,
       kind,
       seq: 0,
-      identity_id: wish.identity_id ?? null,
+      identity_id: input.identity_id ?? null,
       status: 'running',
       done: 0,
       total: null,
       unit: 'steps',
-      scopes: ` ${(wish.scopes ?? []).join(' ')} `,
+      scopes: ` ${(input.scopes ?? []).join(' ')} `,
       result: null,
       error: null,
       error_code: null,
@@ -129,11 +125,11 @@ export class Jobs {
       throw error
     }
     running.ended = this.#run(running, work)
-    return shown(row, running.progress)
+    return toJob(row, running.progress)
   }
 
   /** Throws Fault conflict when a job of this kind could not begin now. */
-  requireFree(caller: Caller, kind: string, each: Wish['each'] = 'box'): void {
+  requireFree(caller: Caller, kind: string, each: JobRequest['each'] = 'box'): void {
     const same = [...this.#running.values()].find(
       ({ row }) => row.kind === kind && (each === 'box' || row.account_id === caller.account_id),
     )
@@ -158,12 +154,12 @@ export class Jobs {
       where: sql`account_id = ${caller.account_id}`,
       filters: [visible(caller), ...(kind === undefined ? [] : [sql`kind = ${kind}`])],
       order: 'seq',
-      present: (row) => shown(row, this.#running.get(row.id)?.progress),
+      present: (row) => toJob(row, this.#running.get(row.id)?.progress),
     })
   }
 
   async get(caller: Caller, id: string): Promise<Job> {
-    return shown(await this.#row(caller, id), this.#running.get(id)?.progress)
+    return toJob(await this.#row(caller, id), this.#running.get(id)?.progress)
   }
 
   /** Stops a job that runs, and answers it as it then is; one that is over stays as it is. Throws Fault forbidden to who may only read it. */
@@ -263,7 +259,7 @@ export class Jobs {
 
   async #run(running: Running, work: Work): Promise<void> {
     const { row, stop } = running
-    const report: Report = (progress) => {
+    const report: ReportProgress = (progress) => {
       Object.assign(running.progress, progress)
       if (running.until <= this.#clock.now()) stop.abort('expired')
       if (this.#clock.now() - running.written >= pause) void this.#write(running)

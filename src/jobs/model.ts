@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Maker } from '../account/model.ts'
+import { Maker } from '../accounts/model.ts'
 import { Id, Paging, Timestamp } from '../core/shapes.ts'
 
 export const Progress = z.object({

@@ -1,7 +1,6 @@
 import type { Scope } from '../core/scopes.ts'
 import { Deleted, Page } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Jobs } from './jobs.ts'
 import { Job, JobFilter } from './model.ts'
 

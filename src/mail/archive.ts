@@ -1,25 +1,22 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Identities } from '../identities/identities.ts'
-import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob, keepWhole, readBlob } from '../store/blobs.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Sql, Transaction } from '../store/database.ts'
+import type { Identities, IdentityRow } from '../identities/identities.ts'
+import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
+import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import { operatorMailboxes } from './address.ts'
-import { emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
-import type { Copy } from './arrival.ts'
-import { State } from './archived.ts'
-import { cluesIn } from './clues.ts'
-import type { Clues } from './clues.ts'
+import { type Copy, emailOf, insertEmail, insertSearchable, threadedOf } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
-import { whole } from './email-rows.ts'
-import type { EmailDetail, StoredEmail } from './email-rows.ts'
-import type { Examination, Examiner } from './examiner.ts'
-import type { Delivery, Email, Envelope } from './model.ts'
+import { type EmailDetail, type StoredEmail, whole } from './email-rows.ts'
+import type { Examiner } from './workers/examiner.ts'
+import type { Examination } from './types.ts'
+import { Address, Delivery, type Email, EmailStatus, type Envelope, Label } from './model.ts'
 import { addToThread, threadOf } from './threads.ts'
-import { undecided } from './undecided.ts'
+import { undecided } from '../mailauth/undecided.ts'
+import * as z from 'zod'
+import { TimestampInput } from '../core/shapes.ts'
+import { firstValue, type HeaderField, headersOf } from '../message/headers.ts'
+import { decodeWords } from '../message/mime.ts'
 
 /** A message as an archive holds it, without its octets and bodies. */
 export type Archived = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_truncated'> & { mail_from: string }
@@ -28,15 +25,15 @@ export type Archived = Omit<Email, 'body_text' | 'body_html' | 'text' | 'body_tr
 export interface Restorable {
   raw: Buffer
   examined: Examination
-  state: State
-  clues: Clues
+  state: EmailState
+  hints: ImportHints
 }
 
 /** What became of it: kept, there already, or without room. */
-export type Restored = 'kept' | 'duplicate' | 'full'
+export type RestoreResult = 'kept' | 'duplicate' | 'full'
 
 /** The messages of an identity, all of them, on their way out of the box and into it. */
-export class Archive {
+export class MailArchive {
   readonly #database: Database
   readonly #clock: Clock
   readonly #identities: Identities
@@ -87,7 +84,7 @@ export class Archive {
 
   /** Reads a message like each that is received, but judges it not: who brings it can have written anything into it. */
   async read(raw: Buffer, told: unknown, accountId: string): Promise<Restorable & { understood: boolean }> {
-    const parsed = State.safeParse(told ?? {})
+    const parsed = EmailState.safeParse(told ?? {})
     const envelope = envelopeOf(raw, '')
     const examined = await this.#examiner.examine(raw, envelope, accountId)
     const verdict = undecided(envelope, this.#hostname, 'imported', 'none')
@@ -95,28 +92,28 @@ export class Archive {
       raw,
       examined: { ...examined, verdict },
       state: parsed.data ?? {},
-      clues: cluesIn(raw),
+      hints: importHintsIn(raw),
       understood: parsed.success,
     }
   }
 
   /** Keeps it, unless it is there already: known by Message-ID and octets. It is found and counted like others, but is no news: no event tells of it. */
-  async keep(tx: Transaction, caller: Caller, identityId: string, message: Restorable): Promise<Restored> {
+  async insert(tx: Transaction, caller: Caller, identityId: string, message: Restorable): Promise<RestoreResult> {
     const owner = await this.#identities.row(caller, identityId, tx)
-    const { raw, examined, state, clues } = message
+    const { raw, examined, state, hints } = message
     const at = this.#timeOf(message)
     const same = await this.#same(tx, owner, message, at)
     if (same.known) return 'duplicate'
     const extra = extraOf(raw, state)
     if (raw.length + extra > (await this.#roomOf(tx, owner))) return 'full'
-    const rawId = await keepBlob(tx, {
+    const rawId = await insertBlob(tx, {
       size: raw.length,
       sha256: Buffer.from(examined.sha256, 'hex'),
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     })
-    const bodyId = await keepWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
-    const sender = state.mail_from ?? clues.sender ?? examined.parsed.from?.address ?? ''
+    const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const sender = state.mail_from ?? hints.sender ?? examined.parsed.from?.address ?? ''
     const envelope = envelopeOf(raw, sender)
     const copy: Copy = { envelope, raw, examined, spam: state.spam ?? false, rawId, bodyId, owner, recipient: owner.email }
     const threaded = threadedOf(copy)
@@ -145,9 +142,9 @@ export class Archive {
   }
 
   /** When it came: as the archive says, else as its header does; never later than now. */
-  #timeOf({ state, clues }: Restorable): number {
+  #timeOf({ state, hints }: Restorable): number {
     const now = this.#clock.now()
-    const told = [state.received_at, clues.received, state.arrived_at, clues.written].find((time) => time !== undefined) ?? now
+    const told = [state.received_at, hints.received, state.arrived_at, hints.written].find((time) => time !== undefined) ?? now
     const time = typeof told === 'string' ? Date.parse(told) : told
     return Math.min(Math.max(time, 0), now)
   }
@@ -175,15 +172,15 @@ export class Archive {
 
   #emailOf(
     copy: Copy,
-    { state, clues }: Restorable,
+    { state, hints }: Restorable,
     place: { at: string; thread_id: string; duplicate_of: string | null },
   ): Email {
     const { parsed } = copy.examined
     const email: Email = {
       ...emailOf(copy, { ...place, to: state.to ?? copy.owner.email, tag: state.tag ?? null }),
       // what nothing is known of lay in an archive, and is not new
-      read: state.read ?? clues.read ?? true,
-      labels: [...new Set([...(state.labels ?? []), ...clues.labels])].slice(0, 100),
+      read: state.read ?? hints.read ?? true,
+      labels: [...new Set([...(state.labels ?? []), ...hints.labels])].slice(0, 100),
       created_at: iso(this.#clock.now()),
     }
     if (state.direction !== 'outbound') return email
@@ -211,7 +208,7 @@ export class Archive {
 const least = 1024
 
 /** Octets of room that a message takes beside its own: what the archive said of it and is kept, and what is missing to the least. */
-function extraOf(raw: Buffer, { to, tag, labels, mail_from, bcc, deliveries }: State): number {
+function extraOf(raw: Buffer, { to, tag, labels, mail_from, bcc, deliveries }: EmailState): number {
   const kept = JSON.stringify({ to, tag, labels, mail_from, bcc, deliveries })
   return (kept === '{}' ? 0 : Buffer.byteLength(kept)) + Math.max(0, least - raw.length)
 }
@@ -219,7 +216,7 @@ function extraOf(raw: Buffer, { to, tag, labels, mail_from, bcc, deliveries }: S
 type Twin = Pick<StoredEmail, 'id' | 'thread_id' | 'to_text' | 'received_at' | 'duplicate_of'>
 
 /** Messages of one Message-ID, or of one size without any, that are compared with another. */
-const mostTwins = 500
+const maxTwins = 500
 
 /**
  * Finds the messages that one of an archive may be, oldest first: of the same Message-ID and octets. Whoever wrote the archive chose what
@@ -232,7 +229,7 @@ export function twinsOf(identityId: string, { raw, examined, state }: Restorable
   const sent = state.direction === 'outbound' && message_id !== null ? sql` OR direction = 'outbound'` : sql``
   return sql`SELECT near.id, near.thread_id, near.to_text, near.received_at, near.duplicate_of FROM (
       SELECT id, seq, thread_id, to_text, received_at, duplicate_of, direction, raw_id FROM emails
-      WHERE identity_id = ${identityId} AND ${named} ORDER BY seq LIMIT ${mostTwins}
+      WHERE identity_id = ${identityId} AND ${named} ORDER BY seq LIMIT ${maxTwins}
     ) AS near JOIN blobs ON blobs.id = near.raw_id WHERE (blobs.sha256 = ${Buffer.from(examined.sha256, 'hex')}${sent}) ORDER BY near.seq`
 }
 
@@ -272,4 +269,84 @@ function envelopeOf(raw: Buffer, sender: string): Envelope {
     session: '',
     own: true,
   }
+}
+
+/** People that a message has at most, and what one of them is called: nothing of ours has more. */
+const most = 100
+const Named = z.object({ ...Address.shape, address: z.string().max(320), name: z.string().max(1000) })
+
+const Delivered = z.object({
+  ...Delivery.shape,
+  recipient: z.string().max(320),
+  enhanced_code: z.string().max(32).nullable(),
+  response: z.string().max(10_000).nullable(),
+  mx: z.string().max(300).nullable(),
+  tls: z.string().max(300).nullable(),
+})
+
+/** What an archive says of a message beside its octets, as far as the box takes it over: never what the checks said. */
+export const EmailState = z.object({
+  direction: z.enum(['inbound', 'outbound']).optional(),
+  status: EmailStatus.optional(),
+  read: z.boolean().optional(),
+  spam: z.boolean().optional(),
+  labels: z.array(Label).max(100).optional(),
+  to: z.string().max(100_000).optional(),
+  tag: z.string().max(64).nullish(),
+  mail_from: z.string().max(320).optional(),
+  received_at: TimestampInput.optional(),
+  sent_at: TimestampInput.nullish(),
+  send_at: TimestampInput.nullish(),
+  duplicate_of: z.string().nullish(),
+  bcc: z.array(Named).max(most).optional(),
+  deliveries: z.array(Delivered).max(most).optional(),
+  /** Read from the name of a file or a `From ` line: for messages whose header does not say when they came. */
+  arrived_at: TimestampInput.optional(),
+})
+export type EmailState = z.output<typeof EmailState>
+
+/** What the header of an archived message says of it that no parser of mail looks for. */
+export interface ImportHints {
+  /** When it reached the mailbox it was in: of the newest Received field, in milliseconds since the epoch. */
+  received: number | undefined
+  /** Of the Date field. */
+  written: number | undefined
+  read: boolean | undefined
+  labels: string[]
+  /** Of the Return-Path field; empty for the null sender. */
+  sender: string | undefined
+}
+
+/** Reads them: `Status` and `X-Status` of mail programs, `X-Gmail-Labels`, and the fields of transport (RFC 5321 4.4). */
+export function importHintsIn(raw: Buffer): ImportHints {
+  const fields = headersOf(raw)
+  const received = firstValue(fields, 'received')
+  const sender = firstValue(fields, 'return-path')
+  return {
+    received: received === undefined ? undefined : timeIn(received.slice(received.lastIndexOf(';') + 1)),
+    written: timeIn(firstValue(fields, 'date') ?? ''),
+    ...marksIn(fields),
+    sender: sender === undefined ? undefined : /<([^<>\s]*)>/.exec(sender)?.[1],
+  }
+}
+
+const flags: Record<string, string> = { A: 'answered', F: 'flagged', T: 'draft', D: 'deleted' }
+
+function marksIn(fields: readonly HeaderField[]): { read: boolean | undefined; labels: string[] } {
+  const status = firstValue(fields, 'status')
+  const words = firstValue(fields, 'x-gmail-labels')
+  const given = words === undefined ? [] : decodeWords(words.slice(0, 8000)).split(',')
+  const named = given.map((word) => word.replaceAll('"', '').trim())
+  const marked = Array.from(firstValue(fields, 'x-status')?.slice(0, 20) ?? '').flatMap((letter) => flags[letter] ?? [])
+  const labels = [...marked, ...named.filter((word) => !/^(?:Unread|Opened)$/i.test(word))].filter(
+    (word) => Label.safeParse(word).success,
+  )
+  const unread = named.some((word) => /^Unread$/i.test(word))
+  const read = status === undefined ? (words === undefined ? undefined : !unread) : /R/.test(status.slice(0, 20))
+  return { read, labels: [...new Set(labels)].slice(0, 100) }
+}
+
+function timeIn(text: string): number | undefined {
+  const time = Date.parse(text.slice(0, 200).trim())
+  return Number.isNaN(time) ? undefined : time
 }

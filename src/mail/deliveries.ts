@@ -1,7 +1,5 @@
-import { attemptsOf } from '../delivery/history.ts'
-import type { Attempt } from '../delivery/history.ts'
-import { join, sql } from '../store/database.ts'
-import type { Reader } from '../store/database.ts'
+import { type Attempt, attemptsOf } from '../queue/history.ts'
+import { join, type Reader, sql } from '../store/database.ts'
 import type { Delivery, DeliveryAttempt, Email } from './model.ts'
 
 /** A row of `email_recipients`. */

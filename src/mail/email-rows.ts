@@ -1,9 +1,7 @@
 import { unpack } from '../store/blobs.ts'
-import { join, sql } from '../store/database.ts'
-import type { Sql } from '../store/database.ts'
-import type { Bodies } from './examine.ts'
-import { replyToVerified } from './model.ts'
-import type { Email, EmailRow } from './model.ts'
+import { join, sql, type Sql } from '../store/database.ts'
+import type { StoredBodies } from '../message/parsed.ts'
+import { type Email, type EmailRow, replyToVerified } from './model.ts'
 
 /** The fields of an e-mail that are shown but never looked for. */
 export type EmailDetail = Pick<
@@ -136,8 +134,8 @@ function texts(json: string): string[] {
 /** A row as it is shown alone, yet without the deliveries of a message of ours. */
 export function whole(row: WithBody): Email {
   const { mail_from: _, send_at = null, created_by = null, ...detail } = JSON.parse(row.detail) as EmailDetail
-  const none: Bodies = { body_text: null, body_html: null, text: '' }
-  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as Bodies) : none
+  const none: StoredBodies = { body_text: null, body_html: null, text: '' }
+  const bodies = row.bytes ? (JSON.parse(unpack(row.deflated === 1, row.bytes).toString('utf8')) as StoredBodies) : none
   const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
   const shown = { ...emailRow(row), ...detail, ...bodies }
   return { ...shown, reply_to_verified, send_at, created_by, deliveries: [], duplicate_of: row.duplicate_of }

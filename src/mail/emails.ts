@@ -1,24 +1,21 @@
-import type { Plan } from '../account/plan.ts'
+import type { Plan } from '../accounts/plan.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import { Turns } from '../core/turns.ts'
+import { Turns } from '../core/paced-work.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Trash } from '../retention/trash.ts'
+import type { Trash } from '../ops/retention/trash.ts'
 import { readBlob } from '../store/blobs.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Reader, Sql } from '../store/database.ts'
+import { type Database, join, type Reader, sql, type Sql } from '../store/database.ts'
 import { fitting, page } from '../store/page.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
-import { selection } from './conditions.ts'
-import { emailRow, octetsOfWhole, rowColumns, selectWithBody, whole } from './email-rows.ts'
-import type { StoredEmail, WithBody } from './email-rows.ts'
-import type { Dispatcher } from './mailroom.ts'
+import { type EmailFilter, selection } from './queries.ts'
+import { emailRow, octetsOfWhole, rowColumns, selectWithBody, type StoredEmail, whole, type WithBody } from './email-rows.ts'
+import type { Dispatcher } from './types.ts'
 import type { Email, EmailChange, EmailRow } from './model.ts'
-import type { EmailFilter } from './queries.ts'
-import { withTrace } from './trace.ts'
+import { withTrace } from '../smtp/trace.ts'
 import { MailTrash } from './trash.ts'
 
 /** The timeline leaves out spam, and repeats of a message. */
@@ -31,7 +28,7 @@ interface Head {
   octets: number
 }
 
-interface Parts {
+interface Deps {
   database: Database
   cursors: Cursors
   identities: Identities
@@ -51,13 +48,13 @@ export class Emails {
   readonly #hostname: string
   #dispatcher: Dispatcher | undefined
 
-  constructor(parts: Parts) {
-    this.#database = parts.database
-    this.#cursors = parts.cursors
-    this.#identities = parts.identities
-    this.#trash = parts.trash
-    this.#thrown = new MailTrash(parts)
-    this.#hostname = parts.hostname
+  constructor(deps: Deps) {
+    this.#database = deps.database
+    this.#cursors = deps.cursors
+    this.#identities = deps.identities
+    this.#trash = deps.trash
+    this.#thrown = new MailTrash(deps)
+    this.#hostname = deps.hostname
   }
 
   /** Before the first call. */

@@ -1,33 +1,33 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
-import { receivingRoles } from '../core/role-names.ts'
+import { receivingRoles } from '../identities/role-names.ts'
 import { littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Identities } from '../identities/identities.ts'
-import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob, keepWhole } from '../store/blobs.ts'
-import type { Trash } from '../retention/trash.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Identities, IdentityRow } from '../identities/identities.ts'
+import { insertBlob, insertWhole } from '../store/blobs.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
-import { mailbox, operatorMailboxes } from './address.ts'
-import type { Mailbox } from './address.ts'
-import { duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './arrival.ts'
-import type { Copy, Message } from './arrival.ts'
-import type { Examiner } from './examiner.ts'
-import type { CheckResults, Desk, Findings, Hosted, Mailroom, VerdictListener } from './mailroom.ts'
-import type { Authentication, Envelope } from './model.ts'
-import { emailReceived } from './model.ts'
-import { isAnswer } from './outsiders.ts'
-import { Refusal } from './refusal.ts'
-import { isFull, requireRoom, Room } from './room.ts'
-import type { Recipient } from './room.ts'
-import type { Screening } from './screening.ts'
+import { isAnswer, mailbox, operatorMailboxes, type ParsedAddress } from './address.ts'
+import { type Copy, duplicateOf, emailOf, insertEmail, insertSearchable, threadedOf } from './email-store.ts'
+import type { ExaminedMessage } from './types.ts'
+import type { Examiner } from './workers/examiner.ts'
+import type {
+  CheckResults,
+  SystemAddressHandler,
+  MessageFindings,
+  Hosted,
+  DeliveryTarget,
+  VerdictListener,
+} from '../smtp/delivery-target.ts'
+import { type Authentication, emailReceived, type Envelope } from './model.ts'
+import { Refusal } from '../smtp/replies.ts'
+import { isFull, Quota, type Recipient, requireQuota } from './quota.ts'
+import type { Screening } from '../mailauth/screening.ts'
 import { addToThread, threadOf } from './threads.ts'
-import { traceHeader } from './trace.ts'
-import { vouched } from './undecided.ts'
+import { traceHeader } from '../smtp/trace.ts'
+import { vouched } from '../mailauth/undecided.ts'
 
 export interface InboxSettings {
   hostname: string
@@ -38,7 +38,7 @@ export interface InboxSettings {
   strict_temperror: boolean
 }
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -49,14 +49,14 @@ interface Parts {
   plan: Plan
   trash: Trash
   hosted: Hosted
-  desks: readonly Desk[]
+  desks: readonly SystemAddressHandler[]
   /** The account whose operator reads `postmaster`. */
   operatorAccount: string
   settings: InboxSettings
 }
 
 /** Where mail arrives: decides who is a recipient, has the message examined, and keeps it. */
-export class Inbox implements Mailroom {
+export class Inbox implements DeliveryTarget {
   readonly #database: Database
   readonly #events: EventLog
   readonly #clock: Clock
@@ -65,27 +65,27 @@ export class Inbox implements Mailroom {
   readonly #screening: Screening
   readonly #space: Space
   readonly #plan: Plan
-  readonly #room: Room
+  readonly #room: Quota
   readonly #hosted: Hosted
-  readonly #desks: readonly Desk[]
+  readonly #desks: readonly SystemAddressHandler[]
   readonly #operatorAccount: string
   #settings: InboxSettings
   #listener: VerdictListener | undefined
 
-  constructor(parts: Parts) {
-    this.#database = parts.database
-    this.#events = parts.events
-    this.#clock = parts.clock
-    this.#identities = parts.identities
-    this.#examiner = parts.examiner
-    this.#screening = parts.screening
-    this.#space = parts.space
-    this.#plan = parts.plan
-    this.#room = new Room(parts, parts.settings.quota)
-    this.#hosted = parts.hosted
-    this.#desks = parts.desks
-    this.#operatorAccount = parts.operatorAccount
-    this.#settings = parts.settings
+  constructor(deps: Deps) {
+    this.#database = deps.database
+    this.#events = deps.events
+    this.#clock = deps.clock
+    this.#identities = deps.identities
+    this.#examiner = deps.examiner
+    this.#screening = deps.screening
+    this.#space = deps.space
+    this.#plan = deps.plan
+    this.#room = new Quota(deps, deps.settings.quota)
+    this.#hosted = deps.hosted
+    this.#desks = deps.desks
+    this.#operatorAccount = deps.operatorAccount
+    this.#settings = deps.settings
   }
 
   /** Who hears of the verdict on each message of others', but not of what comes for our return paths and report addresses. */
@@ -102,7 +102,7 @@ export class Inbox implements Mailroom {
    * Resolves with the account whose mailbox it is, when mail for the address is taken; throws the Refusal that RCPT answers otherwise. '' for a
    * desk's and for a mailbox that is made first. `size` is what MAIL declared.
    */
-  async ownerOf(address: string, size = 0): Promise<string> {
+  async checkRecipient(address: string, size = 0): Promise<string> {
     if (this.#space.low()) throw storageFull()
     const box = mailbox(address, this.#settings.domain)
     const { domain } = box
@@ -119,7 +119,12 @@ export class Inbox implements Mailroom {
   }
 
   /** Keeps one copy a recipient, all or none; resolves with the queue id once that is on disk. */
-  async keep(envelope: Envelope, raw: Buffer, note: (found: Partial<Findings>) => void, account: string): Promise<string> {
+  async deliver(
+    envelope: Envelope,
+    raw: Buffer,
+    note: (found: Partial<MessageFindings>) => void,
+    account: string,
+  ): Promise<string> {
     const examining = this.#examiner.examine(raw, envelope, account).then((examination) => {
       // also of what another filter refuses (RFC 9990 3.1)
       if (!this.#isForDesks(envelope)) this.#listener?.(envelope, examination.verdict)
@@ -146,16 +151,16 @@ export class Inbox implements Mailroom {
    * Keeps a message that one of our own sends to some of our own, as if it had come: known to be the sender's, so nothing is asked of the
    * DNS. The envelope is `own`; answers the ids of the e-mails. Throws the Refusal that RCPT or DATA would answer.
    */
-  async keepOwn(envelope: Envelope, raw: Buffer): Promise<string[]> {
+  async deliverOwn(envelope: Envelope, raw: Buffer): Promise<string[]> {
     const accounts: string[] = []
-    for (const recipient of envelope.recipients) accounts.push(await this.ownerOf(recipient, raw.length))
+    for (const recipient of envelope.recipients) accounts.push(await this.checkRecipient(recipient, raw.length))
     const examined = await this.#examiner.examine(raw, envelope, accounts[0])
     const verdict = vouched(envelope, this.#settings.hostname, examined.parsed.from?.address ?? '')
     return this.#storeAll({ envelope, raw, examined: { ...examined, verdict }, spam: false })
   }
 
   /** Stores once more when there was too little room, and what was deleted has made way. Answers the ids of the e-mails. */
-  async #storeAll(message: Message): Promise<string[]> {
+  async #storeAll(message: ExaminedMessage): Promise<string[]> {
     const store = (): Promise<string[]> => this.#database.transaction((tx) => this.#store(tx, message))
     try {
       return await store()
@@ -172,7 +177,7 @@ export class Inbox implements Mailroom {
   }
 
   /** Who a mailbox of ours is, living or not. */
-  async #found({ local, domain }: Mailbox): Promise<{ operator: boolean; owner: IdentityRow | undefined }> {
+  async #found({ local, domain }: ParsedAddress): Promise<{ operator: boolean; owner: IdentityRow | undefined }> {
     const ours = `postmaster@${this.#settings.domain}`
     if (operatorMailboxes.has(local)) return { operator: true, owner: await this.#identities.ownerOf(ours) }
     const owner = await this.#identities.ownerOf(`${local}@${domain}`)
@@ -182,11 +187,11 @@ export class Inbox implements Mailroom {
   }
 
   /** Whether the operator receives what comes for a name that speaks for the box (RFC 2142): unless an identity has it. */
-  #isOperators({ local, domain }: Pick<Mailbox, 'local' | 'domain'>, owner: IdentityRow | undefined): boolean {
+  #isOperators({ local, domain }: Pick<ParsedAddress, 'local' | 'domain'>, owner: IdentityRow | undefined): boolean {
     return domain === this.#settings.domain && receivingRoles.has(local) && (!owner || owner.status === 'deleted')
   }
 
-  async #store(tx: Transaction, message: Message): Promise<string[]> {
+  async #store(tx: Transaction, message: ExaminedMessage): Promise<string[]> {
     const { envelope, raw, examined } = message
     const owners: Recipient[] = []
     let taken = false
@@ -201,15 +206,15 @@ export class Inbox implements Mailroom {
     // deleted between RCPT and the end of DATA
     if (owners.length === 0 && taken) return []
     if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
-    requireRoom(owners, raw.length)
+    requireQuota(owners, raw.length)
     const kept = {
       size: raw.length,
       sha256: Buffer.from(examined.sha256, 'hex'),
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     }
-    const rawId = await keepBlob(tx, kept)
-    const bodyId = await keepWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const rawId = await insertBlob(tx, kept)
+    const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const ids: string[] = []
     for (const { owner, recipient } of owners) {
       ids.push(await this.#deliver(tx, { ...message, rawId, bodyId, owner, recipient }))
@@ -274,7 +279,7 @@ export class Inbox implements Mailroom {
     return boxes.every((box) => this.#desks.some((desk) => desk.answers(box) !== 'not ours'))
   }
 
-  #deskOf(box: Mailbox): Desk | undefined {
+  #deskOf(box: ParsedAddress): SystemAddressHandler | undefined {
     const desk = this.#desks.find((one) => one.answers(box) !== 'not ours')
     if (desk?.answers(box) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
     return desk

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Maker } from '../account/model.ts'
+import { Maker } from '../accounts/model.ts'
 import type { Scope } from '../core/scopes.ts'
 import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'

@@ -1,22 +1,17 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import { littleOfMessages } from '../events/model.ts'
+import { type EventType, littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
-import type { EventType } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { keepBlob, keepWhole, readBlob } from '../store/blobs.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
-import { cut, insertEmail, insertSearchable } from './arrival.ts'
-import { deliveriesOf, deliveryOf, worstOf } from './deliveries.ts'
-import type { RecipientRow } from './deliveries.ts'
-import { selectWithBody, whole } from './email-rows.ts'
-import type { EmailDetail, StoredEmail, WithBody } from './email-rows.ts'
-import type { Examination } from './examiner.ts'
+import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { cut, insertEmail, insertSearchable } from './email-store.ts'
+import { deliveriesOf, deliveryOf, type RecipientRow, worstOf } from './deliveries.ts'
+import { type EmailDetail, selectWithBody, type StoredEmail, whole, type WithBody } from './email-rows.ts'
+import type { Examination } from './types.ts'
 import type { Address, Delivery, Email } from './model.ts'
-import { isOutside } from './outsiders.ts'
+import { isOutside } from './address.ts'
 import { addToThread, othersAmong, threadNamed, threadOf } from './threads.ts'
 
 /** A composed message of an identity, read by the examiner. */
@@ -48,7 +43,7 @@ export interface Kept {
 }
 
 /** What a courier needs of a message to hand it to one recipient. */
-export interface Parcel {
+export interface QueuedEmail {
   recipient: RecipientRow
   email: StoredEmail
   account_id: string
@@ -56,7 +51,7 @@ export interface Parcel {
 }
 
 /** The messages that identities send, as the box keeps them: their rows, octets, threads, and where each delivery stands. */
-export class Outgoing {
+export class OutgoingEmails {
   readonly #database: Database
   readonly #events: EventLog
   readonly #clock: Clock
@@ -70,7 +65,7 @@ export class Outgoing {
   }
 
   /** Keeps a message with a row for each recipient, queued or scheduled; answers it, those rows, and what tells the log of it as it is now. */
-  async keep(tx: Transaction, message: OutgoingMessage): Promise<Kept> {
+  async insert(tx: Transaction, message: OutgoingMessage): Promise<Kept> {
     const { owner, from, raw, examined, trace, send_at } = message
     const { parsed } = examined
     const at = iso(this.#clock.now())
@@ -90,13 +85,13 @@ export class Outgoing {
     const thread =
       (await threadNamed(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, threaded, this.#clock.now()))
     const email = outboundEmail(message, { at, thread_id: thread.id })
-    const rawId = await keepBlob(tx, {
+    const rawId = await insertBlob(tx, {
       size: raw.length,
       sha256: Buffer.from(examined.sha256, 'hex'),
       deflated: examined.deflated !== null,
       bytes: examined.deflated ?? raw,
     })
-    const bodyId = await keepWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
+    const bodyId = await insertWhole(tx, { size: examined.body_size, sha256: null, deflated: true, bytes: examined.bodies })
     const seq = await insertEmail(tx, email, { rawId, bodyId, trace, mail_from: from })
     await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${email.size} WHERE id = ${owner.id}`)
     await this.#plan.add(tx, owner.account_id, 'storage_bytes', email.size)
@@ -128,11 +123,11 @@ export class Outgoing {
   }
 
   /** What is needed to deliver to one recipient; undefined when the message was deleted. */
-  async parcel(recipientSeq: number, reader: Reader = this.#database): Promise<Parcel | undefined> {
+  async queuedEmail(recipientSeq: number, reader: Reader = this.#database): Promise<QueuedEmail | undefined> {
     const recipient = await this.recipient(recipientSeq, reader)
     const email =
       recipient &&
-      (await reader.get<StoredEmail & Pick<Parcel, 'account_id' | 'identity_status'>>(
+      (await reader.get<StoredEmail & Pick<QueuedEmail, 'account_id' | 'identity_status'>>(
         sql`SELECT emails.*, identities.account_id, identities.status AS identity_status FROM emails
           JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${recipient.email_id}`,
       ))

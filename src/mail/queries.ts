@@ -1,8 +1,10 @@
 import * as z from 'zod'
 import { Count, Flag, Id, Paging, TimestampInput } from '../core/shapes.ts'
 import { Label } from './model.ts'
+import { sql, type Sql } from '../store/database.ts'
+import type { Rows } from '../store/rows.ts'
 
-const filters = {
+const shapes = {
   unread: Flag.optional(),
   from: z.string().min(1).max(320).optional().meta({ description: 'part of the sender’s address or name' }),
   to: z.string().min(1).max(320).optional().meta({ description: 'part of the address it arrived at, or of those it went to' }),
@@ -13,7 +15,7 @@ const filters = {
 /** Which e-mails a list shows. */
 export const EmailFilter = z.strictObject({
   ...Paging.shape,
-  ...filters,
+  ...shapes,
   direction: z.enum(['inbound', 'outbound', 'all']).optional().meta({ description: 'inbound when left out; in the trash all' }),
   thread_id: Id('thread').optional(),
   label: Label.optional(),
@@ -30,7 +32,7 @@ export type EmailFilter = z.output<typeof EmailFilter>
 /** Which e-mails a search finds. */
 export const EmailSearch = z.strictObject({
   ...Paging.shape,
-  ...filters,
+  ...shapes,
   query: z
     .string()
     .trim()
@@ -47,3 +49,66 @@ export const ThreadPaging = z.strictObject({
   cursor: Paging.shape.cursor,
 })
 export type ThreadPaging = z.output<typeof ThreadPaging>
+
+/** Which e-mails a list shows. */
+export function selection(identityId: string, filter: EmailFilter): Pick<Rows, 'from' | 'where' | 'filters' | 'costly'> {
+  const { trash, thread_id, unread, from, to, subject, label, has_attachments } = filter
+  const own = sql`identity_id = ${identityId}`
+  const filters: Sql[] = []
+  const costly = [from, to, subject, label].some((one) => one !== undefined)
+  const listed = { from: trash ? sql`emails_trash AS emails` : sql`emails`, filters, costly }
+  // in the trash one looks for what is not where it was
+  const usual = trash ? {} : { direction: 'inbound' as const, spam: false, duplicates: false }
+  const { direction = 'all', spam, duplicates = true } = { ...usual, ...given(filter) }
+  if (direction !== 'all') filters.push(sql`direction = ${direction}`)
+  if (spam !== undefined) filters.push(sql`spam = ${spam ? 1 : 0}`)
+  if (has_attachments !== undefined) filters.push(sql`has_attachments = ${has_attachments ? 1 : 0}`)
+  if (!duplicates) filters.push(sql`duplicate_of IS NULL`)
+  if (label !== undefined) {
+    // a quote inside a label is escaped, so what opens one follows the bracket or a comma only
+    const text = JSON.stringify(label)
+    filters.push(sql`(instr(labels, ${`[${text}`}) = 1 OR instr(labels, ${`,${text}`}) > 0)`)
+  }
+  if (subject !== undefined) filters.push(sql`instr(lower(subject), lower(${subject})) > 0`)
+  if (thread_id !== undefined && !trash) {
+    // by the plus, so that the thread alone leads to the rows
+    filters.push(sql`+${own}`, ...common(filter))
+    return { ...listed, where: sql`thread_id = ${thread_id}` }
+  }
+  if (thread_id !== undefined) filters.push(sql`thread_id = ${thread_id}`)
+  if (unread !== true || trash) {
+    filters.push(...common(filter))
+    return { ...listed, where: own }
+  }
+  filters.push(...common({ ...filter, unread: undefined }))
+  return { ...listed, where: sql`${own} AND read = 0` }
+}
+
+/** What of these was asked for. */
+function given({ direction, spam, duplicates }: EmailFilter): Pick<EmailFilter, 'direction' | 'spam' | 'duplicates'> {
+  return {
+    ...(direction === undefined ? {} : { direction }),
+    ...(spam === undefined ? {} : { spam }),
+    ...(duplicates === undefined ? {} : { duplicates }),
+  }
+}
+
+/** The conditions that lists and searches share. */
+export function common(filter: {
+  unread?: boolean | undefined
+  from?: string | undefined
+  to?: string | undefined
+  after?: string | undefined
+  before?: string | undefined
+}): Sql[] {
+  const list: Sql[] = []
+  if (filter.unread !== undefined) list.push(filter.unread ? sql`read = 0` : sql`read = 1`)
+  if (filter.from !== undefined) {
+    // lowered by the same hand on both sides, for engines differ in what they lower
+    list.push(sql`(instr(lower(from_address), lower(${filter.from})) > 0 OR instr(lower(from_name), lower(${filter.from})) > 0)`)
+  }
+  if (filter.to !== undefined) list.push(sql`instr(lower(to_text), lower(${filter.to})) > 0`)
+  if (filter.after !== undefined) list.push(sql`received_at > ${filter.after}`)
+  if (filter.before !== undefined) list.push(sql`received_at < ${filter.before}`)
+  return list
+}

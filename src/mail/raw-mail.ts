@@ -1,12 +1,11 @@
-import type { Plan } from '../account/plan.ts'
-import { sweep } from '../core/sweep.ts'
-import type { Trash } from '../retention/trash.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { sweep } from '../core/cron.ts'
+import type { Trash } from '../ops/retention/trash.ts'
 import { emptyBlob } from '../store/blobs.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 import { leaveRoom } from './trash.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   plan: Plan
   trash: Trash
@@ -17,15 +16,15 @@ const handful = { messages: 8, octets: 4 * 1024 * 1024 }
 
 /** The octets of messages, which may go sooner than what was read of them. */
 export class RawMail {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Lets go of the octets of what came before a time (ISO 8601), and is not waiting to be sent. */
   async sweep(before: string, signal?: AbortSignal): Promise<void> {
-    await sweep(() => this.#parts.database.transaction((tx) => this.#step(tx, before)), signal)
+    await sweep(() => this.#deps.database.transaction((tx) => this.#step(tx, before)), signal)
   }
 
   async #step(tx: Transaction, before: string): Promise<boolean> {
@@ -44,7 +43,7 @@ export class RawMail {
 
   /** For all copies of a message, as they share its octets. */
   async #drop(tx: Transaction, rawId: number): Promise<void> {
-    const { trash, plan } = this.#parts
+    const { trash, plan } = this.#deps
     const now = trash.now()
     const living = await tx.all<{ identity_id: string; size: number }>(
       sql`UPDATE emails SET raw_expired_at = ${now} WHERE raw_id = ${rawId} AND raw_expired_at IS NULL RETURNING identity_id, size`,

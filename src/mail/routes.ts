@@ -1,14 +1,13 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
 import { Deleted, Deletion, Flag, Page, Paging, SignedQuery } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Attachments } from './attachments.ts'
 import type { Emails } from './emails.ts'
 import { Attachment, AttachmentWithUrl, Email, EmailChange, EmailRow, Thread, ThreadWithMessages } from './model.ts'
 import { EmailFilter, EmailSearch, ThreadPaging } from './queries.ts'
 import type { Search } from './search.ts'
-import type { Sheets } from './sheets.ts'
+import type { HtmlView } from './html-view.ts'
 import type { Threads } from './threads.ts'
 
 const tag = 'E-mail'
@@ -20,14 +19,14 @@ interface Nouns {
   search: Search
   threads: Threads
   attachments: Attachments
-  sheets: Sheets
+  htmlView: HtmlView
 }
 
 export function routes(nouns: Nouns): AnyRoute[] {
   return [...emailRoutes(nouns), ...attachmentRoutes(nouns.attachments), ...threadRoutes(nouns.threads)]
 }
 
-function emailRoutes({ emails, search, sheets }: Nouns): AnyRoute[] {
+function emailRoutes({ emails, search, htmlView }: Nouns): AnyRoute[] {
   return [
     route({
       method: 'GET',
@@ -126,7 +125,7 @@ function emailRoutes({ emails, search, sheets }: Nouns): AnyRoute[] {
         remote: Flag.default(false).meta({ description: 'let images of others be fetched, who then know that it was looked at' }),
       }),
       download: 'text/html',
-      handle: ({ caller, params, query }) => sheets.of(caller, params.id, params.email_id, query.remote),
+      handle: ({ caller, params, query }) => htmlView.of(caller, params.id, params.email_id, query.remote),
     }),
   ]
 }

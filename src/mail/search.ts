@@ -3,14 +3,11 @@ import { withoutEnd } from '../core/ends.ts'
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Sql } from '../store/database.ts'
+import { type Database, join, sql, type Sql } from '../store/database.ts'
 import { fitting, lengthOf } from '../store/page.ts'
-import { common } from './conditions.ts'
-import { emailRow, rowColumns } from './email-rows.ts'
-import type { StoredEmail } from './email-rows.ts'
+import { common, type EmailSearch } from './queries.ts'
+import { emailRow, rowColumns, type StoredEmail } from './email-rows.ts'
 import type { EmailRow } from './model.ts'
-import type { EmailSearch } from './queries.ts'
 
 /** A search that takes longer, in milliseconds, is given up. */
 const deadline = 2000
@@ -32,18 +29,18 @@ export class Search {
   async find(
     caller: Caller,
     identityId: string,
-    wish: EmailSearch,
+    input: EmailSearch,
   ): Promise<{ data: EmailRow[]; has_more: boolean; next_cursor: string | null }> {
     await this.#identities.row(caller, identityId)
-    const { limit, cursor, offset, ...named } = wish
+    const { limit, cursor, offset, ...named } = input
     if (Object.values(named).every((value) => value === undefined)) {
       throw invalid('query', 'Give at least one of query, from, to, after, before and unread.')
     }
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const name = `search ${identityId} ${JSON.stringify(named)}`
     const position = cursor === undefined ? undefined : this.#cursors.read(name, cursor)
-    const terms = wish.query === undefined ? undefined : understand(wish.query)
-    const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(wish)]
+    const terms = input.query === undefined ? undefined : understand(input.query)
+    const where = [sql`identity_id = ${identityId}`, sql`duplicate_of IS NULL`, sql`spam = 0`, ...common(input)]
     if (terms?.attachment) where.push(sql`has_attachments = 1`)
     const text = terms && matchText(identityId, terms)
     const rows = await this.#rows(caller, text, where, position, limit + 1, offset)

@@ -6,13 +6,10 @@ import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { mailbox } from './address.ts'
-import type { Emails } from './emails.ts'
-import type { Thread, ThreadWithMessages } from './model.ts'
-import { oneOfEach } from './named.ts'
+import { mailbox, oneOfEach } from './address.ts'
+import type { Email, Thread, ThreadWithMessages } from './model.ts'
 import type { ThreadPaging } from './queries.ts'
 
 const month = 30 * 86_400_000
@@ -134,14 +131,19 @@ async function recount(tx: Transaction, id: string, by: { messages: number; unre
   )
 }
 
+/** Where the messages of a thread are read. */
+interface ThreadEmails {
+  ofThread(caller: Caller, id: string, after: number, limit: number): Promise<{ emails: Email[]; next: number | null }>
+}
+
 /** Conversations, for callers. */
 export class Threads {
   readonly #database: Database
   readonly #cursors: Cursors
   readonly #identities: Identities
-  readonly #emails: Emails
+  readonly #emails: ThreadEmails
 
-  constructor(parts: { database: Database; cursors: Cursors; identities: Identities; emails: Emails }) {
+  constructor(parts: { database: Database; cursors: Cursors; identities: Identities; emails: ThreadEmails }) {
     this.#database = parts.database
     this.#cursors = parts.cursors
     this.#identities = parts.identities
@@ -161,7 +163,7 @@ export class Threads {
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
       order: 'last_seq',
-      present: shown,
+      present: toThread,
     })
   }
 
@@ -177,7 +179,7 @@ export class Threads {
       limit,
     )
     const next_cursor = next === null ? null : this.#cursors.write(name, next)
-    return { ...shown(row), messages: emails, has_more: next !== null, next_cursor }
+    return { ...toThread(row), messages: emails, has_more: next !== null, next_cursor }
   }
 }
 
@@ -225,7 +227,7 @@ function participantsKey(message: Pick<Threaded, 'own' | 'others'>): string {
   return text.length <= 200 ? text : createHash('sha256').update(text).digest('base64url')
 }
 
-function shown(row: ThreadRow): Thread {
+function toThread(row: ThreadRow): Thread {
   const { id, identity_id, subject, message_count, unread_count, last_message_at, snippet } = row
   return {
     id,

@@ -1,15 +1,13 @@
-import type { Plan } from '../account/plan.ts'
+import type { Plan } from '../accounts/plan.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Trash } from '../retention/trash.ts'
-import { join, raw, sql } from '../store/database.ts'
-import type { Sql, Transaction } from '../store/database.ts'
-import { insertSearchable } from './arrival.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import { join, raw, sql, type Sql, type Transaction } from '../store/database.ts'
+import { insertSearchable } from './email-store.ts'
 import { deliveriesOf, worstOf } from './deliveries.ts'
-import { selectWithBody, storedColumns, whole } from './email-rows.ts'
-import type { StoredEmail, WithBody } from './email-rows.ts'
+import { selectWithBody, storedColumns, type StoredEmail, whole, type WithBody } from './email-rows.ts'
 import { othersAmong, returnToThread, takeFromThread } from './threads.ts'
 
-interface Parts {
+interface Deps {
   events: EventLog
   plan: Plan
   trash: Trash
@@ -23,16 +21,16 @@ const handful = 16
 /** E-mails that were deleted: out of sight of everything that looks for e-mails, and whole until they are purged. */
 export class MailTrash {
   readonly kind = 'email'
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.trash.add(this)
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.trash.add(this)
   }
 
   /** Out of lists, search, threads and what the log tells. */
   async put(tx: Transaction, row: StoredEmail, accountId: string): Promise<void> {
-    const { events, trash } = this.#parts
+    const { events, trash } = this.#deps
     await this.#move(tx, row.id)
     if (row.duplicate_of === null) await takeFromThread(tx, row.thread_id, row.read === 0)
     await events.hide(tx, row.id)
@@ -47,7 +45,7 @@ export class MailTrash {
 
   /** Where it was before, and as it was. What had not been sent was taken back, and is not sent now. */
   async restore(tx: Transaction, { id, direction }: Pick<StoredEmail, 'id' | 'direction'>, own: string): Promise<void> {
-    const { events, trash } = this.#parts
+    const { events, trash } = this.#deps
     await tx.run(sql`INSERT INTO emails (${columns}) SELECT ${columns} FROM emails_trash WHERE id = ${id}`)
     await tx.run(sql`DELETE FROM emails_trash WHERE id = ${id}`)
     await trash.take(tx, id)
@@ -69,7 +67,7 @@ export class MailTrash {
   }
 
   async purge(tx: Transaction, id: string): Promise<void> {
-    const { events, plan } = this.#parts
+    const { events, plan } = this.#deps
     const row = await tx.get<StoredEmail>(sql`DELETE FROM emails_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
     await tx.run(sql`DELETE FROM email_recipients WHERE email_id = ${id}`)
@@ -99,7 +97,7 @@ export class MailTrash {
   }
 
   async #move(tx: Transaction, id: string): Promise<void> {
-    const { trash } = this.#parts
+    const { trash } = this.#deps
     const moved = await tx.get<{ seq: number }>(
       sql`INSERT INTO emails_trash (${columns}, deleted_at) SELECT ${columns}, ${trash.now()} FROM emails WHERE id = ${id} RETURNING seq`,
     )

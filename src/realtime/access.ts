@@ -1,14 +1,11 @@
-import type { Holders } from '../account/holders.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Holders } from '../accounts/holders.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { Fault, notFound } from '../core/fault.ts'
-import { may } from '../core/scopes.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, may } from '../core/scopes.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 import type { Identities } from '../identities/identities.ts'
 import { channels } from './channels.ts'
-import { channelNames } from './model.ts'
-import type { ChannelName, RealtimeToken, TokenWish } from './model.ts'
+import { type ChannelName, channelNames, type RealtimeToken, type TokenInput } from './model.ts'
 import { readToken, writeToken } from './tokens.ts'
 
 /** What a token opens, as long as its key or session lives. */
@@ -28,7 +25,7 @@ export interface Grant {
   until: number
 }
 
-interface Parts {
+interface Deps {
   clock: Clock
   holders: Holders
   identities: Identities
@@ -39,31 +36,31 @@ interface Parts {
 
 /** Makes tokens, and says what one opens: never more than its key or session could read at this moment. */
 export class Access {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Throws Fault: forbidden for a channel the key may not read, not_found for an identity it may not name. */
-  async token(caller: Caller, wish: TokenWish): Promise<RealtimeToken> {
-    const { clock, identities, tokenKey, publicUrl } = this.#parts
+  async token(caller: Caller, input: TokenInput): Promise<RealtimeToken> {
+    const { clock, identities, tokenKey, publicUrl } = this.#deps
     const holder_id = caller.key_id ?? caller.session_id
     if (holder_id === null)
       throw new Fault('forbidden', 'A token is made with an API key or a session, as it lives and dies with it.')
-    const identityId = wish.identity_id ?? caller.identity_id
+    const identityId = input.identity_id ?? caller.identity_id
     if (identityId !== null) await identities.row(caller, identityId)
     const readable = channelNames.filter((name) => may(caller, channels[name].scopes))
-    const refused = wish.channels?.find((name) => !readable.includes(name))
+    const refused = input.channels?.find((name) => !readable.includes(name))
     if (refused !== undefined) {
       throw new Fault('forbidden', `The channel ${refused} needs the scope ${channels[refused].scopes.join(' or ')}.`, {
         code: 'missing_scope',
         param: 'channels',
       })
     }
-    const expires_at = clock.now() + wish.expires_in * 1000
+    const expires_at = clock.now() + input.expires_in * 1000
     const { account_id, secret } = caller
-    const claims = { holder_id, secret, account_id, identity_id: identityId, channels: wish.channels ?? readable, expires_at }
+    const claims = { holder_id, secret, account_id, identity_id: identityId, channels: input.channels ?? readable, expires_at }
     const url = publicUrl()
     return {
       token: writeToken(tokenKey, claims),
@@ -75,7 +72,7 @@ export class Access {
 
   /** What a token opens now. Throws Fault unauthorized: `invalid_token`, or `token_expired` for one that was good once. */
   async open(token: string): Promise<Grant> {
-    const { clock, holders, types, tokenKey } = this.#parts
+    const { clock, holders, types, tokenKey } = this.#deps
     const claims = readToken(tokenKey, token)
     if (!claims) throw new Fault('unauthorized', 'This is no token of POST /v1/realtime/token.', { code: 'invalid_token' })
     if (claims.expires_at <= clock.now()) {
@@ -94,7 +91,7 @@ export class Access {
 
   /** Until when a grant still holds: asked again when its key or session was changed. */
   async until(grant: Grant): Promise<number> {
-    return (await this.#parts.holders.holder(grant.holder_id, grant.secret))?.until ?? 0
+    return (await this.#deps.holders.holder(grant.holder_id, grant.secret))?.until ?? 0
   }
 
   /** Throws Fault not_found unless the identity lives and belongs to the account of the grant. */
@@ -111,7 +108,7 @@ export class Access {
       user_agent: '',
       scopes: new Set<never>(),
     }
-    await this.#parts.identities.row({ account_id, identity_id, ...nobody }, id)
+    await this.#deps.identities.row({ account_id, identity_id, ...nobody }, id)
   }
 }
 

@@ -17,7 +17,7 @@ export interface Channel {
 }
 
 /** Subscriptions of one socket, in either protocol. */
-export const mostSubscriptions = 100
+export const maxSubscriptions = 100
 
 export const channels: Readonly<Record<ChannelName, Channel>> = {
   agent_events: {

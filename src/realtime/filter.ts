@@ -1,6 +1,5 @@
 import { invalid } from '../core/fault.ts'
-import { expression, like, mostSteps, mostWork } from './pattern.ts'
-import type { Pattern } from './pattern.ts'
+import { expression, like, maxSteps, maxWork, type Pattern } from './pattern.ts'
 
 type Row = Record<string, unknown>
 
@@ -48,8 +47,8 @@ export function readFilter(text: string): Filter {
     steps += read.steps
     work += read.work
     // told at the first that is too many: each costs time to compile
-    if (steps > mostSteps) throw wrong(`has patterns of over ${mostSteps} steps together`)
-    if (work > mostWork) throw wrong(`has patterns with too many characters in their classes together (over ${mostWork})`)
+    if (steps > maxSteps) throw wrong(`has patterns of over ${maxSteps} steps together`)
+    if (work > maxWork) throw wrong(`has patterns with too many characters in their classes together (over ${maxWork})`)
     conditions.push(read)
   }
   return {
@@ -73,7 +72,7 @@ function readCondition(text: string): Condition {
   if (!made) {
     const given = JSON.stringify((value ?? '').slice(0, 100))
     throw wrong(
-      `cannot read ${given} after ${operator}: it is no value for it, or a pattern of over ${mostSteps} steps or with too many characters in its classes (over ${mostWork})`,
+      `cannot read ${given} after ${operator}: it is no value for it, or a pattern of over ${maxSteps} steps or with too many characters in its classes (over ${maxWork})`,
     )
   }
   const { test, ...cost } = typeof made === 'function' ? { test: made, steps: 0, work: 0, comparisons: 1 } : made

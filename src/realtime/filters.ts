@@ -1,8 +1,7 @@
 import { Fault } from '../core/fault.ts'
 import type { PacedWork } from '../core/paced-work.ts'
 import type { Grant } from './access.ts'
-import type { Filter } from './filter.ts'
-import { readFilter } from './filter.ts'
+import { type Filter, readFilter } from './filter.ts'
 
 /** What the distinct filters of one account may cost for each row, all together; those of one key or session half of it. */
 const most = { steps: 2000, comparisons: 20_000 }

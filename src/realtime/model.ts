@@ -7,7 +7,7 @@ export type ChannelName = (typeof channelNames)[number]
 
 export const Channel = z.enum(channelNames, { error: `must be one of ${channelNames.join(', ')}` })
 
-export const TokenWish = z
+export const TokenInput = z
   .strictObject({
     identity_id: Id('ident').optional().meta({ description: 'open only this identity; the whole account when left out' }),
     channels: z
@@ -22,7 +22,7 @@ export const TokenWish = z
     expires_in: z.int().min(1).max(3600).default(300).meta({ description: 'seconds in which it connects and joins' }),
   })
   .meta({ id: 'RealtimeTokenWish' })
-export type TokenWish = z.output<typeof TokenWish>
+export type TokenInput = z.output<typeof TokenInput>
 
 export const RealtimeToken = z
   .object({

@@ -20,7 +20,7 @@ interface Waiting {
 /** Events of one account that may wait to be matched: of all but one only the place in the log is kept. */
 const most = 1000
 
-interface Parts {
+interface Deps {
   paced: PacedWork
   events: Pick<EventLog, 'at'>
   failed: (error: unknown) => void
@@ -28,11 +28,11 @@ interface Parts {
 
 /** Events that patterns have yet to look at, in their order: one matcher at a time, accounts by turn. */
 export class PatternQueue {
-  readonly #parts: Parts
+  readonly #deps: Deps
   readonly #accounts = new Map<string, Waiting[]>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   add(matcher: Matcher, frames: Frames): void {
@@ -53,7 +53,7 @@ export class PatternQueue {
   }
 
   async #work(accountId: string, waiting: Waiting[]): Promise<void> {
-    const { paced, failed } = this.#parts
+    const { paced, failed } = this.#deps
     while (waiting.length > 0) await paced.run(accountId, () => this.#step(waiting)).catch(failed)
     this.#accounts.delete(accountId)
   }
@@ -74,7 +74,7 @@ export class PatternQueue {
 
   /** Undefined for an event that is not in the log any more. */
   async #read(seq: number): Promise<Frames | undefined> {
-    const event = await this.#parts.events.at(seq)
+    const event = await this.#deps.events.at(seq)
     return event && new Frames(event)
   }
 }

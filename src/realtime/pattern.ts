@@ -4,10 +4,10 @@ import { RE2JS } from 're2js'
 const looked = 1000
 
 /** Steps of the largest pattern. Matching takes time in proportion to steps × characters. */
-export const mostSteps = 500
+export const maxSteps = 500
 
 /** What a filter's patterns may take to compile: a few milliseconds. */
-export const mostWork = 150_000
+export const maxWork = 150_000
 
 /** A test for texts. */
 export interface Pattern {
@@ -25,11 +25,11 @@ export interface Pattern {
  */
 export function expression(pattern: string, ignoreCase: boolean): Pattern | undefined {
   const { steps: foreseen, work } = sizeOf(pattern, ignoreCase || /\(\?[a-z-]*i/i.test(pattern))
-  if (foreseen > mostSteps || work > mostWork) return undefined
+  if (foreseen > maxSteps || work > maxWork) return undefined
   try {
     const compiled = RE2JS.compile(pattern, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
     const steps = compiled.programSize()
-    if (steps > mostSteps) return undefined
+    if (steps > maxSteps) return undefined
     return { steps, work, matches: (text) => compiled.matcher(text.slice(0, looked)).find() }
   } catch {
     return undefined
@@ -65,7 +65,7 @@ function sizeOf(pattern: string, folds: boolean): { steps: number; work: number 
     repetition.lastIndex = at
     const [repeated, most, more] = repetition.exec(pattern) ?? []
     if (repeated !== undefined) {
-      const times = Math.min(Math.max(1, Number(more || most)) - 1, mostSteps)
+      const times = Math.min(Math.max(1, Number(more || most)) - 1, maxSteps)
       const added = { steps: last.steps * times, ranges: last.ranges * times }
       add(added)
       last = sum(last, added)

@@ -1,7 +1,6 @@
 import { iso } from '../core/clock.ts'
 import type { EventLog } from '../events/log.ts'
-import { sql } from '../store/database.ts'
-import type { Sql } from '../store/database.ts'
+import { sql, type Sql } from '../store/database.ts'
 
 /** How far back the event to resume from is looked for, so that a quiet account on a busy box costs little. */
 const lookBack = 10_000

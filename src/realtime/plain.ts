@@ -1,19 +1,16 @@
 import * as z from 'zod'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { isId } from '../core/ids.ts'
 import { parseForeign } from '../core/json-scan.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Access, Grant } from './access.ts'
 import type { Hub } from './hub.ts'
-import { frameBounds, mostSubscriptions } from './channels.ts'
-import { Channel } from './model.ts'
-import type { ChannelName } from './model.ts'
+import { frameBounds, maxSubscriptions } from './channels.ts'
+import { Channel, type ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
 import type { Guest } from './sockets.ts'
-import { Subscription } from './subscription.ts'
-import type { Subject } from './subscription.ts'
+import { Subscription, type SubscriptionTarget } from './subscription.ts'
 
 const Named = { channel: z.string(), identity_id: z.string().nullish() }
 
@@ -26,7 +23,7 @@ const Frame = z.discriminatedUnion('type', [
 type Frame = z.output<typeof Frame>
 type Asked = { channel?: string; identity_id?: string | null | undefined }
 
-export interface PlainParts {
+export interface PlainDeps {
   access: Access
   events: EventLog
   hub: Hub
@@ -39,13 +36,13 @@ export interface PlainParts {
 export class PlainSession implements Guest {
   readonly socket: Socket
   shownAt: number
-  readonly #parts: PlainParts
+  readonly #parts: PlainDeps
   readonly #subscriptions = new Map<string, Subscription>()
   /** One subscription catches up at a time, so that what is read for a socket stays small. */
   #reading = Promise.resolve()
   #grant: Grant
 
-  constructor(socket: Socket, grant: Grant, parts: PlainParts) {
+  constructor(socket: Socket, grant: Grant, parts: PlainDeps) {
     this.socket = socket
     this.#grant = grant
     this.#parts = parts
@@ -113,8 +110,8 @@ export class PlainSession implements Guest {
     const { channel, identity_id } = subject
     const key = keyOf(subject)
     this.#forget(key)
-    if (this.#subscriptions.size >= mostSubscriptions) {
-      throw new Fault('rate_limited', `A socket holds at most ${mostSubscriptions} subscriptions.`, {
+    if (this.#subscriptions.size >= maxSubscriptions) {
+      throw new Fault('rate_limited', `A socket holds at most ${maxSubscriptions} subscriptions.`, {
         code: 'too_many_subscriptions',
       })
     }
@@ -130,7 +127,7 @@ export class PlainSession implements Guest {
     this.#reading = this.#reading.then(() => subscription.read(place)).catch((error: unknown) => this.#failed(error))
   }
 
-  async #subject({ channel: name, identity_id: wished }: Extract<Frame, { type: 'subscribe' }>): Promise<Subject> {
+  async #subject({ channel: name, identity_id: inputGiven }: Extract<Frame, { type: 'subscribe' }>): Promise<SubscriptionTarget> {
     const { clock, access } = this.#parts
     if (this.#grant.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Send {"type":"refresh","token":…} with a new one first.', {
@@ -141,7 +138,7 @@ export class PlainSession implements Guest {
     const types = this.#grant.channels.get(channel)
     if (!types) throw notPermitted(`This token does not open the channel ${channel}.`, 'channel')
     const bound = this.#grant.identity_id
-    const identity_id = wished ?? bound
+    const identity_id = inputGiven ?? bound
     if (identity_id !== null) {
       if (!isId('ident', identity_id)) throw invalid('identity_id', 'identity_id must be an id such as ident_01j…', 'bad_id')
       if (bound !== null && identity_id !== bound) throw notPermitted('This token opens one other identity only.', 'identity_id')
@@ -238,7 +235,7 @@ function knownChannel(name: string): ChannelName {
   return channel.data
 }
 
-function keyOf({ channel, identity_id }: Pick<Subject, 'channel' | 'identity_id'>): string {
+function keyOf({ channel, identity_id }: Pick<SubscriptionTarget, 'channel' | 'identity_id'>): string {
   return `${channel} ${identity_id ?? ''}`
 }
 

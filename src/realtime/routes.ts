@@ -1,7 +1,6 @@
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Access } from './access.ts'
-import { RealtimeToken, TokenWish } from './model.ts'
+import { RealtimeToken, TokenInput } from './model.ts'
 
 export function routes(access: Access): AnyRoute[] {
   return [
@@ -14,7 +13,7 @@ export function routes(access: Access): AnyRoute[] {
       summary: 'Get a token for a WebSocket',
       description:
         'It opens what the key may read, or less, and lives and dies with the key. Expiry governs connecting and subscribing; what was subscribed goes on.',
-      body: TokenWish,
+      body: TokenInput,
       reply: RealtimeToken,
       secret: true,
       example: { body: { channels: ['email_messages'], expires_in: 60 } },

@@ -1,10 +1,9 @@
-import { WebSocketServer } from 'ws'
-import type { WebSocket } from 'ws'
+import { type WebSocket, WebSocketServer } from 'ws'
 import { Fault } from '../core/fault.ts'
-import type { Arrival } from '../http/upgrades.ts'
+import type { UpgradeRequest } from '../http/server/upgrades.ts'
 
 /** What a protocol does with a socket. */
-export interface Session {
+export interface SocketSession {
   /** Text frames, one after the other. */
   receive(text: string): Promise<void>
   /** A binary frame came. */
@@ -67,8 +66,8 @@ export class Socket {
   }
 
   /** Answers the handshake. Throws Fault invalid_request for one that is none. */
-  static accept<Kind extends Session>(
-    { request, socket, head }: Arrival,
+  static accept<Kind extends SocketSession>(
+    { request, socket, head }: UpgradeRequest,
     begin: (socket: Socket) => Kind,
     events: SocketEvents,
     now: () => number,
@@ -133,7 +132,7 @@ export class Socket {
     this.#webSocket.terminate()
   }
 
-  #listen(session: Session): void {
+  #listen(session: SocketSession): void {
     const count = (): boolean => {
       const waited = Math.max(0, this.#now() - this.heardAt)
       this.heardAt = this.#now()
@@ -158,7 +157,7 @@ export class Socket {
     })
   }
 
-  #receive(session: Session, text: string): void {
+  #receive(session: SocketSession, text: string): void {
     this.#work = this.#work
       .then(() => (this.open ? session.receive(text) : undefined))
       .catch((error: unknown) => {

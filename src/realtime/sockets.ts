@@ -2,13 +2,12 @@ import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
-import type { Arrival } from '../http/upgrades.ts'
+import type { UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Access, Grant } from './access.ts'
-import { Socket } from './socket.ts'
-import type { Session, SocketEvents } from './socket.ts'
+import { Socket, type SocketEvents, type SocketSession } from './socket.ts'
 
 /** A session as the rules of life and death see it. */
-export interface Guest extends Session {
+export interface Guest extends SocketSession {
   readonly socket: Socket
   /** What was granted to it and still counts; until there is any, it counts by its address. */
   readonly grants: Iterable<Grant>
@@ -24,7 +23,7 @@ export interface SocketLimits {
   max_sockets_per_account: number
 }
 
-interface Parts {
+interface Deps {
   access: Access
   clock: Clock
   log: Log
@@ -33,13 +32,13 @@ interface Parts {
 }
 
 /** Milliseconds of silence after which a client is asked, and then given up. */
-const heartbeat = { ask: 25_000, patience: 35_000 }
+const heartbeat = { ask: 25_000, timeout: 35_000 }
 
 /** The longest life of what was joined, without a fresh token. */
 const day = 24 * 60 * 60 * 1000
 
 /** How long a client may stay that has not shown a good token, and how many such one address, and which part of the box, may have. */
-const strangers = { patience: 30_000, most: 20, share: 0.2 }
+const strangers = { timeout: 30_000, most: 20, share: 0.2 }
 
 /** Every open socket: how many there may be, and when one has to go. */
 export class Sockets {
@@ -52,7 +51,7 @@ export class Sockets {
   #limits: SocketLimits
   #timer: NodeJS.Timeout | undefined
 
-  constructor({ access, clock, log, metrics, limits }: Parts) {
+  constructor({ access, clock, log, metrics, limits }: Deps) {
     this.#access = access
     this.#clock = clock
     this.#limits = limits
@@ -81,7 +80,7 @@ export class Sockets {
   }
 
   /** Opens a socket that counts as each of the holders. Throws Fault rate_limited when there are enough. */
-  accept(arrival: Arrival, holders: readonly string[], begin: (socket: Socket) => Guest): void {
+  accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => Guest): void {
     if (this.#guests.size >= this.#limits.max_sockets) throw full('This box has as many sockets open as it may')
     for (const holder of holders) this.#requireRoom(holder)
     const guest = Socket.accept(arrival, begin, this.#events, () => this.#clock.now())
@@ -129,7 +128,7 @@ export class Sockets {
     const now = this.#clock.now()
     for (const guest of this.#guests.values()) {
       const { socket } = guest
-      if (socket.askedAt !== undefined && now - socket.askedAt >= heartbeat.patience) socket.cut()
+      if (socket.askedAt !== undefined && now - socket.askedAt >= heartbeat.timeout) socket.cut()
       else if (socket.askedAt === undefined && now - socket.heardAt >= heartbeat.ask) socket.ping()
       this.#requireGood(guest)
     }
@@ -143,7 +142,7 @@ export class Sockets {
       known = true
       if (grant.until <= now) socket.close(4401, 'the API key or session of the token has ended')
     }
-    if (!known && now - socket.openedAt >= strangers.patience) socket.close(4401, 'no valid token was shown')
+    if (!known && now - socket.openedAt >= strangers.timeout) socket.close(4401, 'no valid token was shown')
     if (now - shownAt >= day) socket.close(4401, 'a day has passed; come back with a fresh token')
   }
 

@@ -1,10 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import type { EventLog } from '../events/log.ts'
 import { ofTypes } from '../events/catalogue.ts'
-import { endOf, placeOf } from '../events/places.ts'
-import type { Place } from '../events/places.ts'
-import { sql } from '../store/database.ts'
-import type { Sql } from '../store/database.ts'
+import { endOf, type LogPosition, placeOf } from '../events/positions.ts'
+import { sql, type Sql } from '../store/database.ts'
 import { Frames } from './frames.ts'
 import type { Hub, Watcher } from './hub.ts'
 import type { ChannelName } from './model.ts'
@@ -15,7 +13,7 @@ import type { Socket } from './socket.ts'
 const page = 8
 const stretch = 10_000
 
-export interface Subject {
+export interface SubscriptionTarget {
   channel: ChannelName
   account_id: string
   /** Null for all identities of the account. */
@@ -48,7 +46,7 @@ export class Subscription implements Watcher {
   #live = false
   #over = false
 
-  constructor(socket: Socket, events: EventLog, hub: Hub, subject: Subject) {
+  constructor(socket: Socket, events: EventLog, hub: Hub, subject: SubscriptionTarget) {
     this.#socket = socket
     this.#events = events
     this.channel = subject.channel
@@ -59,14 +57,14 @@ export class Subscription implements Watcher {
   }
 
   /** Finds its place; answers the event (or time) after which it hears everything. `read` must follow. Throws Fault for a bad `since`. */
-  async place(since: string | undefined): Promise<{ since: string; place: Place }> {
+  async place(since: string | undefined): Promise<{ since: string; place: LogPosition }> {
     if (since !== undefined) return { since, place: await placeOf(this.#events, this.account_id, since) }
     const seq = await endOf(this.#events)
     return { since: await markerAt(this.#events, seq, this.#whose()), place: { seq, condition: sql`1 = 1` } }
   }
 
   /** Sends what is stored after the place, then what happens. Resolves when it has caught up. */
-  async read({ seq, condition }: Place): Promise<void> {
+  async read({ seq, condition }: LogPosition): Promise<void> {
     if (!this.#wanted) return
     let low = seq
     const end = Math.max(seq, await endOf(this.#events))

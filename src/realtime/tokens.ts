@@ -1,6 +1,5 @@
-import { mac, sameBytes } from '../core/seal.ts'
-import type { ChannelName } from './model.ts'
-import { channelNames } from './model.ts'
+import { mac, sameBytes } from '../core/seal/seal.ts'
+import { type ChannelName, channelNames } from './model.ts'
 
 /** What a token says; times in milliseconds since the epoch. */
 export interface Claims {

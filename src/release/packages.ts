@@ -39,7 +39,7 @@ export async function installPackages(tree: string, processor: Processor): Promi
 /** Packages that hold types only, or that only build the page. */
 const unneeded = /^(?:@types\/|@esbuild\/|(?:esbuild|vite|rolldown|preact|@preact\/.+)$)/
 
-/** Files of one package that this program does not load: what browsers load of Swagger UI is named in http/docs-page.ts. */
+/** Files of one package that this program does not load: what browsers load of Swagger UI is named in http/openapi/docs-page.ts. */
 const unneededOf: Record<string, RegExp> = {
   'swagger-ui-dist': /^swagger-ui(?:-es-bundle.*|-standalone-preset)?\.js|\.txt$|^index\.(?:css|html)$|^oauth2/,
   'libphonenumber-js': /^(?:bundle|es6-modern)\//,

@@ -11,7 +11,7 @@ import { buildPage, makeTree, trackedFiles } from './tree.ts'
 // npm run release: tarballs and Debian packages of this checkout, in dist/release (src/README.md)
 
 const checkout = resolve(import.meta.dirname, '..', '..')
-const output = resolve(wished())
+const output = resolve(inputGiven())
 const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }
 const time = await sourceTime()
 // dpkg-deb takes it from there
@@ -53,7 +53,7 @@ try {
 }
 
 /** The directory that the release is for. A command line that cannot be read ends the process with 2, and says what would be right. */
-function wished(): string {
+function inputGiven(): string {
   try {
     return parseArgs({ options: { output: { type: 'string', default: join(checkout, 'dist', 'release') } } }).values.output
   } catch (error) {

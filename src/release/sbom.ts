@@ -9,7 +9,7 @@ interface Locked {
   peerDependencies?: Record<string, string>
 }
 
-export interface Lock {
+export interface LockFile {
   name: string
   version: string
   packages: Record<string, Locked>
@@ -19,7 +19,7 @@ export interface Lock {
  * The software bill of materials of a release in CycloneDX 1.5: the packages at these places of the lock file (`node_modules/koa`), with
  * licence, checksum and what depends on what. It has no serial number and the given time, so that it is the same for the same release.
  */
-export function bill(lock: Lock, places: readonly string[], time: number): string {
+export function bill(lock: LockFile, places: readonly string[], time: number): string {
   const shipped = new Set(places)
   const own = lock.packages['']!
   const root = `pkg:npm/${lock.name}@${lock.version}`
@@ -49,7 +49,7 @@ export function bill(lock: Lock, places: readonly string[], time: number): strin
 }
 
 /** The places of packages that these names need, and what those need, from the top of the lock file. */
-export function closure(lock: Lock, names: readonly string[]): string[] {
+export function closure(lock: LockFile, names: readonly string[]): string[] {
   const found = new Set<string>()
   const add = (place: string): void => {
     if (found.has(place)) return
@@ -60,7 +60,7 @@ export function closure(lock: Lock, names: readonly string[]): string[] {
   return [...found]
 }
 
-function component(lock: Lock, place: string): object {
+function component(lock: LockFile, place: string): object {
   const one = lock.packages[place]!
   const ref = reference(lock, place)
   const [algorithm, digest] = one.integrity?.split('-', 2) ?? []
@@ -81,16 +81,16 @@ function licenses({ license }: Locked): object[] {
 }
 
 /** A package URL; the `@` of a scope is written `%40`. */
-function reference(lock: Lock, place: string): string {
+function reference(lock: LockFile, place: string): string {
   return `pkg:npm/${nameAt(lock, place).replace('@', '%40')}@${lock.packages[place]!.version}`
 }
 
-function nameAt(lock: Lock, place: string): string {
+function nameAt(lock: LockFile, place: string): string {
   return lock.packages[place]!.name ?? place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)
 }
 
 /** Where Node.js finds what a package depends on: in its own node_modules, else in those of the directories above. */
-function needs(lock: Lock, place: string, among: ReadonlySet<string> | undefined): string[] {
+function needs(lock: LockFile, place: string, among: ReadonlySet<string> | undefined): string[] {
   const { dependencies, optionalDependencies, peerDependencies } = lock.packages[place]!
   return Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })
     .toSorted()

@@ -12,10 +12,8 @@ import {
 import { dirname, join } from 'node:path'
 import { checksums, entriesOf, normalize } from './archive.ts'
 import { execute } from './execute.ts'
-import { installPackages } from './packages.ts'
-import type { Processor } from './packages.ts'
-import { bill, closure } from './sbom.ts'
-import type { Lock } from './sbom.ts'
+import { installPackages, type Processor } from './packages.ts'
+import { bill, closure, type LockFile } from './sbom.ts'
 
 /** What a release is made of. */
 export interface Source {
@@ -64,7 +62,7 @@ export async function makeTree({ checkout, files, page, time }: Source, processo
   const lockFile = join(tree, 'package-lock.json')
   copyFileSync(join(checkout, 'package-lock.json'), lockFile)
   await installPackages(tree, processor)
-  const lock = JSON.parse(readFileSync(lockFile, 'utf8')) as Lock
+  const lock = JSON.parse(readFileSync(lockFile, 'utf8')) as LockFile
   rmSync(lockFile)
   const places = Object.keys(lock.packages).filter((place) => place !== '' && existsSync(join(tree, place)))
   // parts of these are in the page

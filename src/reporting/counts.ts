@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import { dayOf, dueTime } from './days.ts'
-import type { Kind, Subject } from './days.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
+import { dayOf, dueTime, type Kind, type ReportSubject } from './days.ts'
 
 /** One result to be counted. */
 export interface Result {
@@ -29,7 +26,7 @@ export interface Bounds {
 
 export const usualBounds: Bounds = { domains: 2000, rows: 20_000, rows_of_domain: 1000, pending: 5000 }
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   log: Log
@@ -38,7 +35,7 @@ interface Parts {
   bounds?: Bounds
 }
 
-interface Pending extends Subject {
+interface Pending extends ReportSubject {
   key: Buffer
   policy: string
   record: string
@@ -50,20 +47,20 @@ const many = 1000
 const batch = 100
 
 /** Counts results by day, domain and record. They are written once a minute: a crash loses those of less than that. */
-export class Counts {
-  readonly #parts: Parts
+export class ReportCounts {
+  readonly #deps: Deps
   readonly #bounds: Bounds
   #pending = new Map<string, Pending>()
   #writing: Promise<void> | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    this.#bounds = parts.bounds ?? usualBounds
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#bounds = deps.bounds ?? usualBounds
   }
 
   /** Never throws. */
   add({ kind, domain, policy, record }: Result): void {
-    const day = dayOf(this.#parts.clock.now())
+    const day = dayOf(this.#deps.clock.now())
     const text = JSON.stringify(record)
     const id = `${kind} ${day} ${domain} ${text}`
     const known = this.#pending.get(id)
@@ -72,7 +69,7 @@ export class Counts {
       known.policy = JSON.stringify(policy)
       return
     }
-    if (this.#pending.size >= this.#bounds.pending) return this.#parts.tally(kind, 'dropped', 1)
+    if (this.#pending.size >= this.#bounds.pending) return this.#deps.tally(kind, 'dropped', 1)
     const key = createHash('sha256').update(text).digest()
     this.#pending.set(id, { kind, day, domain, key, policy: JSON.stringify(policy), record: text, count: 1 })
     if (this.#pending.size === many) void this.write()
@@ -88,7 +85,7 @@ export class Counts {
   async #writeAll(): Promise<void> {
     const entries = [...this.#pending.values()]
     this.#pending = new Map()
-    const { database, log, tally } = this.#parts
+    const { database, log, tally } = this.#deps
     for (let at = 0; at < entries.length; at += batch) {
       const some = entries.slice(at, at + batch)
       try {
@@ -152,7 +149,7 @@ export class Counts {
   }
 }
 
-async function totalOf(tx: Transaction, { kind, day }: Subject): Promise<{ domains: number; rows: number }> {
+async function totalOf(tx: Transaction, { kind, day }: ReportSubject): Promise<{ domains: number; rows: number }> {
   const row = await tx.get<{ domains: number; rows: number }>(
     sql`SELECT count(*) AS domains, coalesce(sum(rows), 0) AS rows FROM outbound_reports WHERE kind = ${kind} AND day = ${day}`,
   )

@@ -1,25 +1,21 @@
-import type { Clock } from '../core/clock.ts'
-import { iso } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
-import { Later, Refused } from '../delivery/courier.ts'
-import type { Courier, Outcome } from '../delivery/courier.ts'
-import type { Outside } from '../delivery/outside.ts'
-import type { Handed, SystemMail } from '../sending/carriage.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
-import { day, minute } from './days.ts'
-import type { Subject } from './days.ts'
+import { type Courier, Later, type Outcome, Refused } from '../queue/courier.ts'
+import type { Outside } from '../net/outside.ts'
+import type { Handed, SystemMail } from '../outbound/transport/outbound-transport.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { day, minute, type ReportSubject } from './days.ts'
 
 /** A report on its way. */
-export interface ReportLoad extends Subject {
+export interface ReportLoad extends ReportSubject {
   /** Of its row in outbound_report_messages. */
   id: string
   from: string
   to: string
 }
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   log: Log
@@ -42,12 +38,12 @@ export class ReportCourier implements Courier<ReportLoad> {
   readonly prompt = 30_000
   /** Strangers choose the destinations: what hangs there takes no room from mail. */
   readonly width = { sound: 4, crowded: 4, unsound: 1, in_all: 16 }
-  readonly #parts: Parts
+  readonly #deps: Deps
   readonly #sent: Counter<'kind' | 'result'>
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    this.#sent = parts.metrics.counter(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#sent = deps.metrics.counter(
       'pillarbox_reports_sent_total',
       'Reports to other domains by their kind (dmarc, tls) and what came of them, once for each destination: sent, failed',
       ['kind', 'result'],
@@ -56,7 +52,7 @@ export class ReportCourier implements Courier<ReportLoad> {
   }
 
   async deliver(load: ReportLoad, _attempt: number, signal: AbortSignal): Promise<string> {
-    const { database, log } = this.#parts
+    const { database, log } = this.#deps
     const row = await database.get<{ content: Uint8Array }>(
       sql`SELECT content FROM outbound_report_messages WHERE id = ${load.id}`,
     )
@@ -75,7 +71,7 @@ export class ReportCourier implements Courier<ReportLoad> {
     await tx.run(sql`DELETE FROM outbound_report_messages WHERE id = ${id}`)
     this.#sent.labels(kind, outcome === 'done' ? 'sent' : 'failed').inc()
     if (outcome === 'done') return
-    const { clock, log } = this.#parts
+    const { clock, log } = this.#deps
     const until = iso(clock.now() + pause)
     await tx.run(
       sql`INSERT INTO outbound_report_refusals (destination, until) VALUES (${to}, ${until})
@@ -95,7 +91,7 @@ export class ReportCourier implements Courier<ReportLoad> {
 
   async #mail({ kind, from, to }: ReportLoad, octets: Buffer, signal: AbortSignal): Promise<string> {
     // reports on what is wrong with TLS must not be kept back by it (RFC 8460 3)
-    const { outcome, response, mx } = await this.#parts.transmit({ from, to, octets, despite_tls: kind === 'tls' }, signal)
+    const { outcome, response, mx } = await this.#deps.transmit({ from, to, octets, despite_tls: kind === 'tls' }, signal)
     const answer = mx === null ? response : `${mx}: ${response}`
     if (outcome === 'delivered') return answer
     throw outcome === 'refused' ? new Refused(answer) : new Later(answer)
@@ -103,12 +99,10 @@ export class ReportCourier implements Courier<ReportLoad> {
 
   async #post({ to }: ReportLoad, body: Buffer, signal: AbortSignal): Promise<string> {
     const headers = { 'content-type': 'application/tlsrpt+gzip' }
-    const { status } = await this.#parts.outside
-      .post(to, { headers, body, deadline: posting, signal })
-      .catch((error: unknown) => {
-        if (signal.aborted) throw error
-        throw new Later(error instanceof Error ? error.message : 'it could not be reached')
-      })
+    const { status } = await this.#deps.outside.post(to, { headers, body, deadline: posting, signal }).catch((error: unknown) => {
+      if (signal.aborted) throw error
+      throw new Later(error instanceof Error ? error.message : 'it could not be reached')
+    })
     const answer = `it answered ${status}`
     if (status >= 200 && status < 300) return answer
     throw status >= 400 && status < 500 && status !== 408 && status !== 429 ? new Refused(answer) : new Later(answer)

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 export type Kind = 'dmarc' | 'tls'
 
 /** What one report is about; `day` is a UTC day, `2026-11-20`. */
-export interface Subject {
+export interface ReportSubject {
   kind: Kind
   day: string
   domain: string
@@ -22,15 +22,15 @@ export function dayOf(time: number): string {
 }
 
 /** When the report is due, in milliseconds since the Unix epoch: not all servers of the world report at midnight (RFC 8460 4.1). */
-export function dueTime(subject: Subject): number {
+export function dueTime(subject: ReportSubject): number {
   return Date.parse(subject.day) + day + wait + (digest(subject).readUInt32BE(0) % spread)
 }
 
 /** The same whenever and to whomever the report is sent (RFC 9990 3.5.1). */
-export function uniqueId(subject: Subject, organization: string): string {
+export function uniqueId(subject: ReportSubject, organization: string): string {
   return digest(subject, organization).toString('hex').slice(0, 16)
 }
 
-function digest({ kind, day: one, domain }: Subject, salt = ''): Buffer {
+function digest({ kind, day: one, domain }: ReportSubject, salt = ''): Buffer {
   return createHash('sha256').update(`${kind} ${one} ${domain} ${salt}`).digest()
 }

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net'
-import { isAbsent } from '../delivery/resolve.ts'
-import type { FreshInquiry } from '../mail/inquire.ts'
+import { isAbsent } from '../net/resolve.ts'
+import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { Kind } from './days.ts'
 
 /** Where a report goes. */
-export interface Destination {
+export interface ReportDestination {
   /** An address, or an https URL (RFC 8460 3). */
   to: string
   /** The largest message it takes, in octets. */
@@ -20,15 +20,15 @@ const most = 5
 const largest = 10 * 1024 * 1024
 
 /** Where a domain wants its reports; empty when it wants none. Throws when the DNS gives no clear answer. */
-export async function destinationsOf(kind: Kind, domain: string, inquiry: FreshInquiry): Promise<Destination[]> {
+export async function destinationsOf(kind: Kind, domain: string, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   return kind === 'dmarc' ? dmarcDestinations(domain, inquiry) : tlsDestinations(domain, inquiry)
 }
 
-async function dmarcDestinations(domain: string, inquiry: FreshInquiry): Promise<Destination[]> {
+async function dmarcDestinations(domain: string, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   const { record, found_at, organizational } = await inquiry.dmarc(domain)
   // since then another domain's policy holds
   if (record === null || found_at !== domain) return []
-  const found: Destination[] = []
+  const found: ReportDestination[] = []
   for (const destination of destinationsIn(tagOf(record, 'rua'), false)) {
     const host = hostOf(destination)
     const isOwn = host === domain || (organizational !== null && (await inquiry.dmarc(host)).organizational === organizational)
@@ -39,7 +39,7 @@ async function dmarcDestinations(domain: string, inquiry: FreshInquiry): Promise
 }
 
 /** What somebody else's domain says of reports on this one (RFC 9990 4): nothing, that they are welcome, or where there they go. */
-async function allowed(domain: string, destination: Destination, inquiry: FreshInquiry): Promise<Destination[]> {
+async function allowed(domain: string, destination: ReportDestination, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   const host = hostOf(destination)
   const records = (await textsAt(`${domain}._report._dmarc.${host}`, inquiry)).filter((text) =>
     /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text),
@@ -51,7 +51,7 @@ async function allowed(domain: string, destination: Destination, inquiry: FreshI
   return others.every((other) => hostOf(other) === host) ? others.slice(0, 1) : []
 }
 
-async function tlsDestinations(domain: string, inquiry: FreshInquiry): Promise<Destination[]> {
+async function tlsDestinations(domain: string, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   const texts = await textsAt(`_smtp._tls.${domain}`, inquiry)
   const [only, ...more] = texts.filter((text) => /^v=TLSRPTv1\s*(?:;|$)/.test(text))
   return only === undefined || more.length > 0 ? [] : destinationsIn(tagOf(only, 'rua'), true)
@@ -73,8 +73,8 @@ function tagOf(record: string, name: string): string {
 }
 
 /** The first URIs of a list that are well formed, each once. */
-function destinationsIn(list: string, https: boolean): Destination[] {
-  const found = new Map<string, Destination>()
+function destinationsIn(list: string, https: boolean): ReportDestination[] {
+  const found = new Map<string, ReportDestination>()
   for (const text of list.slice(0, 4096).split(',')) {
     const destination = mailtoOf(text.trim()) ?? (https ? urlOf(text.trim()) : undefined)
     if (destination && found.size < most && !found.has(destination.to)) found.set(destination.to, destination)
@@ -85,7 +85,7 @@ function destinationsIn(list: string, https: boolean): Destination[] {
 const units: Record<string, number> = { '': 1, k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40 }
 
 /** `mailto:dmarc@example.com!10m`: the limit is RFC 7489 6.2's, and still published. */
-function mailtoOf(text: string): Destination | undefined {
+function mailtoOf(text: string): ReportDestination | undefined {
   const [, encoded, number, unit = ''] = /^mailto:([^!?\s]{3,320})(?:\?[^!]*)?(?:!(\d{1,12})([kmgt])?)?$/i.exec(text) ?? []
   if (encoded === undefined) return undefined
   const address = decoded(encoded)
@@ -96,7 +96,7 @@ function mailtoOf(text: string): Destination | undefined {
   return to.length <= 254 && isIP(to.slice(at + 1)) === 0 ? { to, limit: Math.min(limit, largest), agreed: false } : undefined
 }
 
-function urlOf(text: string): Destination | undefined {
+function urlOf(text: string): ReportDestination | undefined {
   const url = text.length <= 2000 && /^https:\/\/[^\s!]+$/i.test(text) ? URL.parse(text) : null
   return url && url.username === '' && url.password === '' ? { to: url.href, limit: largest, agreed: false } : undefined
 }
@@ -110,6 +110,6 @@ function decoded(text: string): string {
 }
 
 /** The domain of an address, the host of a URL. */
-export function hostOf({ to }: Pick<Destination, 'to'>): string {
+export function hostOf({ to }: Pick<ReportDestination, 'to'>): string {
   return to.startsWith('https://') ? new URL(to).hostname : to.slice(to.lastIndexOf('@') + 1)
 }

@@ -19,7 +19,7 @@ export interface DmarcRecord {
 }
 
 /** Signatures that one row names (RFC 9990 3.1.3), and characters of a name. */
-const mostSignatures = 4
+const maxSignatures = 4
 const longestName = 253
 
 /** What of a verdict is counted; undefined when the domain asks for no reports, or the DNS left it open whether the message passes. */
@@ -67,7 +67,7 @@ function rank({ result, aligned }: Authentication['dkim'][number]): number {
 function signaturesOf(signatures: Authentication['dkim']): DmarcRecord['dkim_results'] {
   return signatures
     .toSorted((one, other) => rank(one) - rank(other))
-    .slice(0, mostSignatures)
+    .slice(0, maxSignatures)
     .map(({ domain, selector, result }) => ({ domain: name(domain), selector: name(selector), result }))
 }
 

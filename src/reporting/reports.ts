@@ -1,26 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { sweep } from '../core/sweep.ts'
-import type { Queue } from '../delivery/queue.ts'
-import type { FreshInquiry } from '../mail/inquire.ts'
+import { sweep } from '../core/cron.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { FreshInquiry } from '../mailauth/inquire.ts'
 import type { PublishedPolicy } from '../mail/model.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Sql, Transaction } from '../store/database.ts'
+import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import type { ReportLoad } from './courier.ts'
-import { day, dayOf, minute, uniqueId } from './days.ts'
-import type { Kind, Subject } from './days.ts'
-import { destinationsOf, hostOf } from './destinations.ts'
-import type { Destination } from './destinations.ts'
+import { day, dayOf, type Kind, minute, type ReportSubject, uniqueId } from './days.ts'
+import { destinationsOf, hostOf, type ReportDestination } from './destinations.ts'
 import type { DmarcRecord } from './dmarc-result.ts'
 import { dmarcXml } from './dmarc-xml.ts'
 import { reportMail } from './message.ts'
-import { tlsJson } from './tls-json.ts'
-import type { TlsRecord } from './tls-json.ts'
+import { tlsJson, type TlsRecord } from './tls-json.ts'
 
 export interface ReportSettings {
   dmarc: boolean
@@ -31,7 +26,7 @@ export interface ReportSettings {
   domain: string
 }
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   log: Log
@@ -47,12 +42,12 @@ interface Parts {
   sign: (domain: string, raw: Buffer) => Promise<string>
 }
 
-interface ReportRow extends Subject {
+interface ReportRow extends ReportSubject {
   policy: string
   dropped: number
 }
 
-interface Parcel {
+interface OutgoingReport {
   content: Buffer
   /** Whether its destination agreed to be reported to. */
   agreed: boolean
@@ -62,15 +57,15 @@ interface Parcel {
 const compress = promisify(gzip)
 
 /** Reports of one kind that one run sends, those that are made at once (a slow DNS delays few others), and rows that are removed in one go. */
-const mostOfRun = 100
-const mostAtOnce = 10
+const maxOfRun = 100
+const maxAtOnce = 10
 const handful = 500
 
 /**
  * Reports that a host gets within a day unless it agreed to them. For TLS nobody has to agree (RFC 8460 7), and strangers have as many domains as
  * they like, whose `rua` may name a victim, or a domain of theirs whose MX is the victim's.
  */
-const mostUnagreed = 100
+const maxUnagreed = 100
 
 /** When a domain is asked again whose DNS did not answer, and how long after its day a report is still sent; milliseconds. */
 const again = 60 * minute
@@ -80,17 +75,17 @@ const lifetime = 2 * day
 const senders: Record<Kind, string> = { dmarc: 'dmarc', tls: 'tlsrpt' }
 
 /** Sends what was counted of a day once it is over, each report once. */
-export class Reports {
-  readonly #parts: Parts
+export class ReportSender {
+  readonly #deps: Deps
   #obstacle: string | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Puts the reports that are due into the queue; none while the disk is short of room. */
   async send(signal?: AbortSignal): Promise<void> {
-    const { database, clock, log, settings, obstacle, space } = this.#parts
+    const { database, clock, log, settings, obstacle, space } = this.#deps
     const kinds = (['dmarc', 'tls'] as const).filter((kind) => settings()[kind])
     const why = kinds.length === 0 ? undefined : obstacle()
     if (why !== undefined && why !== this.#obstacle) log.warn({ why }, 'Reports are on and cannot be sent')
@@ -99,18 +94,18 @@ export class Reports {
     for (const kind of kinds) {
       const rows = await database.all<ReportRow>(
         sql`SELECT kind, day, domain, policy, dropped FROM outbound_reports WHERE kind = ${kind} AND done_at IS NULL
-          AND due_at <= ${iso(clock.now())} ORDER BY due_at LIMIT ${mostOfRun}`,
+          AND due_at <= ${iso(clock.now())} ORDER BY due_at LIMIT ${maxOfRun}`,
       )
-      for (let at = 0; at < rows.length; at += mostAtOnce) {
+      for (let at = 0; at < rows.length; at += maxAtOnce) {
         if (signal?.aborted || space.low()) return
-        await Promise.all(rows.slice(at, at + mostAtOnce).map((row) => this.#report(row)))
+        await Promise.all(rows.slice(at, at + maxAtOnce).map((row) => this.#report(row)))
       }
     }
   }
 
   /** Removes what is too old, what was counted of a kind that is off, and what nobody waits for. */
   async clear(signal?: AbortSignal): Promise<void> {
-    const { clock, settings } = this.#parts
+    const { clock, settings } = this.#deps
     const before = dayOf(clock.now() - lifetime)
     for (const kind of ['dmarc', 'tls'] as const) {
       const which = settings()[kind] ? sql`kind = ${kind} AND day < ${before}` : sql`kind = ${kind}`
@@ -124,7 +119,7 @@ export class Reports {
 
   #remove(table: Sql, key: Sql, which: Sql, signal?: AbortSignal): Promise<void> {
     return sweep(async () => {
-      const { changes } = await this.#parts.database.transaction((tx) =>
+      const { changes } = await this.#deps.database.transaction((tx) =>
         tx.run(sql`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${which} LIMIT ${handful})`),
       )
       return changes === handful
@@ -132,12 +127,12 @@ export class Reports {
   }
 
   async #report(row: ReportRow): Promise<void> {
-    const { database, clock, log } = this.#parts
+    const { database, clock, log } = this.#deps
     const { kind, day: of, domain } = row
     try {
-      const parcels = await this.#parcels(row, await this.#destinations(row))
-      await database.transaction((tx) => this.#enqueue(tx, row, parcels))
-      if (parcels.length === 0) log.debug({ kind, domain, day: of }, 'A domain wants no report, or nowhere that it may go')
+      const queuedEmails = await this.#queuedEmails(row, await this.#destinations(row))
+      await database.transaction((tx) => this.#enqueue(tx, row, queuedEmails))
+      if (queuedEmails.length === 0) log.debug({ kind, domain, day: of }, 'A domain wants no report, or nowhere that it may go')
     } catch (error) {
       log.info({ kind, domain, day: of, err: error }, 'A report could not be made; it is tried again in an hour')
       const due = iso(clock.now() + again)
@@ -146,12 +141,12 @@ export class Reports {
   }
 
   /** Where the report goes, without those that are ours or took none of late. */
-  async #destinations({ kind, domain }: Subject): Promise<Destination[]> {
-    const { database, clock, inquire, isOurs } = this.#parts
+  async #destinations({ kind, domain }: ReportSubject): Promise<ReportDestination[]> {
+    const { database, clock, inquire, isOurs } = this.#deps
     const inquiry = inquire()
     try {
       const found = await destinationsOf(kind, domain, inquiry)
-      const open: Destination[] = []
+      const open: ReportDestination[] = []
       for (const destination of found) {
         if (isOurs(hostOf(destination))) continue
         const refusal = await database.get(
@@ -165,9 +160,9 @@ export class Reports {
     }
   }
 
-  async #parcels(row: ReportRow, destinations: Destination[]): Promise<Parcel[]> {
+  async #queuedEmails(row: ReportRow, destinations: ReportDestination[]): Promise<OutgoingReport[]> {
     if (destinations.length === 0) return []
-    const { database, settings, clock, sign, log } = this.#parts
+    const { database, settings, clock, sign, log } = this.#deps
     const { domain: own, contact } = settings()
     const { kind, day: of, domain } = row
     const rows = (
@@ -195,7 +190,7 @@ export class Reports {
       content,
       text: `This is the ${kind === 'dmarc' ? 'DMARC aggregate' : 'TLS'} report of ${own} on ${domain} for ${of} (UTC).`,
     }
-    const parcels: Parcel[] = []
+    const queuedEmails: OutgoingReport[] = []
     for (const [index, { to, limit, agreed }] of destinations.entries()) {
       const load = { id: randomUUID(), kind, day: of, domain, from, to }
       const raw = reportMail({ ...mail, to, message_id: `<${of}.${unique}.${index}@${own}>` })
@@ -203,20 +198,20 @@ export class Reports {
         log.info({ kind, domain, day: of, to, octets: raw.length, limit }, 'A report is larger than its destination takes')
         continue
       }
-      parcels.push({
+      queuedEmails.push({
         load,
         agreed,
         content: to.startsWith('https://') ? content : Buffer.concat([Buffer.from(await sign(own, raw)), raw]),
       })
     }
-    return parcels
+    return queuedEmails
   }
 
   #text(
     { kind, policy, dropped }: ReportRow,
     { rows, ...range }: { rows: { record: unknown; count: number }[]; report_id: string; begin: number; end: number },
   ): string {
-    const { version, settings } = this.#parts
+    const { version, settings } = this.#deps
     const { organization, contact } = settings()
     const common = { ...range, organization, contact }
     if (kind === 'tls') return tlsJson({ ...common, rows: rows as { record: TlsRecord; count: number }[] })
@@ -230,14 +225,14 @@ export class Reports {
   }
 
   /** In one transaction, so that a restart sends a report neither twice nor never. */
-  async #enqueue(tx: Transaction, row: Subject, parcels: Parcel[]): Promise<void> {
-    const { clock, queue, log } = this.#parts
+  async #enqueue(tx: Transaction, row: ReportSubject, queuedEmails: OutgoingReport[]): Promise<void> {
+    const { clock, queue, log } = this.#deps
     const now = iso(clock.now())
-    for (const { load, content, agreed } of parcels) {
+    for (const { load, content, agreed } of queuedEmails) {
       const lane = hostOf(load)
       if (!agreed && (await this.#hasEnough(tx, lane))) {
         const { kind, domain, day: of, to } = load
-        log.debug({ kind, domain, day: of, to, most: mostUnagreed }, 'A host got as many reports as it gets in a day')
+        log.debug({ kind, domain, day: of, to, most: maxUnagreed }, 'A host got as many reports as it gets in a day')
         continue
       }
       await tx.run(sql`INSERT INTO outbound_report_messages (id, content, created_at) VALUES (${load.id}, ${content}, ${now})`)
@@ -250,12 +245,12 @@ export class Reports {
   /** Of the queue, where what ended stays for longer than a day: so a restart changes nothing. */
   async #hasEnough(tx: Transaction, host: string): Promise<boolean> {
     const last = await tx.get<{ created_at: string }>(
-      sql`SELECT created_at FROM deliveries_queue WHERE kind = 'report' AND lane = ${host} ORDER BY seq DESC LIMIT 1 OFFSET ${mostUnagreed - 1}`,
+      sql`SELECT created_at FROM deliveries_queue WHERE kind = 'report' AND lane = ${host} ORDER BY seq DESC LIMIT 1 OFFSET ${maxUnagreed - 1}`,
     )
-    return last !== undefined && last.created_at > iso(this.#parts.clock.now() - day)
+    return last !== undefined && last.created_at > iso(this.#deps.clock.now() - day)
   }
 }
 
-function one({ kind, day: of, domain }: Subject): Sql {
+function one({ kind, day: of, domain }: ReportSubject): Sql {
   return sql`kind = ${kind} AND day = ${of} AND domain = ${domain}`
 }

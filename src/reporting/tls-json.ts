@@ -1,4 +1,4 @@
-import type { TlsFailure, TlsPolicy } from '../sending/tls-result.ts'
+import type { TlsFailure, TlsPolicy } from '../outbound/transport/tls-result.ts'
 
 /** What a report tells apart of TLS sessions; without a failure they went well. */
 export interface TlsRecord {

@@ -1,19 +1,16 @@
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { TimestampInput } from '../core/shapes.ts'
 import type { Identities } from '../identities/identities.ts'
-import { keepBlob, readBlob } from '../store/blobs.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Sql, Transaction } from '../store/database.ts'
+import { insertBlob, readBlob } from '../store/blobs.ts'
+import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import { Sms, SmsStatus } from './model.ts'
-import { octetsOfTexts, takeRoom } from './media-room.ts'
-import { whole } from './rows.ts'
-import type { SmsRow } from './rows.ts'
+import { octetsOfTexts, takeStorage } from './media-quota.ts'
+import { type SmsRow, whole } from './rows.ts'
 
 /** What an archive of ours says of a text message, as far as the box takes it over. */
 const State = z.object({
@@ -84,7 +81,7 @@ export class SmsArchive {
     const [error, codes] = [state.error && JSON.stringify(state.error), JSON.stringify(state.codes)]
     const types = state.media.map(({ content_type }) => content_type)
     const octets = octetsOfTexts(state.body, codes, error, state.provider, ...types)
-    if (!(await takeRoom(tx, this.#plan, { account_id, identity_id: identityId }, octets))) return 'full'
+    if (!(await takeStorage(tx, this.#plan, { account_id, identity_id: identityId }, octets))) return 'full'
     const id = newId('sms')
     const status = state.direction === 'outbound' && state.status === 'queued' ? 'failed' : state.status
     await tx.run(
@@ -96,10 +93,10 @@ export class SmsArchive {
     )
     for (const [position, { content_type }] of state.media.entries()) {
       const found = media[position]
-      const room = found && (await takeRoom(tx, this.#plan, { account_id, identity_id: identityId }, found.length))
+      const room = found && (await takeStorage(tx, this.#plan, { account_id, identity_id: identityId }, found.length))
       const bytes = room ? found : undefined
       const sha256 = bytes && createHash('sha256').update(bytes).digest()
-      const blob = bytes && (await keepBlob(tx, { size: bytes.length, sha256: sha256!, deflated: false, bytes }))
+      const blob = bytes && (await insertBlob(tx, { size: bytes.length, sha256: sha256!, deflated: false, bytes }))
       await tx.run(
         sql`INSERT INTO sms_media (sms_id, position, content_type, status, size, sha256, blob_id)
           VALUES (${id}, ${position}, ${content_type}, ${bytes ? 'kept' : 'failed'}, ${bytes?.length ?? null}, ${sha256?.toString('hex') ?? null}, ${blob ?? null})`,
@@ -110,7 +107,7 @@ export class SmsArchive {
 }
 
 /** Messages of one identity and moment that are compared with another. */
-const mostTwins = 100
+const maxTwins = 100
 
 /**
  * Finds the message that one of an archive is. Of those of the same millisecond, which whoever wrote the archive chose, only so many are
@@ -118,6 +115,6 @@ const mostTwins = 100
  */
 export function twinOf(identityId: string, { direction, from, to, body, received_at }: SmsState): Sql {
   return sql`SELECT 1 FROM (
-      SELECT direction, sender, recipient, body FROM sms WHERE identity_id = ${identityId} AND received_at = ${received_at} LIMIT ${mostTwins}
+      SELECT direction, sender, recipient, body FROM sms WHERE identity_id = ${identityId} AND received_at = ${received_at} LIMIT ${maxTwins}
     ) WHERE direction = ${direction} AND sender = ${from} AND recipient = ${to} AND body = ${body} LIMIT 1`
 }

@@ -3,18 +3,15 @@ import { Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Database } from '../store/database.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute, RawRequest } from '../http/route.ts'
+import { type Database, sql } from '../store/database.ts'
+import { type AnyRoute, type RawRequest, route } from '../http/route.ts'
 import type { Inbound } from './inbound.ts'
 import { InjectedSms, Sms } from './model.ts'
 import type { Numbers } from './numbers.ts'
 import type { News, ProviderName, SmsProvider } from './provider.ts'
-import { whole } from './rows.ts'
-import type { SmsRow } from './rows.ts'
-import { sql } from '../store/database.ts'
+import { type SmsRow, whole } from './rows.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   provider: SmsProvider | undefined
   inbound: Inbound
@@ -28,11 +25,11 @@ const tag = 'SMS'
 const largest = 16 * 1024 * 1024
 
 /** How providers reach the box; each has an endpoint of its own, and what it did not sign has no effect. */
-export function callbacks(parts: Parts): AnyRoute[] {
-  return [...twilioCallbacks(parts), ...jsonCallbacks(parts), injection(parts)]
+export function callbacks(deps: Deps): AnyRoute[] {
+  return [...twilioCallbacks(deps), ...jsonCallbacks(deps), injection(deps)]
 }
 
-function twilioCallbacks(parts: Parts): AnyRoute[] {
+function twilioCallbacks(deps: Deps): AnyRoute[] {
   const one = (kind: 'inbound' | 'status', summary: string): AnyRoute =>
     route({
       method: 'POST',
@@ -46,7 +43,7 @@ function twilioCallbacks(parts: Parts): AnyRoute[] {
       description: 'For Twilio, with its signature for this URL below public_url. Answers empty TwiML.',
       download: 'text/xml',
       handle: async ({ raw, request_id }) => {
-        await hear(parts, 'twilio', kind, raw, request_id)
+        await hear(deps, 'twilio', kind, raw, request_id)
         return { type: 'text/xml', bytes: Buffer.from('<?xml version="1.0" encoding="UTF-8"?><Response></Response>') }
       },
     })
@@ -55,9 +52,9 @@ function twilioCallbacks(parts: Parts): AnyRoute[] {
 
 const Heard = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
 
-function jsonCallbacks(parts: Parts): AnyRoute[] {
+function jsonCallbacks(deps: Deps): AnyRoute[] {
   // nothing is signed for a provider that is not set: then nobody may send much either
-  const large = parts.provider?.name === 'http' ? { limit: largest } : {}
+  const large = deps.provider?.name === 'http' ? { limit: largest } : {}
   const one = (name: 'http' | 'android', kind: string, summary: string, description: string, more: typeof large = {}): AnyRoute =>
     route({
       method: 'POST',
@@ -72,7 +69,7 @@ function jsonCallbacks(parts: Parts): AnyRoute[] {
       summary,
       description,
       reply: Heard,
-      handle: async ({ raw, request_id }) => ({ effect: await hear(parts, name, kind, raw, request_id) }),
+      handle: async ({ raw, request_id }) => ({ effect: await hear(deps, name, kind, raw, request_id) }),
     })
   const signed = 'Signed as docs/sms.md says.'
   return [
@@ -83,8 +80,8 @@ function jsonCallbacks(parts: Parts): AnyRoute[] {
 }
 
 /** Reads a callback, and does what it says. Answers whether it had an effect. */
-async function hear(parts: Parts, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
-  const { provider, inbound, log } = parts
+async function hear(deps: Deps, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
+  const { provider, inbound, log } = deps
   if (provider?.name !== name || !provider.read) throw notFound(`provider; sms.provider is not ${name}`)
   let news: News
   try {
@@ -99,7 +96,7 @@ async function hear(parts: Parts, name: ProviderName, kind: string, raw: RawRequ
   return (await inbound.receive(name, news.sms)) === 'kept'
 }
 
-function injection({ database, provider, inbound, numbers }: Parts): AnyRoute {
+function injection({ database, provider, inbound, numbers }: Deps): AnyRoute {
   return route({
     method: 'POST',
     path: '/sms/loopback/inject',

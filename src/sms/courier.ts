@@ -1,19 +1,12 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
-import { loggable } from '../core/log.ts'
-import type { Log } from '../core/log.ts'
-import { Later, Refused } from '../delivery/courier.ts'
-import type { Courier, Ended, Noted, Outcome } from '../delivery/courier.ts'
+import { type Clock, iso } from '../core/clock.ts'
+import { type Log, loggable } from '../core/log.ts'
+import { type Courier, type Ended, Later, type Noted, type Outcome, Refused } from '../queue/courier.ts'
 import type { EventLog } from '../events/log.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
-import { smsDelivered, smsFailed, smsSent } from './model.ts'
-import type { SmsError } from './model.ts'
-import { hasOptedOut, noteWish } from './opt-outs.ts'
-import { Busy, Lost, Rejected } from './provider.ts'
-import type { SmsProvider, Taken } from './provider.ts'
-import { tell } from './rows.ts'
-import type { SmsRow } from './rows.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { smsDelivered, type SmsError, smsFailed, smsSent } from './model.ts'
+import { hasOptedOut, noteInput } from './opt-outs.ts'
+import { Busy, Lost, Rejected, type SmsProvider, type Taken } from './provider.ts'
+import { type SmsRow, tell } from './rows.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const smsKind = 'sms'
@@ -22,7 +15,7 @@ export interface SmsLoad {
   sms_id: string
 }
 
-interface Parts {
+interface Deps {
   log: Log
   database: Database
   events: EventLog
@@ -41,10 +34,10 @@ export class SmsCourier implements Courier<SmsLoad> {
   readonly kind = smsKind
   readonly schedule = [0, 15_000, minute, 5 * minute, 15 * minute, hour, 2 * hour, 4 * hour]
   readonly jitter = 0.1
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** An attempt that was begun and has no end on disk was cut off: nobody knows how far it came. */
@@ -53,7 +46,7 @@ export class SmsCourier implements Courier<SmsLoad> {
   }
 
   async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
-    const { database, provider } = this.#parts
+    const { database, provider } = this.#deps
     const row = await database.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
     if (row?.status !== 'queued') throw new Refused('')
     Object.assign(noted, { from: row.sender, to: row.recipient, provider: row.provider })
@@ -73,7 +66,7 @@ export class SmsCourier implements Courier<SmsLoad> {
   }
 
   async settle(tx: Transaction, { sms_id }: SmsLoad, outcome: Outcome, answer: string): Promise<void> {
-    const { events, clock } = this.#parts
+    const { events, clock } = this.#deps
     const row = await tx.get<SmsRow>(sql`UPDATE sms SET attempting = 0, lost = 0 WHERE id = ${sms_id} RETURNING *`)
     if (outcome === 'deferred' || row?.status !== 'queued') {
       // a callback was faster than our own record: it still lacks the provider's name of the message
@@ -94,7 +87,7 @@ export class SmsCourier implements Courier<SmsLoad> {
       const after = await tx.get<SmsRow>(
         sql`UPDATE sms SET status = 'failed', error = ${JSON.stringify(said.error)} WHERE id = ${sms_id} RETURNING *`,
       )
-      if (said.opted_out) await noteWish(tx, 'stop', row.sender, row.recipient, now)
+      if (said.opted_out) await noteInput(tx, 'stop', row.sender, row.recipient, now)
       return tell(tx, events, smsFailed, after!)
     }
     const { provider_id, status = 'sent', segments = row.segments } = said.taken
@@ -113,8 +106,8 @@ export class SmsCourier implements Courier<SmsLoad> {
     const { sms_id } = load
     const result = resultOf(outcome, answer)
     const end = { reply: loggable(this.words(answer), 512), attempt, result, next_attempt_at: next ?? null, ms }
-    if (result === 'failed' || result === 'unknown') this.#parts.log.warn({ queue_id, sms_id, ...noted, ...end }, 'SMS failed')
-    else this.#parts.log.info({ queue_id, sms_id, ...noted, ...end }, 'SMS attempt')
+    if (result === 'failed' || result === 'unknown') this.#deps.log.warn({ queue_id, sms_id, ...noted, ...end }, 'SMS failed')
+    else this.#deps.log.info({ queue_id, sms_id, ...noted, ...end }, 'SMS attempt')
   }
 
   async about(reader: Reader, { sms_id }: SmsLoad): Promise<Record<string, string>> {
@@ -132,12 +125,12 @@ export class SmsCourier implements Courier<SmsLoad> {
     const row = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'failed', error = ${error} WHERE id = ${sms_id} AND status = 'queued' RETURNING *`,
     )
-    if (row) await tell(tx, this.#parts.events, smsFailed, row)
+    if (row) await tell(tx, this.#deps.events, smsFailed, row)
   }
 
   /** It may have waited for hours: what would refuse it as new refuses it now. */
   async #requireWanted({ identity_id, sender, recipient }: SmsRow): Promise<void> {
-    const { database } = this.#parts
+    const { database } = this.#deps
     const holder = await database.get<{ status: string }>(
       sql`SELECT identities.status FROM phone_numbers JOIN identities ON identities.id = phone_numbers.identity_id
         WHERE phone_numbers.number = ${sender} AND phone_numbers.identity_id = ${identity_id} AND phone_numbers.status = 'active'`,

@@ -1,29 +1,24 @@
 import { createHash } from 'node:crypto'
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
-import type { Queue } from '../delivery/queue.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Trash } from '../retention/trash.ts'
-import { keepBlob } from '../store/blobs.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
-import { mediaKind } from './media.ts'
-import type { MediaLoad } from './media.ts'
-import { countTexts, octetsOfTexts, takeRoom } from './media-room.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import { insertBlob } from '../store/blobs.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { mediaKind, type MediaLoad } from './media.ts'
+import { countTexts, octetsOfTexts, takeStorage } from './media-quota.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
-import type { NumberRow } from './number-rows.ts'
+import { type NumberRow, type SmsRow, tell } from './rows.ts'
 import type { Numbers } from './numbers.ts'
-import { noteWish, wishOf } from './opt-outs.ts'
+import { noteInput, inputOf } from './opt-outs.ts'
 import type { IncomingSms, ProviderName, StatusUpdate } from './provider.ts'
-import { tell } from './rows.ts'
-import type { SmsRow } from './rows.ts'
 import { segmentsOf } from './segments.ts'
 
-interface Parts {
+interface Deps {
   metrics: Metrics
   database: Database
   events: EventLog
@@ -51,12 +46,12 @@ const remembered = 400 * 24 * 60 * 60 * 1000
 
 /** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
 export class Inbound {
-  readonly #parts: Parts
+  readonly #deps: Deps
   readonly #received: Counter<'provider' | 'result'>
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    this.#received = parts.metrics.counter(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#received = deps.metrics.counter(
       'pillarbox_sms_received_total',
       'Text messages that providers handed in: kept, repeat (was handed in before), nobody (for a number that nobody has)',
       ['provider', 'result'],
@@ -72,7 +67,7 @@ export class Inbound {
   }
 
   #receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
-    const { database, numbers, log, clock } = this.#parts
+    const { database, numbers, log, clock } = this.#deps
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
@@ -92,7 +87,7 @@ export class Inbound {
   }
 
   /** Whether a message is kept, or was before it was deleted. */
-  async has(provider: ProviderName, id: string, reader: Reader = this.#parts.database): Promise<boolean> {
+  async has(provider: ProviderName, id: string, reader: Reader = this.#deps.database): Promise<boolean> {
     const known = await reader.get(
       sql`SELECT 1 FROM sms_seen WHERE provider = ${provider} AND provider_id = ${id}
         UNION ALL SELECT 1 FROM sms WHERE provider = ${provider} AND provider_id = ${id} AND direction = 'inbound'`,
@@ -102,13 +97,13 @@ export class Inbound {
 
   /** Forgets what was handed in so long ago that no provider has it any more. What is still here stays known. */
   async forget(): Promise<void> {
-    const { database, clock } = this.#parts
+    const { database, clock } = this.#deps
     await database.transaction((tx) => tx.run(sql`DELETE FROM sms_seen WHERE seen_at < ${iso(clock.now() - remembered)}`))
   }
 
   /** Writes down what became of a message; answers whether that was news. */
   async update(provider: ProviderName, update: StatusUpdate): Promise<boolean> {
-    const { database, log } = this.#parts
+    const { database, log } = this.#deps
     return database.transaction(async (tx) => {
       const row = await tx.get<SmsRow>(
         update.sms_id === undefined
@@ -128,7 +123,7 @@ export class Inbound {
 
   /** What was deleted makes way for the pictures of a message. */
   async #makeRoom({ to, body, media }: IncomingSms): Promise<void> {
-    const { database, numbers, plan, trash } = this.#parts
+    const { database, numbers, plan, trash } = this.#deps
     const holder = await numbers.holder(to, database)
     if (!holder) return
     let octets = octetsOfTexts(body)
@@ -139,7 +134,7 @@ export class Inbound {
   }
 
   async #advance(tx: Transaction, row: SmsRow, update: StatusUpdate): Promise<void> {
-    const { events, clock } = this.#parts
+    const { events, clock } = this.#deps
     const now = iso(clock.now())
     const after = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = ${update.status}, error = ${update.error ? JSON.stringify(update.error) : null},
@@ -148,11 +143,11 @@ export class Inbound {
     )
     const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
     await tell(tx, events, type, after!)
-    if (update.error?.code === '21610') await noteWish(tx, 'stop', row.sender, row.recipient, now)
+    if (update.error?.code === '21610') await noteInput(tx, 'stop', row.sender, row.recipient, now)
   }
 
   async #keep(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
-    const { events, clock, codesIn } = this.#parts
+    const { events, clock, codesIn } = this.#deps
     const now = iso(clock.now())
     const { provider_id, from, to, body } = sms
     const [error, codes] = [sms.error ? JSON.stringify(sms.error) : null, JSON.stringify(codesIn('', body))]
@@ -164,16 +159,16 @@ export class Inbound {
           ${provider_id}, ${segmentsOf(body)}, ${error}, ${codes}, ${now},
           ${now}, ${octets}) RETURNING *`,
     )
-    await countTexts(tx, this.#parts.plan, row!, octets)
+    await countTexts(tx, this.#deps.plan, row!, octets)
     await this.#keepMedia(tx, row!, sms.media)
-    const wish = sms.wish ?? wishOf(body)
-    if (wish) await noteWish(tx, wish, to, from, now)
+    const input = sms.input ?? inputOf(body)
+    if (input) await noteInput(tx, input, to, from, now)
     await tell(tx, events, smsReceived, row!)
   }
 
   async #keepMedia(tx: Transaction, row: SmsRow, media: IncomingSms['media']): Promise<void> {
     const { id, provider, recipient } = row
-    const { queue, mediaLimit } = this.#parts
+    const { queue, mediaLimit } = this.#deps
     for (const [position, one] of media.entries()) {
       if ('source' in one) {
         await tx.run(
@@ -188,14 +183,14 @@ export class Inbound {
         )
       } else {
         const { bytes } = one
-        if (!(await takeRoom(tx, this.#parts.plan, row, bytes.length))) {
+        if (!(await takeStorage(tx, this.#deps.plan, row, bytes.length))) {
           await tx.run(
             sql`INSERT INTO sms_media (sms_id, position, content_type, status) VALUES (${id}, ${position}, ${one.content_type}, 'failed')`,
           )
           continue
         }
         const hash = createHash('sha256').update(bytes).digest()
-        const blob = await keepBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
+        const blob = await insertBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
         await tx.run(
           sql`INSERT INTO sms_media (sms_id, position, content_type, status, size, sha256, blob_id)
             VALUES (${id}, ${position}, ${one.content_type}, 'kept', ${bytes.length}, ${hash.toString('hex')}, ${blob})`,

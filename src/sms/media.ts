@@ -1,22 +1,19 @@
 import { createHash } from 'node:crypto'
-import type { Plan } from '../account/plan.ts'
+import type { Plan } from '../accounts/plan.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SignedQuery } from '../core/shapes.ts'
-import { Later, Refused } from '../delivery/courier.ts'
-import type { Courier, Outcome } from '../delivery/courier.ts'
-import type { FetchRoom, FetchShare } from '../delivery/fetch-room.ts'
+import { type Courier, Later, type Outcome, Refused } from '../queue/courier.ts'
+import type { FetchLimiter, FetchShare } from '../net/fetch-limiter.ts'
 import type { Download } from '../http/route.ts'
-import type { SignedUrls } from '../mail/signed-urls.ts'
-import type { Trash } from '../retention/trash.ts'
-import { keepBlob, readBlob } from '../store/blobs.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import { takeRoom } from './media-room.ts'
+import type { SignedUrls } from '../mail/attachments.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import { insertBlob, readBlob } from '../store/blobs.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
+import { takeStorage } from './media-quota.ts'
 import type { Messages } from './messages.ts'
 import type { SmsMedia, SmsMediaWithUrl } from './model.ts'
-import { Busy, Rejected } from './provider.ts'
-import type { SmsProvider } from './provider.ts'
+import { Busy, Rejected, type SmsProvider } from './provider.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const mediaKind = 'sms-media'
@@ -39,7 +36,7 @@ interface MediaRow {
 const harmless = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(?:plain|vcard))$/
 
 /** What came with messages, for callers. */
-export class MediaShelf {
+export class MediaStore {
   readonly #database: Database
   readonly #messages: Messages
   readonly #urls: SignedUrls
@@ -94,11 +91,11 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly #provider: SmsProvider | undefined
   readonly #plan: Plan
   readonly #trash: Trash
-  readonly #fetches: FetchRoom
+  readonly #fetches: FetchLimiter
   /** The octets of those that were fetched and are not written down yet. */
   readonly #fetched = new Map<string, { bytes: Buffer; share: FetchShare }>()
 
-  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: FetchRoom }) {
+  constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: FetchLimiter }) {
     this.#fetches = parts.fetches
     this.#trash = parts.trash
     this.#database = parts.database
@@ -157,12 +154,12 @@ export class MediaCourier implements Courier<MediaLoad> {
       await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
       return
     }
-    if (!(await takeRoom(tx, this.#plan, sms, bytes.length))) {
+    if (!(await takeStorage(tx, this.#plan, sms, bytes.length))) {
       await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
       return
     }
     const hash = createHash('sha256').update(bytes).digest()
-    const blob = await keepBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
+    const blob = await insertBlob(tx, { size: bytes.length, sha256: hash, deflated: false, bytes })
     await tx.run(
       sql`UPDATE sms_media SET status = 'kept', size = ${bytes.length}, sha256 = ${hash.toString('hex')}, blob_id = ${blob} WHERE ${where}`,
     )

@@ -1,29 +1,24 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Queue } from '../delivery/queue.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Trash } from '../retention/trash.ts'
-import { join, sql } from '../store/database.ts'
-import type { Database, Sql, Transaction } from '../store/database.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import { type Database, join, sql, type Sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { Rows } from '../store/rows.ts'
-import { smsKind } from './courier.ts'
-import type { SmsLoad } from './courier.ts'
+import { smsKind, type SmsLoad } from './courier.ts'
 import type { NewSms, Sms, SmsChange, SmsError, SmsFilter } from './model.ts'
-import { notConfigured } from './numbers.ts'
-import type { Numbers } from './numbers.ts'
+import { notConfigured, type Numbers } from './numbers.ts'
 import { hasOptedOut } from './opt-outs.ts'
 import { isOf, isPossible } from './phone-codes.ts'
 import type { SmsProvider } from './provider.ts'
-import { findSms, whole } from './rows.ts'
-import type { SmsRow } from './rows.ts'
-import { countTexts, octetsOfTexts } from './media-room.ts'
+import { findSms, type SmsRow, whole } from './rows.ts'
+import { countTexts, octetsOfTexts } from './media-quota.ts'
 import { segmentsOf } from './segments.ts'
 import { SmsTrash } from './trash.ts'
 
@@ -34,7 +29,7 @@ export interface SendingRules {
   allow_countries: readonly string[]
 }
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   cursors: Cursors
@@ -55,17 +50,17 @@ const hour = 3_600_000
 
 /** The text messages of the living identities, for callers. */
 export class Messages {
-  readonly #parts: Parts
+  readonly #deps: Deps
   readonly #thrown: SmsTrash
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    this.#thrown = new SmsTrash(parts)
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#thrown = new SmsTrash(deps)
   }
 
   /** Writes a message down and puts it into the queue. */
   async send(caller: Caller, identityId: string, { to, body }: NewSms): Promise<Sms> {
-    const { database, identities, provider, numbers, rules, plan } = this.#parts
+    const { database, identities, provider, numbers, rules, plan } = this.#deps
     if (!isPossible(to)) throw invalid('to', `${to} is not a number that can exist: it has too few or too many digits.`)
     const { allow_countries } = rules()
     if (allow_countries.length > 0 && !isOf(to, allow_countries)) {
@@ -106,7 +101,7 @@ export class Messages {
     identityId: string,
     filter: SmsFilter,
   ): Promise<{ data: Sms[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors, identities } = this.#parts
+    const { database, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     const { limit: _limit, cursor: _cursor, offset: _offset, ...named } = filter
     const listed = await page<SmsRow, SmsRow>(database, cursors, filter, {
@@ -121,13 +116,13 @@ export class Messages {
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<Sms> {
-    return (await whole(this.#parts.database, [await this.row(caller, identityId, id)]))[0]!
+    return (await whole(this.#deps.database, [await this.row(caller, identityId, id)]))[0]!
   }
 
   /** The row of a message the caller may see. */
   async row(caller: Caller, identityId: string, id: string): Promise<SmsRow> {
-    await this.#parts.identities.row(caller, identityId)
-    return findSms(this.#parts.database, identityId, id)
+    await this.#deps.identities.row(caller, identityId)
+    return findSms(this.#deps.database, identityId, id)
   }
 
   async change(caller: Caller, identityId: string, id: string, change: SmsChange): Promise<Sms> {
@@ -136,8 +131,8 @@ export class Messages {
       throw invalid('unread', 'read and unread contradict each other; give one of them.')
     }
     const after = read ?? (unread === undefined ? undefined : !unread)
-    return this.#parts.database.transaction(async (tx) => {
-      await this.#parts.identities.row(caller, identityId, tx)
+    return this.#deps.database.transaction(async (tx) => {
+      await this.#deps.identities.row(caller, identityId, tx)
       const row = await findSms(tx, identityId, id)
       const next = after === undefined ? row.read : after ? 1 : 0
       await tx.run(sql`UPDATE sms SET read = ${next} WHERE id = ${id}`)
@@ -147,7 +142,7 @@ export class Messages {
 
   /** The message goes into the trash, or with `purge` for good, from there too; what was not sent yet is not sent. */
   async remove(caller: Caller, identityId: string, id: string, purge: boolean): Promise<{ id: string; deleted: true }> {
-    const { database, identities, trash } = this.#parts
+    const { database, identities, trash } = this.#deps
     return database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
       const row = await tx.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${id} AND identity_id = ${identityId}`)
@@ -162,7 +157,7 @@ export class Messages {
 
   /** Out of the trash. */
   async restore(caller: Caller, identityId: string, id: string): Promise<Sms> {
-    const { database, identities } = this.#parts
+    const { database, identities } = this.#deps
     await database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
       if (!(await this.#thrown.find(tx, identityId, id))) throw notFound('SMS in the trash')
@@ -173,7 +168,7 @@ export class Messages {
 
   /** What an identity that is gone had not sent yet is not sent. */
   async cancel(tx: Transaction, identityId: string): Promise<void> {
-    const { queue } = this.#parts
+    const { queue } = this.#deps
     // what is under way ends by itself
     const rows = await tx.all<SmsRow>(
       sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND status = 'queued' AND attempting = 0`,
@@ -192,7 +187,7 @@ export class Messages {
 
   /** Where those after a place stand in time, in the order they came, for the timeline. */
   heads(identityId: string, after: number, limit: number): Promise<{ seq: number; created_at: string; octets: number }[]> {
-    return this.#parts.database.all(
+    return this.#deps.database.all(
       sql`SELECT seq, created_at, octets FROM sms WHERE identity_id = ${identityId} AND seq > ${after} ORDER BY seq LIMIT ${limit}`,
     )
   }
@@ -200,7 +195,7 @@ export class Messages {
   /** The messages in these rows. */
   async at(seqs: readonly number[]): Promise<Map<number, Sms>> {
     if (seqs.length === 0) return new Map()
-    const { database } = this.#parts
+    const { database } = this.#deps
     const rows = await database.all<SmsRow>(sql`SELECT * FROM sms WHERE seq IN (${join([...seqs])})`)
     const messages = await whole(database, rows)
     return new Map(rows.map(({ seq }, index) => [seq, messages[index]!]))
@@ -208,12 +203,12 @@ export class Messages {
 
   /** Whether the message is still there to be shown. */
   async lives(id: string): Promise<boolean> {
-    return (await this.#parts.database.get(sql`SELECT 1 FROM sms WHERE id = ${id}`)) !== undefined
+    return (await this.#deps.database.get(sql`SELECT 1 FROM sms WHERE id = ${id}`)) !== undefined
   }
 
   /** The row behind a signed URL: there while the message and its identity are. */
   async signedRow(id: string): Promise<SmsRow> {
-    const row = await this.#parts.database.get<SmsRow>(
+    const row = await this.#deps.database.get<SmsRow>(
       sql`SELECT sms.* FROM sms JOIN identities ON identities.id = sms.identity_id WHERE sms.id = ${id} AND identities.status <> 'deleted'`,
     )
     if (!row) throw notFound('SMS')
@@ -222,7 +217,7 @@ export class Messages {
 
   /** Whether a message that waits to be sent is not sent: then it does not count. */
   async #takeBack(tx: Transaction, { account_id, status, delivery_id, created_at }: SmsRow): Promise<boolean> {
-    const { queue, plan } = this.#parts
+    const { queue, plan } = this.#deps
     if (status !== 'queued' || delivery_id === null || !(await queue.cancel(tx, delivery_id))) return false
     await plan.add(tx, account_id, 'sms_sent', -1, Date.parse(created_at))
     return true
@@ -231,7 +226,7 @@ export class Messages {
   /** Of a message that is going to be deleted: of one that is just being handed over nobody will know what came of it. */
   async #withdraw(tx: Transaction, row: SmsRow): Promise<void> {
     if (row.status !== 'queued') return
-    const waited = (await this.#takeBack(tx, row)) || (await this.#parts.queue.abandon(tx, row.delivery_id ?? ''))
+    const waited = (await this.#takeBack(tx, row)) || (await this.#deps.queue.abandon(tx, row.delivery_id ?? ''))
     const error: SmsError = waited
       ? { code: 'deleted', message: 'It was deleted before it was sent.' }
       : { code: 'answer_lost', message: 'It was deleted while it was being handed over.' }
@@ -241,7 +236,7 @@ export class Messages {
   }
 
   async #count(tx: Transaction, identityId: string): Promise<void> {
-    const { rules, clock } = this.#parts
+    const { rules, clock } = this.#deps
     const most = rules().rate_per_identity
     const now = clock.now()
     const key = iso(now).slice(0, 13)
@@ -260,7 +255,7 @@ export class Messages {
     tx: Transaction,
     message: { account_id: string; identity_id: string; from: string; to: string; body: string },
   ): Promise<SmsRow> {
-    const { clock, queue, provider, plan } = this.#parts
+    const { clock, queue, provider, plan } = this.#deps
     const id = newId('sms')
     const now = iso(clock.now())
     const { account_id, identity_id, from, to, body } = message

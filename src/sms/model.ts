@@ -86,7 +86,7 @@ export const SmsFilter = z.strictObject({
 export type SmsFilter = z.output<typeof SmsFilter>
 
 export const Country = z.string().regex(/^[A-Z]{2}$/, { error: 'must be a country code of two capital letters, such as US' })
-export const PhoneWish = z.strictObject({ country: Country.optional() }).meta({ id: 'PhoneWish' })
+export const PhoneInput = z.strictObject({ country: Country.optional() }).meta({ id: 'PhoneWish' })
 
 /** A message as somebody puts it into the loopback. */
 export const InjectedSms = z

@@ -1,24 +1,21 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Queue } from '../delivery/queue.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Identity } from '../identities/model.ts'
-import type { Acquired } from '../identities/phones.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import type { Acquired } from '../identities/row.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { phoneProvisioned } from './model.ts'
-import { releaseKind, told } from './number-rows.ts'
-import type { NumberRow, ReleaseLoad } from './number-rows.ts'
+import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
 import { isOf } from './phone-codes.ts'
-import type { Held, SmsProvider } from './provider.ts'
+import type { ProviderNumber, SmsProvider } from './provider.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -37,13 +34,13 @@ interface Parts {
  * its number is found again, and adopted or given back.
  */
 export class Numbers {
-  readonly #parts: Parts
+  readonly #deps: Deps
   /** Intents this process is buying for now. */
   readonly #buying = new Set<string>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.plan.counts(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.plan.counts(
       'phone_numbers',
       (accountId) =>
         sql`SELECT count(*) AS n FROM phone_numbers WHERE account_id = ${accountId} AND status IN ('wanted', 'active')`,
@@ -52,7 +49,7 @@ export class Numbers {
 
   /** Gives an identity a number. */
   async provision(caller: Caller, identityId: string, country: string | undefined): Promise<Identity> {
-    const { database, identities } = this.#parts
+    const { database, identities } = this.#deps
     const row = await identities.row(caller, identityId)
     if (row.phone_number !== null) throw hasOne(row.phone_number)
     const acquired = await this.acquire(row.account_id, country, identityId)
@@ -73,15 +70,15 @@ export class Numbers {
    * Gets a number that is nobody's yet. Throws Fault invalid_request, code `sms_not_configured`, without a provider, and internal_error, code
    * `sms_provider_error`, when it fails: then nothing is half made.
    */
-  async acquire(accountId: string, wished: string | undefined, identityId: string | null = null): Promise<Acquired> {
-    const { provider, database, log, country: usual } = this.#parts
+  async acquire(accountId: string, inputGiven: string | undefined, identityId: string | null = null): Promise<Acquired> {
+    const { provider, database, log, country: usual } = this.#deps
     if (!provider) throw notConfigured(identityId === null ? 'provision_phone' : undefined)
-    const country = wished ?? usual()
+    const country = inputGiven ?? usual()
     const id = newId('phone')
     this.#buying.add(id)
     try {
       await this.#want(id, accountId, identityId, country, provider)
-      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id, wished)
+      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id, inputGiven)
       await database.transaction((tx) =>
         tx.run(sql`UPDATE phone_numbers SET number = ${held.number}, provider_id = ${held.provider_id} WHERE id = ${id}`),
       )
@@ -106,7 +103,7 @@ export class Numbers {
 
   /** Takes the number from an identity; it goes back to the provider by the queue. */
   async remove(caller: Caller, identityId: string): Promise<{ id: string; deleted: true }> {
-    const { database, identities } = this.#parts
+    const { database, identities } = this.#deps
     return database.transaction(async (tx) => {
       const row = await identities.row(caller, identityId, tx)
       if (row.phone_number === null) throw notFound('phone number: the identity has none')
@@ -123,7 +120,7 @@ export class Numbers {
   }
 
   /** The living holder of a number of ours. */
-  async holder(number: string, reader: Reader = this.#parts.database): Promise<NumberRow | undefined> {
+  async holder(number: string, reader: Reader = this.#deps.database): Promise<NumberRow | undefined> {
     return reader.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE number = ${number} AND status = 'active'`)
   }
 
@@ -138,9 +135,9 @@ export class Numbers {
 
   /** Makes what the provider holds and what we hold agree: adopts what was bought for one who still wants it, gives back the rest. */
   async reconcile(): Promise<void> {
-    const { provider, log, database } = this.#parts
+    const { provider, log, database } = this.#deps
     if (!provider) return
-    const bought = (await provider.bought?.()) ?? new Map<string, Held>()
+    const bought = (await provider.bought?.()) ?? new Map<string, ProviderNumber>()
     for (const [name, held] of bought) {
       if (this.#buying.has(name)) continue
       const known = await database.transaction((tx) => this.#settle(tx, name, held))
@@ -167,7 +164,7 @@ export class Numbers {
   }
 
   /** Answers false for a name that is none of ours. */
-  async #settle(tx: Transaction, id: string, held: Held): Promise<boolean> {
+  async #settle(tx: Transaction, id: string, held: ProviderNumber): Promise<boolean> {
     const row = await tx.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${id}`)
     if (!row) return false
     if (row.status === 'active' || row.status === 'releasing') return true
@@ -179,7 +176,7 @@ export class Numbers {
         : await tx.get(sql`SELECT 1 FROM identities WHERE id = ${identity_id} AND status <> 'deleted' AND phone_number IS NULL`)
     if (owner) await this.#assign(tx, id, identity_id!)
     else await this.#release(tx, sql`id = ${id}`)
-    this.#parts.log.warn(
+    this.#deps.log.warn(
       { number: held.number, intent: id, identity_id },
       owner ? 'a number that was bought before a crash was adopted' : 'a number that nobody owns is given back',
     )
@@ -187,13 +184,13 @@ export class Numbers {
   }
 
   async #want(id: string, account: string, identity: string | null, country: string, provider: SmsProvider): Promise<void> {
-    await this.#parts.database.transaction(async (tx) => {
+    await this.#deps.database.transaction(async (tx) => {
       const other =
         identity === null
           ? undefined
           : await tx.get(sql`SELECT 1 FROM phone_numbers WHERE identity_id = ${identity} AND status IN ('wanted', 'active')`)
       if (other) throw conflict('A number is being provisioned for this identity.', { code: 'phone_number_exists' })
-      await this.#parts.plan.require(tx, account, 'phone_numbers')
+      await this.#deps.plan.require(tx, account, 'phone_numbers')
       await tx.run(
         sql`INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)
           VALUES (${id}, ${account}, ${identity}, ${provider.name}, ${country}, 'wanted', ${this.#now()})`,
@@ -202,10 +199,10 @@ export class Numbers {
   }
 
   /** One of the numbers that the settings name. */
-  async #take(provider: SmsProvider, id: string, country: string | undefined): Promise<Held> {
+  async #take(provider: SmsProvider, id: string, country: string | undefined): Promise<ProviderNumber> {
     const pool = (provider.pool ?? []).filter((number) => country === undefined || isOf(number, [country]))
     if (pool.length === 0) throw noSuchCountry(country!)
-    return this.#parts.database.transaction(async (tx) => {
+    return this.#deps.database.transaction(async (tx) => {
       const rows = await tx.all<{ number: string }>(
         sql`SELECT number FROM phone_numbers WHERE number IS NOT NULL AND status IN ('wanted', 'active', 'releasing')`,
       )
@@ -226,11 +223,11 @@ export class Numbers {
     )
     if (changes === 0) throw hasOne('another one')
     const { account_id } = row!
-    await this.#parts.events.append(tx, phoneProvisioned, { account_id, identity_id: identityId, data: told(row!) })
+    await this.#deps.events.append(tx, phoneProvisioned, { account_id, identity_id: identityId, data: toPhoneNumber(row!) })
   }
 
   async #giveBack(id: string): Promise<void> {
-    await this.#parts.database.transaction((tx) => this.#release(tx, sql`id = ${id}`))
+    await this.#deps.database.transaction((tx) => this.#release(tx, sql`id = ${id}`))
     this.#buying.delete(id)
   }
 
@@ -238,12 +235,12 @@ export class Numbers {
     const rows = await tx.all<NumberRow>(sql`UPDATE phone_numbers SET status = 'releasing' WHERE ${where} RETURNING *`)
     for (const row of rows) {
       const load: ReleaseLoad = { phone_id: row.id }
-      await this.#parts.queue.enqueue(tx, { kind: releaseKind, lane: row.provider, load })
+      await this.#deps.queue.enqueue(tx, { kind: releaseKind, lane: row.provider, load })
     }
   }
 
   #now(): string {
-    return iso(this.#parts.clock.now())
+    return iso(this.#deps.clock.now())
   }
 }
 

@@ -1,5 +1,4 @@
-import { sql } from '../store/database.ts'
-import type { Reader, Transaction } from '../store/database.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 
 /** The words of CTIA's handbook, and their like in other languages. A message must be the word and nothing else. */
 const stop = words(`stop stopall unsubscribe cancel end quit optout revoke
@@ -9,7 +8,7 @@ const start = words(`start unstop optin subscribe
   anmelden commencer iniciar inicio inizia aanmelden börja старт 開始 订阅 訂閱 수신동의 ابدأ`)
 
 /** What a message says of whether its sender wants more; null for any other message. */
-export function wishOf(body: string): 'stop' | 'start' | null {
+export function inputOf(body: string): 'stop' | 'start' | null {
   const word = body
     .slice(0, 100)
     .normalize('NFKC')
@@ -27,9 +26,15 @@ export async function hasOptedOut(reader: Reader, number: string, peer: string):
 }
 
 /** Writes down what the peer wishes of this number of ours; `at` is ISO 8601. */
-export async function noteWish(tx: Transaction, wish: 'stop' | 'start', number: string, peer: string, at: string): Promise<void> {
+export async function noteInput(
+  tx: Transaction,
+  input: 'stop' | 'start',
+  number: string,
+  peer: string,
+  at: string,
+): Promise<void> {
   await tx.run(
-    wish === 'stop'
+    input === 'stop'
       ? sql`INSERT INTO sms_opt_outs (number, peer, since) VALUES (${number}, ${peer}, ${at}) ON CONFLICT DO NOTHING`
       : sql`DELETE FROM sms_opt_outs WHERE number = ${number} AND peer = ${peer}`,
   )

@@ -31,7 +31,7 @@ export interface Taken {
 }
 
 /** A number the provider has for us. */
-export interface Held {
+export interface ProviderNumber {
   /** Null where the provider knows a number by nothing else. */
   provider_id: string | null
   number: string
@@ -60,7 +60,7 @@ export interface IncomingSms {
   media: IncomingMedia[]
   error?: SmsError
   /** What the provider understood of a wish, where it reads them itself. */
-  wish?: 'stop' | 'start'
+  input?: 'stop' | 'start'
 }
 
 /** What became of a message, by our id or the provider's. */
@@ -84,15 +84,15 @@ export interface SmsProvider {
   /** The numbers of the settings, where none can be bought. */
   pool?: readonly string[]
   /** Buys a number under the name of our intent. Throws Fault invalid_request for a country it has none of. */
-  provision?(country: string, name: string): Promise<Held>
+  provision?(country: string, name: string): Promise<ProviderNumber>
   /** Gives a number back; resolves too when it is ours no more. */
-  release?(held: Held): Promise<void>
+  release?(held: ProviderNumber): Promise<void>
   /** Has the messages of a number that is astray handed in here. */
-  redirect?(held: Held): Promise<void>
+  redirect?(held: ProviderNumber): Promise<void>
   /** What came since that time (milliseconds since 1970), also what could not be handed in. */
   missed?(since: number): Promise<Arrived[]>
   /** The numbers bought under names of ours, by name. */
-  bought?(): Promise<Map<string, Held>>
+  bought?(): Promise<Map<string, ProviderNumber>>
   /** Reads what the provider calls us with. Throws Fault forbidden for what it did not sign. */
   read?(kind: string, request: RawRequest): Promise<News>
   /** The octets of one picture or file; calls `take` with the number of those that have come, and throws what that throws. */

@@ -1,19 +1,14 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
-import { Later } from '../delivery/courier.ts'
-import type { Courier, Outcome } from '../delivery/courier.ts'
-import type { Queue } from '../delivery/queue.ts'
+import { type Courier, Later, type Outcome } from '../queue/courier.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
 import { phoneReleased } from './model.ts'
-import { releaseKind, told } from './number-rows.ts'
-import type { NumberRow, ReleaseLoad } from './number-rows.ts'
-import { Busy } from './provider.ts'
-import type { SmsProvider } from './provider.ts'
+import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
+import { Busy, type SmsProvider } from './provider.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -29,14 +24,14 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
   readonly kind = releaseKind
   readonly schedule = [0, minute, 5 * minute, 30 * minute, ...Array.from({ length: 48 }, () => hour)]
   readonly jitter = 0.1
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async deliver({ phone_id }: ReleaseLoad): Promise<string> {
-    const { database, provider } = this.#parts
+    const { database, provider } = this.#deps
     const row = await database.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${phone_id}`)
     if (row?.status !== 'releasing' || row.number === null) return 'nothing to release'
     if (provider?.name !== row.provider) throw new Later(`${row.provider} is not configured`)
@@ -56,7 +51,7 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
   }
 
   async settle(tx: Transaction, { phone_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
-    const { events, clock, queue } = this.#parts
+    const { events, clock, queue } = this.#deps
     const now = clock.now()
     if (outcome === 'failed') {
       const row = await tx.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${phone_id}`)
@@ -68,6 +63,6 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
     )
     if (!row) return
     const { account_id, identity_id } = row
-    await events.append(tx, phoneReleased, { account_id, identity_id, data: told(row) })
+    await events.append(tx, phoneReleased, { account_id, identity_id, data: toPhoneNumber(row) })
   }
 }

@@ -1,17 +1,16 @@
 import { Deleted, Deletion, Page, SignedQuery } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import { Identity } from '../identities/model.ts'
-import type { MediaShelf } from './media.ts'
+import type { MediaStore } from './media.ts'
 import type { Messages } from './messages.ts'
-import { NewSms, PhoneWish, Sms, SmsChange, SmsFilter, SmsMediaWithUrl } from './model.ts'
+import { NewSms, PhoneInput, Sms, SmsChange, SmsFilter, SmsMediaWithUrl } from './model.ts'
 import type { Numbers } from './numbers.ts'
 
 const tag = 'SMS'
 const read = ['messages:read', 'sms:read'] as const
 const write = ['messages:write', 'sms:write'] as const
 
-export function routes({ messages, numbers, media }: { messages: Messages; numbers: Numbers; media: MediaShelf }): AnyRoute[] {
+export function routes({ messages, numbers, media }: { messages: Messages; numbers: Numbers; media: MediaStore }): AnyRoute[] {
   return [
     route({
       method: 'POST',
@@ -22,7 +21,7 @@ export function routes({ messages, numbers, media }: { messages: Messages; numbe
       summary: 'Give an identity a phone number',
       description:
         'From the SMS provider, of the country named or of sms.country. Should the provider fail, nothing is half made.',
-      body: PhoneWish,
+      body: PhoneInput,
       reply: Identity,
       timeout: 60_000,
       example: { body: { country: 'US' } },

@@ -1,10 +1,8 @@
 import { notFound } from '../core/fault.ts'
-import type { EventType } from '../events/model.ts'
-import { littleOfMessages } from '../events/model.ts'
+import { type EventType, littleOfMessages } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
-import { join, sql } from '../store/database.ts'
-import type { Reader, Transaction } from '../store/database.ts'
-import type { Sms, SmsError, SmsMedia } from './model.ts'
+import { join, type Reader, sql, type Transaction } from '../store/database.ts'
+import type { PhoneNumber, Sms, SmsError, SmsMedia } from './model.ts'
 
 export interface SmsRow {
   seq: number
@@ -86,7 +84,7 @@ export async function whole(reader: Reader, rows: readonly SmsRow[]): Promise<Sm
       WHERE sms_id IN (${join(rows.map(({ id }) => id))}) ORDER BY sms_id, position`,
   )
   const byMessage = Map.groupBy(media, ({ sms_id }) => sms_id)
-  return rows.map((row) => shown(row, (byMessage.get(row.id) ?? []).map(record)))
+  return rows.map((row) => toSms(row, (byMessage.get(row.id) ?? []).map(record)))
 }
 
 /** Says in the log what happened to a message. */
@@ -100,7 +98,7 @@ export async function tell(tx: Transaction, events: EventLog, type: EventType<Sm
   })
 }
 
-function shown(row: SmsRow, media: SmsMedia[]): Sms {
+function toSms(row: SmsRow, media: SmsMedia[]): Sms {
   const { id, identity_id, direction, status, body, provider, provider_id, segments, received_at, sent_at, delivered_at } = row
   return {
     id,
@@ -127,4 +125,29 @@ function shown(row: SmsRow, media: SmsMedia[]): Sms {
 
 function record({ position, content_type, status, size, sha256 }: MediaRow): SmsMedia {
   return { index: position, content_type, status, size, sha256 }
+}
+
+export interface NumberRow {
+  seq: number
+  id: string
+  account_id: string
+  identity_id: string | null
+  provider: string
+  provider_id: string | null
+  number: string | null
+  country: string
+  status: 'wanted' | 'active' | 'releasing' | 'released' | 'void'
+  created_at: string
+}
+
+/** The kind of these deliveries in the queue; the lane is the provider. */
+export const releaseKind = 'number-release'
+
+export interface ReleaseLoad {
+  phone_id: string
+}
+
+/** A number as events tell of it. */
+export function toPhoneNumber({ id, identity_id, number, country, provider }: NumberRow): PhoneNumber {
+  return { id, identity_id, phone_number: number!, country, provider }
 }

@@ -1,13 +1,11 @@
-import type { Plan } from '../account/plan.ts'
+import type { Plan } from '../accounts/plan.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Trash } from '../retention/trash.ts'
-import { join, raw, sql } from '../store/database.ts'
-import type { Sql, Transaction } from '../store/database.ts'
-import { leaveRoom } from './media-room.ts'
-import { storedColumns } from './rows.ts'
-import type { SmsRow } from './rows.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import { join, raw, sql, type Sql, type Transaction } from '../store/database.ts'
+import { releaseStorage } from './media-quota.ts'
+import { type SmsRow, storedColumns } from './rows.ts'
 
-interface Parts {
+interface Deps {
   events: EventLog
   plan: Plan
   trash: Trash
@@ -21,16 +19,16 @@ const handful = 16
 /** Text messages that were deleted: out of sight of everything that looks for text messages, and whole until they are purged. */
 export class SmsTrash {
   readonly kind = 'sms'
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.trash.add(this)
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.trash.add(this)
   }
 
   async put(tx: Transaction, row: SmsRow): Promise<void> {
     const { id, account_id, identity_id } = row
-    const { events, trash } = this.#parts
+    const { events, trash } = this.#deps
     await this.#move(tx, id)
     await events.hide(tx, id)
     await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await octetsOf(tx, row) })
@@ -42,7 +40,7 @@ export class SmsTrash {
   }
 
   async restore(tx: Transaction, id: string): Promise<void> {
-    const { events, trash } = this.#parts
+    const { events, trash } = this.#deps
     await tx.run(sql`INSERT INTO sms (${columns}) SELECT ${columns} FROM sms_trash WHERE id = ${id}`)
     await tx.run(sql`DELETE FROM sms_trash WHERE id = ${id}`)
     await trash.take(tx, id)
@@ -50,13 +48,13 @@ export class SmsTrash {
   }
 
   async purge(tx: Transaction, id: string): Promise<void> {
-    const { events, plan } = this.#parts
+    const { events, plan } = this.#deps
     const row = await tx.get<SmsRow>(sql`DELETE FROM sms_trash WHERE id = ${id} RETURNING *`)
     if (!row) return
     const octets = await octetsOf(tx, row)
     await tx.run(sql`DELETE FROM blobs WHERE id IN (SELECT blob_id FROM sms_media WHERE sms_id = ${id} AND blob_id IS NOT NULL)`)
     await tx.run(sql`DELETE FROM sms_media WHERE sms_id = ${id}`)
-    await leaveRoom(tx, plan, row, octets)
+    await releaseStorage(tx, plan, row, octets)
     await events.redact(tx, id)
   }
 
@@ -73,7 +71,7 @@ export class SmsTrash {
   }
 
   async #move(tx: Transaction, id: string): Promise<void> {
-    const now = this.#parts.trash.now()
+    const now = this.#deps.trash.now()
     await tx.run(sql`INSERT INTO sms_trash (${columns}, deleted_at) SELECT ${columns}, ${now} FROM sms WHERE id = ${id}`)
     await tx.run(sql`DELETE FROM sms WHERE id = ${id}`)
   }

@@ -1,10 +1,9 @@
 import { inflateRawSync } from 'node:zlib'
-import { Turns } from '../core/turns.ts'
-import type { Database, Reader, Transaction } from './database.ts'
-import { sql } from './database.ts'
+import { Turns } from '../core/paced-work.ts'
+import { type Database, type Reader, sql, type Transaction } from './database.ts'
 
 /** Octets as they are kept: deflated where that makes them smaller. */
-export interface Packed {
+export interface PackedBlob {
   /** Octets before packing. */
   size: number
   sha256: Uint8Array | null
@@ -16,9 +15,9 @@ export interface Packed {
 const piece = 1024 * 1024
 
 /** Keeps octets in the caller's transaction, in pieces where they are large; answers the blob's id. */
-export async function keepBlob(tx: Transaction, packed: Packed): Promise<number> {
+export async function insertBlob(tx: Transaction, packed: PackedBlob): Promise<number> {
   const { bytes } = packed
-  const id = await keepWhole(tx, { ...packed, bytes: bytes.subarray(0, piece) })
+  const id = await insertWhole(tx, { ...packed, bytes: bytes.subarray(0, piece) })
   const turns = new Turns()
   for (let place = 1; place * piece < bytes.length; place += 1) {
     if (turns.due) await turns.yield()
@@ -29,7 +28,7 @@ export async function keepBlob(tx: Transaction, packed: Packed): Promise<number>
 }
 
 /** The same in one row, for what queries join: the bodies of e-mails and the long fields of events. */
-export async function keepWhole(tx: Transaction, { size, sha256, deflated, bytes }: Packed): Promise<number> {
+export async function insertWhole(tx: Transaction, { size, sha256, deflated, bytes }: PackedBlob): Promise<number> {
   const row = await tx.get<{ id: number }>(
     sql`INSERT INTO blobs (size, sha256, deflated, bytes) VALUES (${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes}) RETURNING id`,
   )

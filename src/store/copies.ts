@@ -13,8 +13,8 @@ import {
 import { basename, dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { storageFull } from '../core/fault.ts'
-import { sized } from './size.ts'
-import { syncPath } from './sync.ts'
+import { sized } from './space.ts'
+import { syncPath } from './files.ts'
 
 /** How long the copy from before the last upgrade is kept, in milliseconds. */
 const kept = 30 * 86_400_000
@@ -23,7 +23,7 @@ const kept = 30 * 86_400_000
  * Copies a database to `<file>.before-<version>`, whole or not at all, unless that was done before an upgrade that is under way since.
  * Throws a sentence when there is no room for it.
  */
-export function keepCopy(file: string, version: number, database: DatabaseSync): void {
+export function saveCopy(file: string, version: number, database: DatabaseSync): void {
   if (begunFrom(file) < version) return
   const copy = copyOf(file, version)
   const draft = `${copy}.part`

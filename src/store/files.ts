@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 
 /** What is on disk was written by a newer program. */
 export class Newer extends Error {}
@@ -63,4 +64,35 @@ function head(file: string, length: number): Buffer {
 
 function sizeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.size
+}
+
+/** What lies where a directory is being restored, and tells it from anything else. */
+export const mark = 'unfinished'
+
+/** Where a directory is built before it is adopted: inside it, where there is one, or beside its name. */
+export function draftsOf(directory: string): [inside: string, beside: string] {
+  return [join(directory, '.restoring'), `${resolve(directory)}.part`]
+}
+
+/**
+ * Throws a sentence where a restore is under way or was cut short: whoever waits for a box must not find an empty one in its place, which
+ * refuses its mail.
+ */
+export function mustBeNoRestore(directory: string): void {
+  if (existsSync(join(directory, 'state.json'))) return
+  const draft = draftsOf(directory).find((one) => existsSync(join(one, mark)))
+  if (draft === undefined) return
+  throw new Error(
+    `${draft} is of a restore that is under way or was cut short: wait for its end, or run it again. To begin an empty box, remove it.`,
+  )
+}
+
+/** Forces a file, or the names in a directory, to disk. Not for a file that SQLite has open: closing the handle drops its locks. */
+export function syncPath(path: string): void {
+  const handle = openSync(path, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
 }

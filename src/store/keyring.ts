@@ -1,9 +1,6 @@
-import { nameOf } from '../core/master-key.ts'
-import type { MasterKey, Step } from '../core/master-key.ts'
-import { Seal } from '../core/seal.ts'
-import type { SealedColumn } from '../core/seal.ts'
-import { sql } from './database.ts'
-import type { Database } from './database.ts'
+import { type MasterKey, nameOf, type Step } from '../core/seal/master-key.ts'
+import { Seal, type SealedColumn } from '../core/seal/seal.ts'
+import { type Database, sql } from './database.ts'
 import { reseal } from './reseal.ts'
 
 /** What a rotation did. */

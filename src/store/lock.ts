@@ -1,7 +1,7 @@
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { InUse } from '../core/in-use.ts'
+import { InUse } from '../core/fault.ts'
 
 const busy = 5
 
@@ -10,7 +10,7 @@ const busy = 5
  * Nothing else in this process may open the file `lock`: closing it would drop the lock (POSIX).
  * Throws InUse, a sentence, when another process holds it.
  */
-export class Lock {
+export class DirectoryLock {
   readonly #file: string
   readonly #database: DatabaseSync
 

@@ -3,11 +3,10 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Fault, storageFull } from '../core/fault.ts'
-import { copyBefore, forgetUpgrade, keepCopy, pruneCopies } from './copies.ts'
-import { checkFiles, Newer } from './files.ts'
+import { copyBefore, forgetUpgrade, saveCopy, pruneCopies } from './copies.ts'
+import { checkFiles, Newer, syncPath } from './files.ts'
 import { dropDraft } from './rewrite.ts'
-import { asFault } from './sqlite-failures.ts'
-import { syncPath } from './sync.ts'
+import { asFault } from './sqlite/failures.ts'
 
 /** "PBOX": marks the file as ours. */
 export const applicationId = 0x50424f58
@@ -52,7 +51,7 @@ function bring(file: string, expected: boolean, folder: string, copied: boolean)
     // only a file without tables can still be told so: then it gives room back (`reclaim`)
     if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    if (copied && version > 0 && version < migrations.length) keepCopy(file, version, database)
+    if (copied && version > 0 && version < migrations.length) saveCopy(file, version, database)
     migrate(file, database, version, migrations)
     forgetUpgrade(file)
   } finally {

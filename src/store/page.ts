@@ -2,8 +2,7 @@ import type { Cursors } from '../core/cursor.ts'
 import { invalid } from '../core/fault.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { Database } from './database.ts'
-import { readRows } from './rows.ts'
-import type { Rows } from './rows.ts'
+import { readRows, type Rows } from './rows.ts'
 
 /** The columns must yield the order column under its own name. */
 export interface List<Row, Item> extends Omit<Rows, 'after'> {
@@ -13,7 +12,7 @@ export interface List<Row, Item> extends Omit<Rows, 'after'> {
 }
 
 /** Octets that the rows of one answer have together, about: who wrote them chose their size, and an answer is written on the event loop. */
-const mostOctets = 1024 * 1024
+const maxOctets = 1024 * 1024
 
 /** How many of these rows, by their octets, one answer carries: at most `limit`, and always one. */
 export function fitting(octets: readonly number[], limit: number): number {
@@ -21,7 +20,7 @@ export function fitting(octets: readonly number[], limit: number): number {
   let sum = 0
   for (let count = 0; count < most; count += 1) {
     sum += octets[count]!
-    if (sum > mostOctets && count > 0) return count
+    if (sum > maxOctets && count > 0) return count
   }
   return most
 }

@@ -3,13 +3,13 @@ import { Fault } from '../core/fault.ts'
 import type { Database } from './database.ts'
 
 /** How long one result is told again, and how long a disk may take before it counts as failing, in milliseconds. */
-const patience = 2000
+const timeout = 2000
 
 /** Whether the store takes writes now, and if not, whether it is for want of room. */
 export type StoreState = 'sound' | 'full' | 'failing'
 
 /** Whether the store takes writes now. However many ask, one probe is under way at a time: asking costs nothing that a stranger could use up. */
-export class Probe {
+export class WriteProbe {
   readonly #database: Database
   readonly #clock: Clock
   #flight: Promise<void> | undefined
@@ -23,10 +23,10 @@ export class Probe {
   /** Answers within 2 s, with what was so at most 2 s ago. */
   async look(): Promise<StoreState> {
     const kept = this.#kept
-    if (kept && Math.abs(this.#clock.now() - kept.at) < patience) return kept.state
+    if (kept && Math.abs(this.#clock.now() - kept.at) < timeout) return kept.state
     this.#flight ??= this.#write()
     const timer = Promise.withResolvers<void>()
-    const waiting = setTimeout(timer.resolve, patience)
+    const waiting = setTimeout(timer.resolve, timeout)
     const seen = await Promise.race([
       this.#flight.then(() => this.#kept?.state ?? 'failing'),
       timer.promise.then((): StoreState => 'failing'),

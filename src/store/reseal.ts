@@ -1,6 +1,5 @@
-import type { Seal, SealedColumn } from '../core/seal.ts'
-import { raw, sql } from './database.ts'
-import type { Transaction } from './database.ts'
+import type { Seal, SealedColumn } from '../core/seal/seal.ts'
+import { raw, sql, type Transaction } from './database.ts'
 
 const batch = 200
 

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { syncPath } from './sync.ts'
+import { syncPath } from './files.ts'
 
 /**
  * Writes the file of a stopped box anew, with nothing in it but what its tables hold: what rows left behind as they moved and went is

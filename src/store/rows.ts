@@ -1,5 +1,4 @@
-import { empty, join, raw, sql } from './database.ts'
-import type { Database, Sql } from './database.ts'
+import { type Database, empty, join, raw, sql, type Sql } from './database.ts'
 
 /** The rows of a list, and what leads to them. */
 export interface Rows {
@@ -24,7 +23,7 @@ export interface Rows {
 export const nearby = 300
 
 /** A list that takes longer is given up, in milliseconds. */
-export const patience = 5000
+export const timeout = 5000
 
 /**
  * At most `limit` rows of a list, leaving out the first `offset`. This is the one rule for what lists may cost: on the event loop at most `nearby` rows are
@@ -53,5 +52,5 @@ export async function readRows<Row>(
     const found = await database.all<Row>(select(end ? sql`${filtered} AND ${order} ${back} ${end.place}` : filtered))
     if (!end || found.length === limit) return found
   }
-  return database.slow(select(filtered), patience, account)
+  return database.slow(select(filtered), timeout, account)
 }

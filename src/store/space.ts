@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Log } from '../core/log.ts'
 import { largestReserve, Reserve } from './reserve.ts'
 
@@ -121,4 +121,26 @@ export class Space {
 export function existingPart(directory: string): string {
   const parent = dirname(directory)
   return existsSync(directory) || parent === directory ? directory : existingPart(parent)
+}
+
+/** Octets of the database in a data directory, with its log. */
+export async function databaseSize(directory: string): Promise<number> {
+  const file = join(directory, 'pillarbox.db')
+  const sizes = await Promise.all(
+    [file, `${file}-wal`].map((path) =>
+      stat(path).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
+
+/** `3.2 GiB` */
+export function sized(octets: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, octets)) / 10)))
+  const value = octets / 1024 ** step
+  return `${value >= 100 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${units[step]}`
 }

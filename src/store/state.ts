@@ -1,12 +1,10 @@
 import { existsSync, linkSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { Low } from 'lowdb'
-import type { Adapter } from 'lowdb'
+import { type Adapter, Low } from 'lowdb'
 import writeFileAtomic from 'write-file-atomic'
 import * as z from 'zod'
 import { planned } from '../core/planned.ts'
-import { Newer } from './files.ts'
-import { syncPath } from './sync.ts'
+import { Newer, syncPath } from './files.ts'
 
 /** What one account may have and use, where that is not what the settings say; null is no limit. */
 const limits = z.partialRecord(z.enum(planned), z.int().min(0).nullable())
@@ -104,7 +102,7 @@ class DurableFile implements Adapter<State> {
   }
 
   async write(data: State): Promise<void> {
-    keepPrevious(this.#file)
+    savePrevious(this.#file)
     await writeFileAtomic(this.#file, `${JSON.stringify(data, null, 2)}\n`, { mode: 0o600, fsync: true })
     // the rename is durable only once the directory is
     syncPath(dirname(this.#file))
@@ -118,7 +116,7 @@ function removeDrafts(file: string): void {
     if (entry.startsWith(name) && /^\d+$/.test(entry.slice(name.length))) rmSync(join(dirname(file), entry))
 }
 
-function keepPrevious(file: string): void {
+function savePrevious(file: string): void {
   rmSync(`${file}.previous`, { force: true })
   try {
     linkSync(file, `${file}.previous`)

@@ -1,6 +1,5 @@
 import { Page, Paging } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import { EventEnvelope, EventFilter, Message, WaitAnswer, WaitFilter } from './model.ts'
 import type { Timeline } from './timeline.ts'
 import type { Waiting } from './wait.ts'

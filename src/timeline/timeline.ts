@@ -5,18 +5,16 @@ import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventTypes } from '../events/catalogue.ts'
-import { placeOf } from '../events/places.ts'
+import { placeOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Sql } from '../store/database.ts'
+import { type Database, sql, type Sql } from '../store/database.ts'
 import { fitting } from '../store/page.ts'
-import { patience } from '../store/rows.ts'
-import { envelopeOf } from './model.ts'
-import type { EventEnvelope, EventFilter, Message } from './model.ts'
+import { timeout } from '../store/rows.ts'
+import { envelopeOf, type EventEnvelope, type EventFilter, type Message } from './model.ts'
 
-interface Parts {
+interface Deps {
   database: Pick<Database, 'slow'>
   cursors: Cursors
   events: EventLog
@@ -30,22 +28,22 @@ type Listed<Item> = { data: Item[]; has_more: boolean; next_cursor: string | nul
 
 /** What happened to one identity: its events, and its messages in the order they came. */
 export class Timeline {
-  readonly #database: Parts['database']
+  readonly #database: Deps['database']
   readonly #cursors: Cursors
   readonly #events: EventLog
   readonly #types: EventTypes
   readonly #identities: Identities
   readonly #emails: Emails
-  readonly #sms: Parts['sms']
+  readonly #sms: Deps['sms']
 
-  constructor(parts: Parts) {
-    this.#database = parts.database
-    this.#cursors = parts.cursors
-    this.#events = parts.events
-    this.#types = parts.types
-    this.#identities = parts.identities
-    this.#emails = parts.emails
-    this.#sms = parts.sms
+  constructor(deps: Deps) {
+    this.#database = deps.database
+    this.#cursors = deps.cursors
+    this.#events = deps.events
+    this.#types = deps.types
+    this.#identities = deps.identities
+    this.#emails = deps.emails
+    this.#sms = deps.sms
   }
 
   /** Newest first; with `since` oldest first from there. Only types the caller may read. */
@@ -126,7 +124,7 @@ export class Timeline {
     const [place] = await this.#database.slow<Place>(
       sql`SELECT coalesce(max(CASE type WHEN 'email' THEN seq END), 0) AS email, coalesce(max(CASE type WHEN 'sms' THEN seq END), 0) AS sms
         FROM (SELECT type, seq FROM (${merged}) ORDER BY reached, type, seq LIMIT ${count})`,
-      patience,
+      timeout,
       account_id,
     )
     return place!

@@ -1,20 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { may, noLongerAdmitted } from '../core/scopes.ts'
-import type { Caller, Scope } from '../core/scopes.ts'
+import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import { endOf, placeOf } from '../events/places.ts'
-import type { Place } from '../events/places.ts'
+import { endOf, type LogPosition, placeOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
 import type { Sms } from '../sms/model.ts'
 import type { Email, Link } from '../mail/model.ts'
-import { sql } from '../store/database.ts'
-import type { Sql } from '../store/database.ts'
+import { sql, type Sql } from '../store/database.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
 
 const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
@@ -29,13 +25,13 @@ const glanced = 25
 const lookBack = 120_000
 
 /** Calls that wait at once: of one key or session, and of one account. */
-const mostOfKey = 500
-const mostOfAccount = 1000
+const maxOfKey = 500
+const maxOfAccount = 1000
 
 /** Keys whose last answer is remembered. */
 const remembered = 100_000
 
-interface Parts {
+interface Deps {
   clock: Clock
   events: EventLog
   identities: Identities
@@ -60,8 +56,8 @@ export class Waiting {
   readonly #events: EventLog
   readonly #identities: Identities
   readonly #emails: Emails
-  readonly #sms: Parts['sms']
-  readonly #linksIn: Parts['linksIn']
+  readonly #sms: Deps['sms']
+  readonly #linksIn: Deps['linksIn']
   readonly #heard = new Map<string, Set<(event: Event) => void>>()
   /** How many calls of each account, and of each key or session, are in hand. */
   readonly #inHand = new Map<string, number>()
@@ -69,15 +65,15 @@ export class Waiting {
   readonly #given = new Map<string, Map<number, number>>()
   readonly #admitted: (caller: Caller) => Promise<boolean>
 
-  constructor(parts: Parts) {
-    this.#clock = parts.clock
-    this.#events = parts.events
-    this.#identities = parts.identities
-    this.#emails = parts.emails
-    this.#sms = parts.sms
-    this.#linksIn = parts.linksIn
-    this.#admitted = parts.admitted
-    parts.events.tail((event) => {
+  constructor(deps: Deps) {
+    this.#clock = deps.clock
+    this.#events = deps.events
+    this.#identities = deps.identities
+    this.#emails = deps.emails
+    this.#sms = deps.sms
+    this.#linksIn = deps.linksIn
+    this.#admitted = deps.admitted
+    deps.events.tail((event) => {
       for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
     })
   }
@@ -156,8 +152,8 @@ export class Waiting {
   /** Counts a call until the answer is called. */
   #enter(caller: Caller): () => void {
     const bounds = [
-      { whose: caller.account_id, most: mostOfAccount, of: 'account' },
-      { whose: holderOf(caller), most: mostOfKey, of: caller.key_id === null ? 'session' : 'key' },
+      { whose: caller.account_id, most: maxOfAccount, of: 'account' },
+      { whose: holderOf(caller), most: maxOfKey, of: caller.key_id === null ? 'session' : 'key' },
     ]
     for (const { whose, most, of } of bounds) {
       if ((this.#inHand.get(whose) ?? 0) < most) continue
@@ -246,7 +242,7 @@ class Hearing {
 
   constructor(
     filter: WaitFilter & { types: string[] },
-    { seq, condition }: Place,
+    { seq, condition }: LogPosition,
     given: ReadonlyMap<number, number> | undefined,
   ) {
     this.types = filter.types

@@ -1,5 +1,4 @@
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 
 /** A living identity, as far as tokens speak of it. */
 export interface Bearer {

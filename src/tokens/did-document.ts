@@ -1,7 +1,7 @@
-import { keyOfMultikey } from './multikey.ts'
+import { keyOfMultikey } from './jose.ts'
 
 /** The parts of a DID document that say who may make statements for it, none of them believed to have any form. */
-export interface DidDocument {
+export interface UnverifiedDidDocument {
   id?: unknown
   verificationMethod?: unknown
   assertionMethod?: unknown
@@ -13,7 +13,7 @@ type Method = Record<string, unknown>
  * The `x` of the Ed25519 key that a DID document has under `#kid` for making statements (assertionMethod), as a JWK or as a Multikey; `kid` may
  * also be the whole URL of the key. Undefined when there is none, when the name means two things, and when somebody else controls the key.
  */
-export function assertionKey(document: DidDocument, did: string, kid: string): string | undefined {
+export function assertionKey(document: UnverifiedDidDocument, did: string, kid: string): string | undefined {
   if (document.id !== did) return undefined
   const name = kid.slice(kid.startsWith(`${did}#`) ? did.length + 1 : kid.startsWith('#') ? 1 : 0)
   if (name === '' || name.includes('#')) return undefined

@@ -1,5 +1,5 @@
 /** Where a did:web is resolved. */
-export interface Place {
+export interface DidWebLocation {
   did: string
   /** Host, with its port where it has one. */
   host: string
@@ -10,7 +10,7 @@ export interface Place {
 const step = /^(?!\.{1,2}$)(?:[A-Za-z0-9._~-]|%[0-9A-F]{2}){1,128}$/
 
 /** Where this DID is resolved (did:web method specification, 3.2); undefined when it is none, or one that could mean two places. */
-export function placeOf(did: string): Place | undefined {
+export function placeOf(did: string): DidWebLocation | undefined {
   const [scheme, method, encoded, ...path] = did.split(':')
   if (scheme !== 'did' || method !== 'web' || encoded === undefined || !/^(?:[a-z0-9.-]|%[0-9A-F]{2})+$/.test(encoded))
     return undefined

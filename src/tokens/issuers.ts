@@ -1,27 +1,26 @@
 import type { Clock } from '../core/clock.ts'
-import { Unreachable } from '../delivery/outside.ts'
-import type { Outside } from '../delivery/outside.ts'
+import { type Outside, Unreachable } from '../net/outside.ts'
 import { parseJson } from '../http/json.ts'
-import type { DidDocument } from './did-document.ts'
-import type { Place } from './did-web.ts'
+import type { UnverifiedDidDocument } from './did-document.ts'
+import type { DidWebLocation } from './did-web.ts'
 import { Disbelief } from './reading.ts'
 
 interface Kept {
   asked: number
   until: number
-  document: Promise<DidDocument>
+  document: Promise<UnverifiedDidDocument>
   /** A younger document, as long as it is asked for; undefined when there is none. */
-  renewal?: Promise<DidDocument | undefined> | undefined
+  renewal?: Promise<UnverifiedDidDocument | undefined> | undefined
 }
 
 /** How many documents are remembered, and how many are asked for at once: of all, and of one host, so that none keeps us from the others. */
 const most = 1000
-const mostFlights = 64
-const mostOfHost = 8
+const mostInFlight = 64
+const maxOfHost = 8
 
 /** Octets of a document, and milliseconds for the whole of it. */
 const largest = 64 * 1024
-const patience = 5000
+const timeout = 5000
 
 /** Milliseconds: the least and the most that a document is kept, whatever its server says, and how long a failure is. */
 const least = 60_000
@@ -36,7 +35,7 @@ export class Issuers {
   readonly #outside: Outside
   readonly #clock: Clock
   readonly #kept = new Map<string, Kept>()
-  readonly #flights = new Map<string, number>()
+  readonly #inFlight = new Map<string, number>()
 
   constructor({ outside, clock }: { outside: Outside; clock: Clock }) {
     this.#outside = outside
@@ -44,7 +43,7 @@ export class Issuers {
   }
 
   /** The document of a did:web. Throws Disbelief when there is none, when it cannot be read, and when its host gives no answer. */
-  document(place: Place): Promise<DidDocument> {
+  document(place: DidWebLocation): Promise<UnverifiedDidDocument> {
     const known = this.#kept.get(place.url)
     if (known && known.until > this.#clock.now()) {
       this.#keep(place.url, known)
@@ -60,7 +59,7 @@ export class Issuers {
    * As `document`, for who misses in that one what may be in a younger one, such as a key; undefined when there is none yet. It is asked for
    * twice a minute at most, and what is kept stays when nobody answers.
    */
-  async younger(place: Place): Promise<DidDocument | undefined> {
+  async younger(place: DidWebLocation): Promise<UnverifiedDidDocument | undefined> {
     const known = this.#kept.get(place.url)
     if (!known) return undefined
     if (known.renewal === undefined && known.asked + pause <= this.#clock.now()) known.renewal = this.#renew(place, known)
@@ -72,7 +71,7 @@ export class Issuers {
     this.#kept.clear()
   }
 
-  async #renew(place: Place, known: Kept): Promise<DidDocument | undefined> {
+  async #renew(place: DidWebLocation, known: Kept): Promise<UnverifiedDidDocument | undefined> {
     known.asked = this.#clock.now()
     try {
       const kept = this.#ask(place)
@@ -88,9 +87,9 @@ export class Issuers {
   }
 
   /** Throws Disbelief when too many are asked; whoever asks while it is under way waits for the same answer. */
-  #ask(place: Place): Kept {
-    const all = [...this.#flights.values()].reduce((sum, flights) => sum + flights, 0)
-    if (all >= mostFlights || (this.#flights.get(place.host) ?? 0) >= mostOfHost) {
+  #ask(place: DidWebLocation): Kept {
+    const all = [...this.#inFlight.values()].reduce((sum, inFlight) => sum + inFlight, 0)
+    if (all >= mostInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
       throw new Disbelief('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
     }
     const kept: Kept = {
@@ -101,7 +100,7 @@ export class Issuers {
     return kept
   }
 
-  #stays(kept: Kept, age: number, document: DidDocument): DidDocument {
+  #stays(kept: Kept, age: number, document: UnverifiedDidDocument): UnverifiedDidDocument {
     kept.until = this.#clock.now() + age
     return document
   }
@@ -117,12 +116,12 @@ export class Issuers {
   }
 
   #count(host: string, more: number): void {
-    const flights = (this.#flights.get(host) ?? 0) + more
-    if (flights > 0) this.#flights.set(host, flights)
-    else this.#flights.delete(host)
+    const inFlight = (this.#inFlight.get(host) ?? 0) + more
+    if (inFlight > 0) this.#inFlight.set(host, inFlight)
+    else this.#inFlight.delete(host)
   }
 
-  async #fetch({ url, did, host }: Place): Promise<{ age: number; document: DidDocument }> {
+  async #fetch({ url, did, host }: DidWebLocation): Promise<{ age: number; document: UnverifiedDidDocument }> {
     this.#count(host, 1)
     try {
       // not the signal of a caller: others may wait for the same document
@@ -130,7 +129,7 @@ export class Issuers {
       const accept = { accept: 'application/did+json, application/did+ld+json, application/json' }
       const { status, headers, body } = await this.#outside.get(url, {
         limit: largest,
-        deadline: patience,
+        deadline: timeout,
         signal,
         headers: accept,
       })
@@ -151,8 +150,8 @@ export class Issuers {
   }
 }
 
-function read(body: Buffer, did: string): DidDocument {
-  let document: DidDocument
+function read(body: Buffer, did: string): UnverifiedDidDocument {
+  let document: UnverifiedDidDocument
   try {
     document = parseJson(body)
   } catch {

@@ -1,46 +1,51 @@
 import type { AgentDirectory } from '../agents/model.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { makerOf } from '../core/scopes.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, makerOf } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Database } from '../store/database.ts'
-import type { Standing } from '../trust/model.ts'
+import type { ReputationSource } from '../trust/model.ts'
 import type { Bearers } from './bearers.ts'
-import { oneAudience, tokenIssued, tokenRevoked } from './model.ts'
-import type { IdentityToken, Signer, TokensRevoked, TokenWish } from './model.ts'
+import {
+  type IdentityToken,
+  oneAudience,
+  type TokenInput,
+  tokenIssued,
+  tokenRevoked,
+  type TokenSigner,
+  type TokensRevoked,
+} from './model.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
   identities: Pick<Identities, 'row'>
   bearers: Bearers
-  signer: Signer
+  signer: TokenSigner
   agents: AgentDirectory
-  standing: () => Standing
+  standing: () => ReputationSource
   publicUrl: () => string
 }
 
 /** Gives out identity tokens, and takes them all back. */
 export class Issuing {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Throws Fault conflict for a suspended identity: its tokens would verify nowhere. */
-  async issue(caller: Caller, identityId: string, wish: TokenWish): Promise<IdentityToken> {
-    const { database, events, clock, identities, bearers, signer, agents, standing, publicUrl } = this.#parts
-    const audience = oneAudience(wish) ?? publicUrl()
+  async issue(caller: Caller, identityId: string, input: TokenInput): Promise<IdentityToken> {
+    const { database, events, clock, identities, bearers, signer, agents, standing, publicUrl } = this.#deps
+    const audience = oneAudience(input) ?? publicUrl()
     await identities.row(caller, identityId)
     const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), standing().of(identityId)])
     const issued = Math.floor(clock.now() / 1000)
-    const expires = Math.min(issued + wish.expires_in, Math.floor(caller.until / 1000))
+    const expires = Math.min(issued + input.expires_in, Math.floor(caller.until / 1000))
     const id = newId('tok')
     const expires_at = iso(expires * 1000)
     const claims = await database.transaction(async (tx) => {
@@ -71,7 +76,7 @@ export class Issuing {
 
   /** Every token issued until now stops verifying here at once; other boxes do not ask us, and go by its expiry. */
   async revoke(caller: Caller, identityId: string): Promise<TokensRevoked> {
-    const { database, events, clock, identities, bearers } = this.#parts
+    const { database, events, clock, identities, bearers } = this.#deps
     return database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
       await bearers.revoke(tx, identityId)

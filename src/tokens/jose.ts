@@ -1,8 +1,6 @@
-import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint, CompactSign, compactVerify, importJWK } from 'jose'
 import type { PublishedKey } from './model.ts'
-import { multikeyOf } from './multikey.ts'
 
 /** A pair nobody has seen yet; the private half as PKCS #8, the public one as `x` of its JWK. */
 export interface FreshKey {
@@ -51,4 +49,26 @@ export async function isSignedBy(token: string, x: string): Promise<boolean> {
   } catch {
     return false
   }
+}
+
+const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+/** The multicodec of ed25519-pub, as a varint. */
+const prefix = Buffer.from([0xed, 0x01])
+
+/** An Ed25519 public key (32 octets) as a Multikey: multibase base58btc of multicodec and key, `z6Mk…`. */
+export function multikeyOf(key: Uint8Array): string {
+  let number = BigInt(`0x${Buffer.concat([prefix, key]).toString('hex')}`)
+  let text = ''
+  for (; number > 0n; number /= 58n) text = alphabet[Number(number % 58n)]! + text
+  return `z${text}`
+}
+
+/** The 32 octets of an Ed25519 public key; undefined for a text that is no Multikey of that kind. */
+export function keyOfMultikey(text: string): Buffer | undefined {
+  if (!/^z6Mk[1-9A-HJ-NP-Za-km-z]{44}$/.test(text)) return undefined
+  let number = 0n
+  for (const character of text.slice(1)) number = number * 58n + BigInt(alphabet.indexOf(character))
+  const octets = Buffer.from(number.toString(16), 'hex')
+  return octets.length === 34 && octets.subarray(0, 2).equals(prefix) ? octets.subarray(2) : undefined
 }

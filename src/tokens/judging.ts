@@ -1,18 +1,15 @@
-import { agentOfDid } from '../agents/model.ts'
-import type { AgentDirectory } from '../agents/model.ts'
+import { type AgentDirectory, agentOfDid } from '../agents/model.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Bearers } from './bearers.ts'
 import { assertionKey } from './did-document.ts'
-import { didOfHost, placeOf } from './did-web.ts'
-import type { Place } from './did-web.ts'
+import { didOfHost, type DidWebLocation, placeOf } from './did-web.ts'
 import type { Issuers } from './issuers.ts'
 import { isSignedBy } from './jose.ts'
 import type { TokenJudge, TokenVerdict } from './model.ts'
-import { checkClaims, Disbelief, readToken } from './reading.ts'
-import type { Said } from './reading.ts'
+import { checkClaims, Disbelief, readToken, type Said } from './reading.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-interface Parts {
+interface Deps {
   clock: Clock
   keys: Pick<SigningKeys, 'find'>
   bearers: Bearers
@@ -28,21 +25,21 @@ interface Subject {
 
 /** Looks at identity tokens: ours by our keys and by who lives here, those of other boxes by their DID documents. */
 export class Judging implements TokenJudge {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async judge(token: string, audience: string | undefined, _signal: AbortSignal): Promise<TokenVerdict> {
     let claims: Record<string, unknown> | null = null
     try {
       const said = readToken(token)
-      const check = (): void => checkClaims(said, this.#parts.clock.now(), audience ?? this.#parts.publicUrl())
-      const own = said.iss === this.#parts.publicUrl()
+      const check = (): void => checkClaims(said, this.#deps.clock.now(), audience ?? this.#deps.publicUrl())
+      const own = said.iss === this.#deps.publicUrl()
       // nobody is asked about a token that is no good anyway
       if (!own) check()
-      const key = own ? await this.#parts.keys.find(said.kid) : await this.#keyOfOther(said)
+      const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(said)
       if (key === undefined) throw new Disbelief('unknown_key', 'Its key is none that its issuer publishes for this.')
       if (!(await isSignedBy(token, key))) throw new Disbelief('bad_signature', 'Its signature does not fit what it says.')
       claims = said.claims
@@ -57,7 +54,7 @@ export class Judging implements TokenJudge {
 
   /** Who of ours it is about, living and with this generation of tokens. */
   async #subject({ sub, claims }: Said): Promise<Subject> {
-    const { agents, bearers, publicUrl } = this.#parts
+    const { agents, bearers, publicUrl } = this.#deps
     const agentId = agentOfDid(publicUrl(), sub) ?? null
     const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
     const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
@@ -69,7 +66,7 @@ export class Judging implements TokenJudge {
 
   async #keyOfOther(said: Said): Promise<string | undefined> {
     const place = placeOfIssuer(said)
-    const { issuers } = this.#parts
+    const { issuers } = this.#deps
     const key = assertionKey(await issuers.document(place), place.did, said.kid)
     if (key !== undefined) return key
     // it may have been published since
@@ -79,7 +76,7 @@ export class Judging implements TokenJudge {
 }
 
 /** Whose document has the key: that of the subject, or of the box that speaks of somebody without a DID. */
-function placeOfIssuer({ iss, sub }: Said): Place {
+function placeOfIssuer({ iss, sub }: Said): DidWebLocation {
   const url = URL.parse(iss)
   if (url?.protocol !== 'https:' || url.origin !== iss) {
     throw new Disbelief('wrong_issuer', 'Its issuer is neither this box nor an https origin, such as https://box.example.com.')

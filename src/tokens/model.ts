@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Maker } from '../account/model.ts'
+import { Maker } from '../accounts/model.ts'
 import { invalid } from '../core/fault.ts'
 import { Id, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
@@ -42,7 +42,7 @@ export interface PublishedKey {
 }
 
 /** What signs for the box, with the key in use. */
-export interface Signer {
+export interface TokenSigner {
   /**
    * A compact JWS (EdDSA) over these claims; `iat`, `nbf` and `exp` in seconds are the caller's. Throws without an `exp` within 24 h. `typ` is
    * that of the JOSE header: `JWT`, unless given, is for identity tokens alone, so that nothing else is taken for one.
@@ -122,7 +122,7 @@ const Audience = z
   .max(512)
   .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), { error: 'must not hold control characters' })
 
-export const TokenWish = z
+export const TokenInput = z
   .strictObject({
     audience: Audience.optional().meta({
       description:
@@ -137,7 +137,7 @@ export const TokenWish = z
       .meta({ description: 'seconds' }),
   })
   .meta({ id: 'TokenWish' })
-export type TokenWish = z.output<typeof TokenWish>
+export type TokenInput = z.output<typeof TokenInput>
 
 export const IdentityToken = z
   .object({ token: z.string().meta({ description: 'a JWT signed with EdDSA' }), expires_at: Timestamp })

@@ -1,6 +1,5 @@
 import { parseJson } from '../http/json.ts'
-import { leeway, longestToken } from './model.ts'
-import type { Flaw } from './model.ts'
+import { type Flaw, leeway, longestToken } from './model.ts'
 
 /** What a token says of itself, in the form that all tokens must have; nothing of it is proved. */
 export interface Said {

@@ -1,4 +1,4 @@
-import type { DidDocument } from './did-document.ts'
+import type { UnverifiedDidDocument } from './did-document.ts'
 import { placeOf } from './did-web.ts'
 import type { Issuers } from './issuers.ts'
 import type { DidResolver, Resolution } from './model.ts'
@@ -31,6 +31,6 @@ export class Resolving implements DidResolver {
   }
 }
 
-function assertsSomething({ assertionMethod }: DidDocument): boolean {
+function assertsSomething({ assertionMethod }: UnverifiedDidDocument): boolean {
   return [assertionMethod ?? []].flat().length > 0
 }

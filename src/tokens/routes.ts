@@ -1,7 +1,6 @@
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Issuing } from './issuing.ts'
-import { IdentityToken, JwkSet, KeyRotated, KeyRotation, TokenQuestion, TokensRevoked, TokenWish, Verified } from './model.ts'
+import { IdentityToken, JwkSet, KeyRotated, KeyRotation, TokenQuestion, TokensRevoked, TokenInput, Verified } from './model.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import type { Verifying } from './verifying.ts'
 
@@ -19,7 +18,7 @@ export function routes({ keys, issuing, verifying }: { keys: SigningKeys; issuin
       description:
         'A short-lived JWT (EdDSA) that proves to one audience who this identity is: anybody can check it with the public keys of this box. ' +
         'Its subject is the DID of the agent, or the id of an identity that has none. A suspended identity gets none.',
-      body: TokenWish,
+      body: TokenInput,
       reply: IdentityToken,
       secret: true,
       example: { body: { audience: 'https://shop.example.com', expires_in: 120 } },

@@ -1,16 +1,11 @@
 import type { KeyObject } from 'node:crypto'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import type { Seal } from '../core/seal.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import { asPublished, freshKey, privateKeyOf, sign } from './jose.ts'
-import type { FreshKey } from './jose.ts'
-import { leeway, longestSignature, publicationAge } from './model.ts'
-import type { PublishedKey, Signer } from './model.ts'
-import { placeOf } from './sealed.ts'
+import type { Seal, SealedColumn } from '../core/seal/seal.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
+import { asPublished, freshKey, type FreshKey, privateKeyOf, sign } from './jose.ts'
+import { leeway, longestSignature, publicationAge, type PublishedKey, type TokenSigner } from './model.ts'
 
 interface Row {
   kid: string
@@ -20,7 +15,7 @@ interface Row {
   activated_at: string | null
 }
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   seal: Seal
@@ -33,19 +28,19 @@ interface Parts {
  * The Ed25519 keys of the box. One signs; the next is published long before it does, so that nobody meets a signature of a key they could not
  * know; the former stay published until all that they signed has expired.
  */
-export class SigningKeys implements Signer {
-  readonly #parts: Parts
+export class SigningKeys implements TokenSigner {
+  readonly #deps: Deps
   #active: Promise<{ kid: string; key: KeyObject }> | undefined
   #making: Promise<void> | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async sign(claims: Record<string, unknown>, typ = 'JWT'): Promise<string> {
     const { exp } = claims
     // later the key may be forgotten, and the signature with it
-    if (typeof exp !== 'number' || exp * 1000 > this.#parts.clock.now() + longestSignature) {
+    if (typeof exp !== 'number' || exp * 1000 > this.#deps.clock.now() + longestSignature) {
       throw new Error('What is signed must expire before its key may be forgotten.')
     }
     const { kid, key } = await this.#signing()
@@ -55,7 +50,7 @@ export class SigningKeys implements Signer {
 
   async published(): Promise<PublishedKey[]> {
     await this.ensure()
-    const rows = await this.#parts.database.all<Row>(
+    const rows = await this.#deps.database.all<Row>(
       sql`SELECT kid, public_key FROM signing_keys WHERE state <> 'retired' OR published_until > ${this.#now()}
         ORDER BY CASE state WHEN 'active' THEN 0 WHEN 'next' THEN 1 ELSE 2 END, seq DESC`,
     )
@@ -64,7 +59,7 @@ export class SigningKeys implements Signer {
 
   /** The `x` of the published key of this name, also of one that signs no more; undefined when there is none. */
   async find(kid: string): Promise<string | undefined> {
-    const row = await this.#parts.database.get<Row>(
+    const row = await this.#deps.database.get<Row>(
       sql`SELECT public_key FROM signing_keys WHERE kid = ${kid} AND state <> 'next' AND (state = 'active' OR published_until > ${this.#now()})`,
     )
     return row?.public_key
@@ -82,7 +77,7 @@ export class SigningKeys implements Signer {
   /** Rotates when the key in use has signed for long enough, and forgets keys whose signatures have all expired. */
   async tend(): Promise<void> {
     await this.ensure()
-    const { database, clock, rotateEvery, log } = this.#parts
+    const { database, clock, rotateEvery, log } = this.#deps
     const { changes } = await database.transaction((tx) =>
       tx.run(sql`DELETE FROM signing_keys WHERE state = 'retired' AND published_until <= ${this.#now()}`),
     )
@@ -95,7 +90,7 @@ export class SigningKeys implements Signer {
   /** The next key signs from now on. Throws Fault conflict while it has not been published for long enough to be known. Answers its name. */
   async rotate(): Promise<string> {
     await this.ensure()
-    const { clock, database, log } = this.#parts
+    const { clock, database, log } = this.#deps
     const fresh = await freshKey()
     const kid = await database.transaction(async (tx) => {
       const next = await tx.get<Row>(sql`SELECT kid, created_at FROM signing_keys WHERE state = 'next'`)
@@ -124,7 +119,7 @@ export class SigningKeys implements Signer {
   /** For keys that others may have: all are forgotten, what they signed verifies no more. Answers the name of the one that signs now. */
   async replaceAll(): Promise<string> {
     await this.ensure()
-    const { database, log } = this.#parts
+    const { database, log } = this.#deps
     const [active, next] = [await freshKey(), await freshKey()]
     await database.transaction(async (tx) => {
       await tx.run(sql`DELETE FROM signing_keys`)
@@ -146,13 +141,13 @@ export class SigningKeys implements Signer {
 
   async #open(): Promise<{ kid: string; key: KeyObject }> {
     await this.ensure()
-    const { database, seal } = this.#parts
+    const { database, seal } = this.#deps
     const row = await database.get<Row>(sql`SELECT kid, private_key FROM signing_keys WHERE state = 'active'`)
     return { kid: row!.kid, key: privateKeyOf(seal.open(row!.private_key!, placeOf(row!.kid))) }
   }
 
   async #endow(): Promise<void> {
-    const { database } = this.#parts
+    const { database } = this.#deps
     if (await database.get(sql`SELECT 1 FROM signing_keys WHERE state = 'active'`)) return
     const [active, next] = [await freshKey(), await freshKey()]
     await database.transaction(async (tx) => {
@@ -163,7 +158,7 @@ export class SigningKeys implements Signer {
 
   async #insert(tx: Transaction, { kid, public_key, secret }: FreshKey, state: 'active' | 'next'): Promise<void> {
     const now = this.#now()
-    const sealed = this.#parts.seal.seal(secret, placeOf(kid))
+    const sealed = this.#deps.seal.seal(secret, placeOf(kid))
     await tx.run(
       sql`INSERT INTO signing_keys (kid, public_key, private_key, state, created_at, activated_at)
         VALUES (${kid}, ${public_key}, ${sealed}, ${state}, ${now}, ${state === 'active' ? now : null})`,
@@ -171,6 +166,20 @@ export class SigningKeys implements Signer {
   }
 
   #now(): string {
-    return iso(this.#parts.clock.now())
+    return iso(this.#deps.clock.now())
   }
+}
+
+/** The private halves of signing keys, each bound to its name. */
+export const sealedKeys: SealedColumn = {
+  table: 'signing_keys',
+  column: 'private_key',
+  // what was signed with them verifies no more; the next token makes others
+  lost: 'DELETE FROM signing_keys WHERE private_key IS NOT NULL',
+  context: ({ kid }) => placeOf(String(kid)),
+}
+
+/** What a sealed signing key is bound to. */
+export function placeOf(kid: string): string {
+  return `signing key ${kid}`
 }

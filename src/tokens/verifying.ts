@@ -1,29 +1,28 @@
 import type { AgentDirectory } from '../agents/model.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Standing } from '../trust/model.ts'
+import type { ReputationSource } from '../trust/model.ts'
 import type { Bearers } from './bearers.ts'
-import { oneAudience } from './model.ts'
-import type { TokenJudge, TokenQuestion, TokenVerdict, Verified } from './model.ts'
+import { oneAudience, type TokenJudge, type TokenQuestion, type TokenVerdict, type Verified } from './model.ts'
 
-interface Parts {
+interface Deps {
   judge: TokenJudge
   bearers: Bearers
   agents: AgentDirectory
-  standing: () => Standing
+  standing: () => ReputationSource
 }
 
 type Believed = Extract<TokenVerdict, { valid: true }>
 
 /** Answers whether a token is to be believed, and who it is about, to whom it was shown. */
 export class Verifying {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async verify(caller: Caller, question: TokenQuestion, signal: AbortSignal): Promise<Verified> {
-    const verdict = await this.#parts.judge.judge(question.token, oneAudience(question), signal)
+    const verdict = await this.#deps.judge.judge(question.token, oneAudience(question), signal)
     const claims = verdict.claims as Verified['claims']
     if (!verdict.valid) {
       const { reason, message, temporary } = verdict
@@ -39,7 +38,7 @@ export class Verifying {
       const agent = sub.startsWith('did:') ? { did: sub, id: null, handle: null, display_name: null } : null
       return { identity: null, agent, reputation: null }
     }
-    const { bearers, agents, standing } = this.#parts
+    const { bearers, agents, standing } = this.#deps
     const [bearer, known] = await Promise.all([bearers.find(identityId), agentId === null ? undefined : agents.byId(agentId)])
     // deleted since it was judged
     if (!bearer) return { identity: null, agent: null, reputation: null }

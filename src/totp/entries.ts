@@ -1,6 +1,5 @@
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -8,17 +7,14 @@ import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { totpCreated, totpDeleted } from './model.ts'
-import type { NewTotpEntry, TotpEntry } from './model.ts'
-import { shown } from './row.ts'
-import type { TotpRow } from './row.ts'
+import { type NewTotpEntry, totpCreated, totpDeleted, type TotpEntry } from './model.ts'
+import { toTotpEntry, type TotpRow } from './row.ts'
 import type { Secrets } from './secrets.ts'
 import { readSetup } from './setup.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -30,21 +26,21 @@ interface Parts {
 
 /** The one-time passwords of every identity, their secrets sealed. */
 export class Entries {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
     // the secrets go with their identity
-    parts.identities.onRemove(async (tx, identityId) => {
+    deps.identities.onRemove(async (tx, identityId) => {
       const rows = await tx.all<TotpRow>(sql`SELECT * FROM totp_entries WHERE identity_id = ${identityId}`)
       for (const row of rows) await this.#erase(tx, row)
     })
-    parts.plan.counts('totp_entries', (accountId) => sql`SELECT count(*) AS n FROM totp_entries WHERE account_id = ${accountId}`)
+    deps.plan.counts('totp_entries', (accountId) => sql`SELECT count(*) AS n FROM totp_entries WHERE account_id = ${accountId}`)
   }
 
-  async create(caller: Caller, identityId: string, wish: NewTotpEntry): Promise<TotpEntry> {
-    const { database, events, clock, identities, secrets, plan } = this.#parts
-    const { secret, ...setup } = readSetup(wish)
+  async create(caller: Caller, identityId: string, input: NewTotpEntry): Promise<TotpEntry> {
+    const { database, events, clock, identities, secrets, plan } = this.#deps
+    const { secret, ...setup } = readSetup(input)
     const entry = { id: newId('totp'), identity_id: identityId, ...setup, created_at: iso(clock.now()) }
     await database.transaction(async (tx) => {
       const { account_id } = await identities.row(caller, identityId, tx)
@@ -54,7 +50,7 @@ export class Entries {
           VALUES (${entry.id}, ${account_id}, ${identityId}, ${entry.service_name}, ${entry.account_name}, ${entry.algorithm},
           ${entry.digits}, ${entry.period}, ${entry.created_at}) RETURNING *`,
       )
-      await secrets.keep(tx, row!, secret)
+      await secrets.save(tx, row!, secret)
       await events.append(tx, totpCreated, { account_id, identity_id: identityId, data: entry })
     })
     return entry
@@ -65,7 +61,7 @@ export class Entries {
     identityId: string,
     paging: Paging,
   ): Promise<{ data: TotpEntry[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors, identities } = this.#parts
+    const { database, cursors, identities } = this.#deps
     await identities.row(caller, identityId)
     return page<TotpRow, TotpEntry>(database, cursors, paging, {
       name: `totp ${identityId}`,
@@ -74,34 +70,34 @@ export class Entries {
       account: caller.account_id,
       where: sql`identity_id = ${identityId}`,
       order: 'seq',
-      present: shown,
+      present: toTotpEntry,
     })
   }
 
   async get(caller: Caller, identityId: string, id: string): Promise<TotpEntry> {
-    return shown(await this.row(caller, identityId, id))
+    return toTotpEntry(await this.row(caller, identityId, id))
   }
 
   /** The row of an entry the caller may see; throws Fault not_found. */
-  async row(caller: Caller, identityId: string, id: string, reader: Reader = this.#parts.database): Promise<TotpRow> {
-    await this.#parts.identities.row(caller, identityId, reader)
+  async row(caller: Caller, identityId: string, id: string, reader: Reader = this.#deps.database): Promise<TotpRow> {
+    await this.#deps.identities.row(caller, identityId, reader)
     const row = await reader.get<TotpRow>(sql`SELECT * FROM totp_entries WHERE id = ${id} AND identity_id = ${identityId}`)
     if (!row) throw notFound('one-time password')
     return row
   }
 
   async remove(caller: Caller, identityId: string, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, events } = this.#parts
+    const { database, events } = this.#deps
     await database.transaction(async (tx) => {
       const row = await this.row(caller, identityId, id, tx)
       await this.#erase(tx, row)
-      await events.append(tx, totpDeleted, { account_id: row.account_id, identity_id: identityId, data: shown(row) })
+      await events.append(tx, totpDeleted, { account_id: row.account_id, identity_id: identityId, data: toTotpEntry(row) })
     })
     return { id, deleted: true }
   }
 
   async #erase(tx: Transaction, row: TotpRow): Promise<void> {
-    await this.#parts.secrets.erase(tx, row)
+    await this.#deps.secrets.erase(tx, row)
     await tx.run(sql`DELETE FROM totp_entries WHERE seq = ${row.seq}`)
   }
 }

@@ -1,19 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
-import { noLongerAdmitted } from '../core/scopes.ts'
-import type { Caller } from '../core/scopes.ts'
+import { type Caller, noLongerAdmitted } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Database } from '../store/database.ts'
 import { codeAt, timeLeft } from './codes.ts'
 import type { Entries } from './entries.ts'
-import { totpRead } from './model.ts'
-import type { TotpCode } from './model.ts'
+import { type TotpCode, totpRead } from './model.ts'
 import type { TotpRow } from './row.ts'
 import type { Secrets } from './secrets.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -36,16 +33,16 @@ interface Read {
 }
 
 /** Hands out codes; that somebody read one is on disk before they have it. */
-export class Reading {
-  readonly #parts: Parts
+export class CodeReader {
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** A code that holds for `atLeast` milliseconds more, once there is one. Ends with the signal. */
   async read(caller: Caller, identityId: string, id: string, atLeast: number, signal: AbortSignal): Promise<TotpCode> {
-    const { clock, entries } = this.#parts
+    const { clock, entries } = this.#deps
     const { period } = await entries.row(caller, identityId, id)
     if (atLeast >= period * 1000) {
       throw invalid('min_remaining', `min_remaining must be below the period, which is ${period} seconds.`, 'invalid_value')
@@ -63,18 +60,18 @@ export class Reading {
   /** Answers whether there was anything to wait for. */
   async #wait(period: number, atLeast: number, signal: AbortSignal): Promise<boolean> {
     for (let waited = false; ; waited = true) {
-      const left = timeLeft(period, this.#parts.clock.now())
+      const left = timeLeft(period, this.#deps.clock.now())
       if (left >= atLeast) return waited
       await sleep(Math.min(left, nap), undefined, { signal })
     }
   }
 
   async #requireStill(caller: Caller): Promise<void> {
-    if (!(await this.#parts.admitted(caller))) throw noLongerAdmitted(caller)
+    if (!(await this.#deps.admitted(caller))) throw noLongerAdmitted(caller)
   }
 
   #note(caller: Caller, identityId: string, id: string): Promise<Read> {
-    const { database, events, entries, secrets } = this.#parts
+    const { database, events, entries, secrets } = this.#deps
     return database.transaction(async (tx) => {
       const row = await entries.row(caller, identityId, id, tx)
       const { key_id, ip } = caller

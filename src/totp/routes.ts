@@ -1,13 +1,12 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { Entries } from './entries.ts'
 import { CodeFilter, NewTotpEntry, TotpCode, TotpEntry } from './model.ts'
-import type { Reading } from './reading.ts'
+import type { CodeReader } from './reading.ts'
 
 const tag = 'One-time passwords'
 
-export function routes(entries: Entries, reading: Reading): AnyRoute[] {
+export function routes(entries: Entries, reading: CodeReader): AnyRoute[] {
   return [
     route({
       method: 'POST',

@@ -6,7 +6,7 @@ export interface TotpRow extends TotpEntry {
   account_id: string
 }
 
-export function shown(row: TotpRow): TotpEntry {
+export function toTotpEntry(row: TotpRow): TotpEntry {
   const { id, identity_id, service_name, account_name, algorithm, digits, period, created_at } = row
   return { id, identity_id, service_name, account_name, algorithm, digits, period, created_at }
 }

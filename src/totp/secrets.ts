@@ -1,6 +1,5 @@
-import type { Seal, SealedColumn } from '../core/seal.ts'
-import { sql } from '../store/database.ts'
-import type { Reader, Transaction } from '../store/database.ts'
+import type { Seal, SealedColumn } from '../core/seal/seal.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
 import type { TotpRow } from './row.ts'
 
 export const sealedSecrets: SealedColumn = {
@@ -24,7 +23,7 @@ export class Secrets {
     this.#seal = seal
   }
 
-  async keep(tx: Transaction, { seq, id, identity_id }: TotpRow, secret: Buffer): Promise<void> {
+  async save(tx: Transaction, { seq, id, identity_id }: TotpRow, secret: Buffer): Promise<void> {
     const sealed = this.#seal.seal(secret, contextOf(id, identity_id))
     await tx.run(sql`INSERT INTO totp_secrets (totp_seq, secret) VALUES (${seq}, ${sealed})`)
   }

@@ -1,47 +1,45 @@
 import type * as z from 'zod'
 import { invalid } from '../core/fault.ts'
 import { readBase32 } from './base32.ts'
-import { longestSecret } from './codes.ts'
-import type { Recipe } from './codes.ts'
-import { AccountName, Algorithm, Digits, Period, ServiceName } from './model.ts'
-import type { NewTotpEntry } from './model.ts'
+import { longestSecret, type Recipe } from './codes.ts'
+import { AccountName, Algorithm, Digits, type NewTotpEntry, Period, ServiceName } from './model.ts'
 
 /** All there is to know of a new entry. */
-export interface Setup extends Recipe {
+export interface NewEntry extends Recipe {
   secret: Buffer
   service_name: string
   account_name: string | null
 }
 
-type Named = Partial<Setup>
+type Named = Partial<NewEntry>
 
 /**
  * Puts together what the caller and the uri say. Names of the caller's own win; a secret, algorithm, digits or period that the uri has
  * otherwise is refused. Throws Fault 400 naming the field; no part of the secret is in it.
  */
-export function readSetup(wish: NewTotpEntry): Setup {
-  const told = wish.uri === undefined ? {} : readUri(wish.uri)
-  const given = wish.secret === undefined ? undefined : readSecret(wish.secret, 'secret', 'secret')
+export function readSetup(input: NewTotpEntry): NewEntry {
+  const told = input.uri === undefined ? {} : readUri(input.uri)
+  const given = input.secret === undefined ? undefined : readSecret(input.secret, 'secret', 'secret')
   const secret = given ?? told.secret
   if (!secret) throw invalid('secret', 'Give the secret in base32, or the uri that holds it.', 'missing')
   if (given && told.secret && !given.equals(told.secret)) throw contradiction('secret')
-  const service_name = wish.service_name ?? told.service_name
+  const service_name = input.service_name ?? told.service_name
   if (service_name === undefined) {
-    const reason = wish.uri === undefined ? 'service_name is required.' : 'service_name is required: the uri names no issuer.'
+    const reason = input.uri === undefined ? 'service_name is required.' : 'service_name is required: the uri names no issuer.'
     throw invalid('service_name', reason, 'missing')
   }
   return {
     secret,
     service_name,
-    account_name: wish.account_name ?? told.account_name ?? null,
-    algorithm: agreed('algorithm', wish, told) ?? 'SHA1',
-    digits: agreed('digits', wish, told) ?? 6,
-    period: agreed('period', wish, told) ?? 30,
+    account_name: input.account_name ?? told.account_name ?? null,
+    algorithm: agreed('algorithm', input, told) ?? 'SHA1',
+    digits: agreed('digits', input, told) ?? 6,
+    period: agreed('period', input, told) ?? 30,
   }
 }
 
-function agreed<Name extends keyof Recipe>(name: Name, wish: NewTotpEntry, told: Named): Recipe[Name] | undefined {
-  const [given, read] = [wish[name] as Recipe[Name] | undefined, told[name] as Recipe[Name] | undefined]
+function agreed<Name extends keyof Recipe>(name: Name, input: NewTotpEntry, told: Named): Recipe[Name] | undefined {
+  const [given, read] = [input[name] as Recipe[Name] | undefined, told[name] as Recipe[Name] | undefined]
   if (given !== undefined && read !== undefined && given !== read) throw contradiction(name)
   return given ?? read
 }
@@ -100,13 +98,13 @@ function number(text: string | undefined): number | undefined {
   return text === undefined ? undefined : /^\d{1,9}$/.test(text) ? Number(text) : NaN
 }
 
-function named<Name extends keyof Setup>(
+function named<Name extends keyof NewEntry>(
   name: Name,
   value: unknown,
-  schema: z.ZodType<Setup[Name]>,
+  schema: z.ZodType<NewEntry[Name]>,
   called: string,
-): { [K in Name]?: Setup[K] } {
-  const found: { [K in Name]?: Setup[K] } = {}
+): { [K in Name]?: NewEntry[K] } {
+  const found: { [K in Name]?: NewEntry[K] } = {}
   if (value === undefined || value === '') return found
   const result = schema.safeParse(value)
   if (!result.success) throw badUri(`has a wrong ${called}: it ${result.error.issues[0]!.message}`)

@@ -1,8 +1,6 @@
 import { Fault } from '../core/fault.ts'
-import { may } from '../core/scopes.ts'
-import type { Caller } from '../core/scopes.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Sql } from '../store/database.ts'
+import { type Caller, may } from '../core/scopes.ts'
+import { type Database, sql, type Sql } from '../store/database.ts'
 
 /** What an account knows of an address that is not of this box. */
 export interface Acquaintance {
@@ -16,7 +14,7 @@ export interface Acquaintance {
 const enough = 20
 
 /** Milliseconds after which a large mailbox is looked through no further. */
-const patience = 3000
+const timeout = 3000
 
 /** What the caller's account knows of an address (its domain in ASCII, all in lower case), as far as this key may read. */
 export async function acquaintanceOf(database: Database, caller: Caller, address: string): Promise<Acquaintance> {
@@ -38,7 +36,7 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
 /** Who asks how far to trust somebody is answered with what is known in time. */
 async function counted(database: Database, accountId: string, letters: Sql): Promise<number | 'too_slow'> {
   try {
-    return (await database.slow(letters, patience, accountId)).length
+    return (await database.slow(letters, timeout, accountId)).length
   } catch (error) {
     if (error instanceof Fault && error.code === 'too_slow') return 'too_slow'
     throw error

@@ -1,18 +1,14 @@
 import type { Log } from '../core/log.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Happening } from '../events/model.ts'
+import type { EventHeader } from '../events/model.ts'
 import { ofTypes } from '../events/catalogue.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { countedTypes, factOf } from './facts.ts'
-import { reputationReported } from './model.ts'
-import type { Tier } from './model.ts'
-import { countersOf, keep, same } from './reputations.ts'
-import type { Reputations } from './reputations.ts'
-import { nothing } from './score.ts'
-import type { Counters } from './score.ts'
+import { reputationReported, type Tier } from './model.ts'
+import { countersOf, type Reputations, same, saveReputation } from './reputations.ts'
+import { type Counters, nothing } from './score.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   log: Log
@@ -32,15 +28,15 @@ const page = 1000
 
 /** Counts what the log tells of identities: each event once, in the transaction of the bookmark. */
 export class Counting {
-  readonly #parts: Parts
+  readonly #deps: Deps
   #stop: (() => Promise<void>) | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async start(): Promise<void> {
-    const { database, events, log } = this.#parts
+    const { database, events, log } = this.#deps
     // from the first event on, also those that come in while the box starts for the first time
     await database.transaction((tx) =>
       tx.run(sql`INSERT INTO bookmarks (name, seq) VALUES (${bookmark}, 0) ON CONFLICT DO NOTHING`),
@@ -57,7 +53,7 @@ export class Counting {
    * box that is not started. Throws a sentence when the beginning of the log is gone.
    */
   async recount(): Promise<{ identities: number; corrected: number }> {
-    const { database, events } = this.#parts
+    const { database, events } = this.#deps
     const first = await database.get<{ seq: number | null }>(sql`SELECT min(seq) AS seq FROM events`)
     if ((first?.seq ?? 1) > 1) {
       throw new Error(
@@ -67,7 +63,7 @@ export class Counting {
     const end = await this.#end(database)
     const tallies = new Map<string, Tally>()
     for (let seq = 0; ;) {
-      const batch = await events.happenings(seq, page, sql`seq <= ${end} AND ${ofTypes(countedTypes)}`)
+      const batch = await events.headers(seq, page, sql`seq <= ${end} AND ${ofTypes(countedTypes)}`)
       tally(batch, tallies)
       if (batch.length < page) break
       seq = batch.at(-1)!.seq
@@ -79,9 +75,9 @@ export class Counting {
     return { identities: tallies.size, corrected }
   }
 
-  async #count(tx: Transaction, batch: Happening[]): Promise<void> {
+  async #count(tx: Transaction, batch: EventHeader[]): Promise<void> {
     for (const [id, { counters, at, reported }] of tally(batch, new Map())) {
-      await this.#parts.reputations.add(tx, id, counters, at, reported)
+      await this.#deps.reputations.add(tx, id, counters, at, reported)
     }
   }
 
@@ -92,7 +88,7 @@ export class Counting {
 }
 
 /** Most mail counts for nothing, and costs no write then. */
-async function concerns(batch: Happening[]): Promise<Happening[]> {
+async function concerns(batch: EventHeader[]): Promise<EventHeader[]> {
   return batch.filter((event) => factOf(event) !== undefined)
 }
 
@@ -105,13 +101,13 @@ async function correct(tx: Transaction, tallies: Map<string, Tally>): Promise<nu
     const { counters, at } = tallies.get(id) ?? { counters: nothing, at: row!.updated_at }
     if (same(counters, countersOf(row))) continue
     corrected += 1
-    await keep(tx, id, counters, row?.tier ?? 'bronze', at)
+    await saveReputation(tx, id, counters, row?.tier ?? 'bronze', at)
   }
   return corrected
 }
 
 /** Adds what these events count for. */
-function tally(batch: Happening[], tallies: Map<string, Tally>): Map<string, Tally> {
+function tally(batch: EventHeader[], tallies: Map<string, Tally>): Map<string, Tally> {
   for (const event of batch) {
     const fact = factOf(event)
     if (!fact) continue

@@ -1,19 +1,17 @@
-import { boxDid } from '../agents/model.ts'
-import type { AgentDirectory } from '../agents/model.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type AgentDirectory, boxDid } from '../agents/model.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
-import type { Signer } from '../tokens/model.ts'
+import type { TokenSigner } from '../tokens/model.ts'
 import type { Reputations } from './reputations.ts'
 
-interface Parts {
+interface Deps {
   clock: Clock
   identities: Identities
   agents: AgentDirectory
   reputations: Reputations
-  signer: Signer
+  signer: TokenSigner
   publicUrl: () => string
 }
 
@@ -24,16 +22,16 @@ const lifetime = 86_400
 const contexts = ['https://www.w3.org/ns/credentials/v2', 'https://www.w3.org/ns/credentials/undefined-terms/v2']
 
 /** What the box says of the reputation of its own, signed, for others to read. */
-export class Credentials {
-  readonly #parts: Parts
+export class ReputationCredentials {
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** A Verifiable Credential (VC data model 2.0) as a JWT (VC-JOSE-COSE 3.1.1). Throws Fault conflict for a suspended identity. */
   async issue(caller: Caller, identityId: string): Promise<{ credential: string; expires_at: string }> {
-    const { clock, identities, agents, reputations, signer, publicUrl } = this.#parts
+    const { clock, identities, agents, reputations, signer, publicUrl } = this.#deps
     const { status, email } = await identities.row(caller, identityId)
     if (status === 'suspended')
       throw conflict('The identity is suspended: the box says nothing for it.', { code: 'identity_suspended' })

@@ -1,22 +1,19 @@
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Database } from '../store/database.ts'
-import { oneAudience } from '../tokens/model.ts'
-import type { DidResolver, TokenJudge } from '../tokens/model.ts'
+import { type DidResolver, oneAudience, type TokenJudge } from '../tokens/model.ts'
 import { acquaintanceOf } from './acquaintance.ts'
-import { asked, askedOtherwise, decided, foreignScore, reportReasons, strangerScore } from './judgement.ts'
-import type { Finding } from './judgement.ts'
+import { asked, askedOtherwise, decided, type Finding, foreignScore, reportReasons, strangerScore } from './judgement.ts'
 import type { Evaluation, Question } from './model.ts'
-import type { Reports } from './reports.ts'
+import type { TrustReports } from './reports.ts'
 import type { Reputations } from './reputations.ts'
-import { isOwn } from './subjects.ts'
-import type { LocalSubject, Subject, Subjects } from './subjects.ts'
+import { isOwn, type LocalSubject, type Subject, type Subjects } from './subjects.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   judge: TokenJudge
   resolver: DidResolver
-  reports: Reports
+  reports: TrustReports
   reputations: Reputations
   subjects: Subjects
 }
@@ -30,10 +27,10 @@ const unproven = 'Nothing proves that it is they who speak: for that, ask them f
 
 /** Answers whether somebody is to be trusted with something, and why. */
 export class Evaluations {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** What is wrong with whoever is asked about is an answer; Faults are for questions that are none. */
@@ -47,7 +44,7 @@ export class Evaluations {
   }
 
   async #spoken(caller: Caller, token: string, audience: string | undefined, signal: AbortSignal): Promise<Answer> {
-    const { judge, subjects, reports } = this.#parts
+    const { judge, subjects, reports } = this.#deps
     const verdict = await judge.judge(token, audience, signal)
     if (!verdict.valid) return { subject: nobody, finding: refused(`The token proves nothing. ${verdict.message}`) }
     const { claims, identityId } = verdict
@@ -68,12 +65,12 @@ export class Evaluations {
   }
 
   async #named(caller: Caller, question: Question): Promise<Answer> {
-    const subject = await this.#parts.subjects.asked(caller, question)
+    const subject = await this.#deps.subjects.asked(caller, question)
     if (subject.kind === 'unknown' || subject.kind === 'local') return this.#known(caller, subject, false)
-    const reports = await this.#parts.reports.about(subject.name, subject.kind === 'email' ? subject.account_id : null)
+    const reports = await this.#deps.reports.about(subject.name, subject.kind === 'email' ? subject.account_id : null)
     if (subject.kind === 'email') return this.#stranger(caller, subject.name, reports)
     const shown = { ...nobody, did: subject.name }
-    const { state, message } = await this.#parts.resolver.resolve(subject.name)
+    const { state, message } = await this.#deps.resolver.resolve(subject.name)
     if (state === 'nobody') return { subject: shown, finding: refused(message) }
     const reasons = [message, ...reportReasons(reports), unproven]
     return { subject: shown, finding: { score: foreignScore(null, reports), best: 'review', reasons } }
@@ -83,7 +80,7 @@ export class Evaluations {
     if (subject.kind !== 'local') return { subject: nobody, finding: refused('There is nobody of this name on this box.') }
     const shown = shownAs(caller, subject, proven)
     if (subject.suspended) return { subject: shown, finding: refused('The identity is suspended.') }
-    const { score, components } = await this.#parts.reputations.of(subject.identity_id)
+    const { score, components } = await this.#deps.reputations.of(subject.identity_id)
     const of = (sign: number): string =>
       components
         .filter(({ effect }) => effect * sign > 0)
@@ -98,7 +95,7 @@ export class Evaluations {
   }
 
   async #stranger(caller: Caller, email: string, reports: Parameters<typeof reportReasons>[0]): Promise<Answer> {
-    const { proven, suppressed } = await acquaintanceOf(this.#parts.database, caller, email)
+    const { proven, suppressed } = await acquaintanceOf(this.#deps.database, caller, email)
     const letters = typeof proven === 'number' ? proven : 0
     const known = letters > 0
     const reasons = [

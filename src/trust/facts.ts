@@ -1,6 +1,6 @@
 import { emailReceived } from '../mail/model.ts'
-import { emailBounced, emailComplained, emailDelivered, emailSent } from '../sending/model.ts'
-import type { Happening } from '../events/model.ts'
+import { emailBounced, emailComplained, emailDelivered, emailSent } from '../outbound/model.ts'
+import type { EventHeader } from '../events/model.ts'
 import { tokenIssued } from '../tokens/model.ts'
 import { reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
@@ -12,7 +12,7 @@ export interface Fact {
   amount: number
 }
 
-type Told = Pick<Happening, 'type' | 'identity_id' | 'remark'>
+type Told = Pick<EventHeader, 'type' | 'identity_id' | 'remark'>
 
 const plain: Record<string, { remark: string; counter: keyof Counters }> = {
   [emailSent.name]: { remark: 'outside', counter: 'deliveries' },

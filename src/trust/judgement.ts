@@ -1,7 +1,5 @@
-import type { Evaluation } from './model.ts'
-import type { Action } from './model.ts'
-import { reportEffects, summed, tierOf } from './score.ts'
-import type { Counters } from './score.ts'
+import type { Action, Evaluation } from './model.ts'
+import { type Counters, reportEffects, summed, tierOf } from './score.ts'
 
 /** What each action asks for unless the caller says otherwise, and what is asked for without one. */
 export const asked: Record<Action, number> = { read: 0.3, message: 0.4, delegate: 0.6, payment: 0.7 }

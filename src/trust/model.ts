@@ -27,7 +27,7 @@ export const Reputation = z
 export type Reputation = z.output<typeof Reputation>
 
 /** Where other capabilities ask for the reputation of a living identity. */
-export interface Standing {
+export interface ReputationSource {
   of(identityId: string): Promise<Reputation>
 }
 

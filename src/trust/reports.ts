@@ -1,19 +1,16 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { isCounted, remarkOf } from './facts.ts'
-import { reputationReported } from './model.ts'
-import type { NewReport, Report } from './model.ts'
+import { type NewReport, type Report, reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
 import type { Subject, Subjects } from './subjects.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   events: EventLog
@@ -25,18 +22,18 @@ interface Parts {
 export const dailyMost = 5
 
 /** What identities say of others, and of themselves. */
-export class Reports {
-  readonly #parts: Parts
+export class TrustReports {
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Writes a report down, and tells both logs of it. Throws Fault invalid_request for an `about` that is nobody. */
-  async create(caller: Caller, identityId: string, wish: NewReport): Promise<Report> {
-    const { database, identities, subjects } = this.#parts
+  async create(caller: Caller, identityId: string, input: NewReport): Promise<Report> {
+    const { database, identities, subjects } = this.#deps
     await identities.row(caller, identityId)
-    const subject = await subjects.named(caller, wish.about ?? identityId)
+    const subject = await subjects.named(caller, input.about ?? identityId)
     if (subject.kind === 'unknown') {
       throw invalid(
         'about',
@@ -45,42 +42,42 @@ export class Reports {
     }
     return database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
-      return this.#keep(tx, { account: caller.account_id, identity: identityId }, subject, wish)
+      return this.#keep(tx, { account: caller.account_id, identity: identityId }, subject, input)
     })
   }
 
   /** What the accounts of the box said of somebody who is none of its agents, but the one whose address it is, in the counters of reports. */
   async about(name: string, except: string | null = null): Promise<Pick<Counters, 'positive' | 'negative' | 'disputed'>> {
-    const rows = await this.#parts.database.all<{ type: string; counted: number }>(
+    const rows = await this.#deps.database.all<{ type: string; counted: number }>(
       sql`SELECT type, sum(counted) AS counted FROM reputation_reports WHERE subject = ${name} AND account_id IS NOT ${except} GROUP BY type`,
     )
     const of = (type: string): number => rows.find((row) => row.type === type)?.counted ?? 0
     return { positive: of('positive'), negative: of('negative'), disputed: of('dispute') }
   }
 
-  async #keep(tx: Transaction, by: Reporter, subject: Known, wish: NewReport): Promise<Report> {
-    const { clock, events } = this.#parts
+  async #keep(tx: Transaction, by: Reporter, subject: Known, input: NewReport): Promise<Report> {
+    const { clock, events } = this.#deps
     const now = clock.now()
     const own = subject.kind !== 'did' && subject.account_id === by.account
     const name = subject.kind === 'local' ? subject.identity_id : subject.name
-    const weight = own ? 0 : wish.weight
-    const counted = isCounted(wish.type) && !own ? await this.#counted(tx, by.account, name, wish, now) : 0
+    const weight = own ? 0 : input.weight
+    const counted = isCounted(input.type) && !own ? await this.#counted(tx, by.account, name, input, now) : 0
     const id = newId('rep')
     const created_at = iso(now)
     await tx.run(
       sql`INSERT INTO reputation_reports (id, account_id, identity_id, subject, type, counted, created_at)
-        VALUES (${id}, ${by.account}, ${by.identity}, ${name}, ${wish.type}, ${counted}, ${created_at})`,
+        VALUES (${id}, ${by.account}, ${by.identity}, ${name}, ${input.type}, ${counted}, ${created_at})`,
     )
     const report: Report = {
       id,
       direction: 'given',
-      type: wish.type,
-      about: wish.about ?? null,
+      type: input.type,
+      about: input.about ?? null,
       subject: shown(subject, own),
       weight,
       counted_weight: counted / 1000,
-      note: wish.note ?? null,
-      data: wish.data ?? {},
+      note: input.note ?? null,
+      data: input.data ?? {},
       created_at,
     }
     await events.append(tx, reputationReported, {
@@ -89,13 +86,13 @@ export class Reports {
       data: report,
       refusable: true,
     })
-    if (counted > 0 && subject.kind === 'local' && isCounted(wish.type)) {
+    if (counted > 0 && subject.kind === 'local' && isCounted(input.type)) {
       await events.append(tx, reputationReported, {
         account_id: subject.account_id,
         identity_id: subject.identity_id,
         // who said it, and in which words, stays with them
         data: { ...report, direction: 'received', about: null, note: null, data: {} },
-        remark: remarkOf(wish.type, counted),
+        remark: remarkOf(input.type, counted),
       })
     }
     return report

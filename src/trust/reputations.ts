@@ -4,14 +4,11 @@ import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
-import { reputationUpdated } from './model.ts'
-import type { Reputation, Standing, Tier } from './model.ts'
-import { nothing, scoreOf } from './score.ts'
-import type { Counters } from './score.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
+import { type Reputation, type ReputationSource, reputationUpdated, type Tier } from './model.ts'
+import { type Counters, nothing, scoreOf } from './score.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   events: EventLog
@@ -32,26 +29,26 @@ interface Row extends Record<keyof Counters, number | null> {
 const day = 86_400_000
 
 /** The reputation of the living identities of the box. */
-export class Reputations implements Standing {
-  readonly #parts: Parts
+export class Reputations implements ReputationSource {
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async of(identityId: string): Promise<Reputation> {
-    const row = await this.#row(this.#parts.database, identityId)
+    const row = await this.#row(this.#deps.database, identityId)
     if (!row) throw notFound('identity')
     return this.#shown(row)
   }
 
   async forCaller(caller: Caller, identityId: string): Promise<Reputation> {
-    await this.#parts.identities.row(caller, identityId)
+    await this.#deps.identities.row(caller, identityId)
     return this.of(identityId)
   }
 
   async ofAgent(caller: Caller, agentId: string): Promise<Reputation> {
-    const known = await this.#parts.agents.byId(agentId)
+    const known = await this.#deps.agents.byId(agentId)
     const bound = caller.identity_id
     if (known?.account_id !== caller.account_id || (bound !== null && bound !== known.agent.identity_id)) throw notFound('agent')
     return this.of(known.agent.identity_id)
@@ -62,14 +59,14 @@ export class Reputations implements Standing {
     const before = await tx.get<Counters & { tier: Tier }>(sql`SELECT * FROM reputations WHERE identity_id = ${identityId}`)
     const told = before?.tier ?? 'bronze'
     const counters = sumOf(countersOf(before), more)
-    await keep(tx, identityId, counters, told, at)
+    await saveReputation(tx, identityId, counters, told, at)
     const row = await this.#row(tx, identityId)
     // deleted: still counted, so that the log counted again says the same
     if (!row) return
     const data = await this.#shown(row)
     if (data.tier === told && !always) return
     await tx.run(sql`UPDATE reputations SET tier = ${data.tier} WHERE identity_id = ${identityId}`)
-    await this.#parts.events.append(tx, reputationUpdated, { account_id: row.account_id, identity_id: identityId, data })
+    await this.#deps.events.append(tx, reputationUpdated, { account_id: row.account_id, identity_id: identityId, data })
   }
 
   #row(reader: Reader, identityId: string): Promise<Row | undefined> {
@@ -82,7 +79,7 @@ export class Reputations implements Standing {
   }
 
   async #shown(row: Row): Promise<Reputation> {
-    const known = await this.#parts.agents.ofIdentity(row.id)
+    const known = await this.#deps.agents.ofIdentity(row.id)
     const counters = countersOf(row)
     return {
       subject: known?.agent.did ?? row.id,
@@ -93,7 +90,7 @@ export class Reputations implements Standing {
   }
 
   #score(row: Row): ReturnType<typeof scoreOf> {
-    const age_days = Math.max(0, Math.floor((this.#parts.clock.now() - Date.parse(row.created_at)) / day))
+    const age_days = Math.max(0, Math.floor((this.#deps.clock.now() - Date.parse(row.created_at)) / day))
     return scoreOf(countersOf(row), { age_days, verified_domain: row.verified === 1 })
   }
 }
@@ -104,7 +101,13 @@ export function sumOf(one: Counters, other: Counters): Counters {
 }
 
 /** Writes the counters of an identity over what was there. */
-export async function keep(tx: Transaction, identityId: string, counters: Counters, tier: Tier, at: string): Promise<void> {
+export async function saveReputation(
+  tx: Transaction,
+  identityId: string,
+  counters: Counters,
+  tier: Tier,
+  at: string,
+): Promise<void> {
   const { deliveries, bounces, complaints, replies, tokens, positive, negative, disputed } = counters
   await tx.run(
     sql`INSERT INTO reputations (identity_id, deliveries, bounces, complaints, replies, tokens, positive, negative, disputed, tier, updated_at)

@@ -1,17 +1,16 @@
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
-import type { Credentials } from './credentials.ts'
+import { type AnyRoute, route } from '../http/route.ts'
+import type { ReputationCredentials } from './credentials.ts'
 import type { Evaluations } from './evaluations.ts'
 import { Credential, Evaluation, NewReport, Question, Report, Reputation } from './model.ts'
-import type { Reports } from './reports.ts'
+import type { TrustReports } from './reports.ts'
 import type { Reputations } from './reputations.ts'
 
 const tag = 'Reputation and trust'
 
 interface Nouns {
   reputations: Reputations
-  reports: Reports
-  credentials: Credentials
+  reports: TrustReports
+  credentials: ReputationCredentials
   evaluations: Evaluations
 }
 

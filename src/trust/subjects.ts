@@ -1,12 +1,9 @@
 import { domainNameOf } from '../core/domain-names.ts'
-import { agentOfDid, canonicalDid, isOfBox } from '../agents/model.ts'
-import type { Agent, AgentDirectory, KnownAgent } from '../agents/model.ts'
+import { type Agent, type AgentDirectory, agentOfDid, canonicalDid, isOfBox, type KnownAgent } from '../agents/model.ts'
 import { isId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { Identities } from '../identities/identities.ts'
-import type { IdentityRow } from '../identities/identities.ts'
-import { sql } from '../store/database.ts'
-import type { Database } from '../store/database.ts'
+import type { Identities, IdentityRow } from '../identities/identities.ts'
+import { type Database, sql } from '../store/database.ts'
 import type { Question } from './model.ts'
 
 /** An identity of the box that a caller may ask about: their own, or one that is an agent and so known to everybody. */
@@ -28,7 +25,7 @@ export type Subject =
   | { kind: 'email'; name: string; account_id: string | null }
   | { kind: 'unknown' }
 
-interface Parts {
+interface Deps {
   database: Database
   identities: Identities
   agents: AgentDirectory
@@ -39,16 +36,16 @@ const unknown: Subject = { kind: 'unknown' }
 
 /** Tells whom callers mean. */
 export class Subjects {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /** Whatever names somebody: the id, handle, DID or address of an agent, the id of an identity. */
   async named(caller: Caller, name: string): Promise<Subject> {
     if (isId('ident', name)) return this.byIdentity(caller, name)
-    if (isId('agent', name)) return this.#byAgent(await this.#parts.agents.byId(name))
+    if (isId('agent', name)) return this.#byAgent(await this.#deps.agents.byId(name))
     if (name.startsWith('did:')) return this.byDid(name)
     return name.indexOf('@') > 0 ? this.byEmail(caller, name) : this.byHandle(name)
   }
@@ -59,16 +56,16 @@ export class Subjects {
   }
 
   async byHandle(handle: string): Promise<Subject> {
-    return this.#byAgent(await this.#parts.agents.byHandle(handle.replace(/^@/, '').toLowerCase()))
+    return this.#byAgent(await this.#deps.agents.byHandle(handle.replace(/^@/, '').toLowerCase()))
   }
 
   /** In whatever spelling: otherwise somebody of this box could be asked about as if they were of another. */
   async byDid(did: string): Promise<Subject> {
     const name = canonicalDid(did)
     if (name === undefined) return unknown
-    if (!isOfBox(this.#parts.publicUrl(), name)) return { kind: 'did', name }
-    const agentId = agentOfDid(this.#parts.publicUrl(), name)
-    return agentId === undefined ? unknown : this.#byAgent(await this.#parts.agents.byId(agentId))
+    if (!isOfBox(this.#deps.publicUrl(), name)) return { kind: 'did', name }
+    const agentId = agentOfDid(this.#deps.publicUrl(), name)
+    return agentId === undefined ? unknown : this.#byAgent(await this.#deps.agents.byId(agentId))
   }
 
   /** Of another account's identity that is no agent nothing shows: it is a stranger. */
@@ -77,7 +74,7 @@ export class Subjects {
     if (name === undefined) return unknown
     const at = name.lastIndexOf('@')
     const mailbox = name.slice(0, at).replace(/(?<=.)\+.*/s, '')
-    const row = await this.#parts.identities.ownerOf(`${mailbox}${name.slice(at)}`)
+    const row = await this.#deps.identities.ownerOf(`${mailbox}${name.slice(at)}`)
     const stranger: Subject = { kind: 'email', name, account_id: row?.account_id ?? null }
     if (!row || row.status === 'deleted') return stranger
     const subject = await this.#local(row)
@@ -107,12 +104,12 @@ export class Subjects {
   }
 
   async #local(row: IdentityRow): Promise<{ kind: 'local' } & LocalSubject> {
-    const known = await this.#parts.agents.ofIdentity(row.id)
+    const known = await this.#deps.agents.ofIdentity(row.id)
     return local(row, known?.agent ?? null)
   }
 
   #row(id: string): Promise<IdentityRow | undefined> {
-    return this.#parts.database.get(sql`SELECT * FROM identities WHERE id = ${id} AND status <> 'deleted'`)
+    return this.#deps.database.get(sql`SELECT * FROM identities WHERE id = ${id} AND status <> 'deleted'`)
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Scope } from '../core/scopes.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { EventNames } from './event-names.ts'
 
 /** What some webhooks of an account ask for, as their rows have it, and the types of event that they hear. */
@@ -17,7 +16,7 @@ interface Kept {
 }
 
 /** Of so many different wishes at once what they hear is kept, of all accounts together. */
-const mostKept = 2000
+const maxKept = 2000
 
 /** What the webhooks of each account ask for: kept in memory until one of theirs asks for something else. */
 export class Wishes {
@@ -53,7 +52,7 @@ export class Wishes {
     this.#kept.set(accountId, kept)
     this.#size += kept.asked.length
     for (const account of this.#kept.keys()) {
-      if (this.#size <= mostKept || account === accountId) break
+      if (this.#size <= maxKept || account === accountId) break
       this.#forget(account)
     }
   }

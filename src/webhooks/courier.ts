@@ -1,27 +1,19 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
-import { loggable } from '../core/log.ts'
-import type { Log } from '../core/log.ts'
+import { type Log, loggable } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
-import { retryAfter } from '../delivery/backoff.ts'
-import { Later, Refused } from '../delivery/courier.ts'
-import type { Courier, Ended, Noted, Outcome } from '../delivery/courier.ts'
-import { Unreachable } from '../delivery/outside.ts'
-import type { OutsideAnswer } from '../delivery/outside.ts'
-import type { Outside } from '../delivery/outside.ts'
+import { retryAfter } from '../queue/backoff.ts'
+import { type Courier, type Ended, Later, type Noted, type Outcome, Refused } from '../queue/courier.ts'
+import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
-import { Opened } from './opened.ts'
-import { disable, kind, listening } from './row.ts'
-import type { Load, WebhookRow } from './row.ts'
-import type { Sealed } from './secret.ts'
-import { signatureHeaders } from './signature.ts'
+import { SecretCache } from './secret-cache.ts'
+import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
+import { type Sealed, signatureHeaders } from './signature.ts'
 
-interface Parts {
+interface Deps {
   log: Log
   metrics: Metrics
   database: Database
@@ -44,7 +36,7 @@ const minute = 60 * second
 const hour = 60 * minute
 
 /** Longest time in milliseconds until the whole answer is there. */
-const patience = 15 * second
+const timeout = 15 * second
 
 /** Nothing but failure for as long, in milliseconds, switches a webhook off. */
 const endurance = 5 * 24 * hour
@@ -64,31 +56,31 @@ interface Body {
 type Addressee = Pick<WebhookRow, 'id' | 'url' | 'headers' | 'secret' | 'previous_secret' | 'previous_expires_at'>
 
 /** Signs an event and posts it: 2xx is success, a redirect is none, 410 switches the webhook off. */
-export class WebhookCourier implements Courier<Load> {
+export class WebhookCourier implements Courier<WebhookLoad> {
   readonly kind = kind
   readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
   readonly jitter = 0.1
-  readonly #parts: Parts
+  readonly #deps: Deps
   readonly #answers: Counter<'answer'>
   readonly #bodies = new Map<string, Promise<Body | undefined>>()
-  readonly #opened: Opened
+  readonly #opened: SecretCache
   /** Every webhook with `failing_since`, and maybe a few more, as this courier alone sets it; and its newest failure, counted over all. */
   #failing: Map<string, number> | undefined
   #failures = 0
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    this.#answers = parts.metrics.counter(
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#answers = deps.metrics.counter(
       'pillarbox_webhook_answers_total',
       'What endpoints answered: 2xx, 3xx, 4xx, 5xx, or none within the time',
       ['answer'],
     )
-    parts.events.onRedaction(() => this.#bodies.clear())
-    this.#opened = new Opened(parts.sealed)
+    deps.events.onRedaction(() => this.#bodies.clear())
+    this.#opened = new SecretCache(deps.sealed)
   }
 
-  async deliver(load: Load, _attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
-    const { database, outside, clock } = this.#parts
+  async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
+    const { database, outside, clock } = this.#deps
     const body = await this.#body(load.event_id)
     if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
     Object.assign(noted, body.subject)
@@ -104,7 +96,7 @@ export class WebhookCourier implements Courier<Load> {
       answer = await outside.post(webhook.url, {
         headers: this.#headers(webhook, load, body.text),
         body: body.octets,
-        deadline: patience,
+        deadline: timeout,
         signal,
       })
     } catch (error) {
@@ -120,8 +112,8 @@ export class WebhookCourier implements Courier<Load> {
   }
 
   /** Counts how long nothing but failure came back, and draws the consequence. */
-  async settle(tx: Transaction, load: Load, outcome: Outcome, answer: string): Promise<void> {
-    const { events, clock } = this.#parts
+  async settle(tx: Transaction, load: WebhookLoad, outcome: Outcome, answer: string): Promise<void> {
+    const { events, clock } = this.#deps
     const failing = (this.#failing ??= await this.#stored())
     const { webhook_id } = load
     if (outcome === 'done') {
@@ -149,16 +141,16 @@ export class WebhookCourier implements Courier<Load> {
     }
   }
 
-  ended({ id: queue_id, load, attempt, outcome, answer, next, ms, noted }: Ended<Load>): void {
+  ended({ id: queue_id, load, attempt, outcome, answer, next, ms, noted }: Ended<WebhookLoad>): void {
     const { webhook_id, event_id, event } = load
     const { status: code, error } = readAnswer(answer)
     const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
     const line = { queue_id, webhook_id, event_id, event, ...noted, ...end, next_attempt_at: next ?? null, ms }
-    if (outcome === 'failed') this.#parts.log.warn(line, 'Webhook attempt failed for good')
-    else this.#parts.log.info(line, 'Webhook attempt')
+    if (outcome === 'failed') this.#deps.log.warn(line, 'Webhook attempt failed for good')
+    else this.#deps.log.info(line, 'Webhook attempt')
   }
 
-  async about(reader: Reader, { webhook_id, event_id, event }: Load): Promise<Record<string, string>> {
+  async about(reader: Reader, { webhook_id, event_id, event }: WebhookLoad): Promise<Record<string, string>> {
     const webhook = await reader.get<{ url: string }>(sql`SELECT url FROM webhooks WHERE id = ${webhook_id}`)
     return { webhook_id, event_id, event, ...(webhook ? { host: new URL(webhook.url).host } : {}) }
   }
@@ -171,19 +163,19 @@ export class WebhookCourier implements Courier<Load> {
   /** That is no failure of the endpoint's. */
   async drop(): Promise<void> {}
 
-  async repeat(tx: Transaction, { webhook_id }: Load): Promise<void> {
-    const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND ${listening(this.#parts.clock.now())}`)
+  async repeat(tx: Transaction, { webhook_id }: WebhookLoad): Promise<void> {
+    const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND ${listening(this.#deps.clock.now())}`)
     if (!webhook) throw conflict('The webhook is switched off, or gone.', { code: 'webhook_inactive' })
   }
 
   // what is on disk: a change that comes to nothing must not hide a failure
   async #stored(): Promise<Map<string, number>> {
-    const rows = await this.#parts.database.all<{ id: string }>(sql`SELECT id FROM webhooks WHERE failing_since IS NOT NULL`)
+    const rows = await this.#deps.database.all<{ id: string }>(sql`SELECT id FROM webhooks WHERE failing_since IS NOT NULL`)
     return new Map(rows.map(({ id }) => [id, 0]))
   }
 
-  #headers(webhook: Addressee, load: Load, body: string): Record<string, string> {
-    const { clock, version } = this.#parts
+  #headers(webhook: Addressee, load: WebhookLoad, body: string): Record<string, string> {
+    const { clock, version } = this.#deps
     const { previous_expires_at } = webhook
     const { headers, key, previous } = this.#opened.of(webhook)
     const former = previous_expires_at !== null && previous_expires_at > iso(clock.now()) ? previous : null
@@ -199,7 +191,7 @@ export class WebhookCourier implements Courier<Load> {
   #body(eventId: string): Promise<Body | undefined> {
     const known = this.#bodies.get(eventId)
     if (known) return known
-    const made = this.#parts.events.find(eventId).then((event) => event && bodyOf(event))
+    const made = this.#deps.events.find(eventId).then((event) => event && bodyOf(event))
     this.#bodies.set(eventId, made)
     setTimeout(() => this.#bodies.delete(eventId), shared).unref()
     return made

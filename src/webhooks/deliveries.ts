@@ -3,21 +3,18 @@ import type { Cursors } from '../core/cursor.ts'
 import { conflict } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
-import { findDelivery, listDeliveries } from '../delivery/history.ts'
-import type { Attempt, Delivery } from '../delivery/history.ts'
-import type { Queue } from '../delivery/queue.ts'
+import { type Attempt, findDelivery, listDeliveries, type QueuedDelivery } from '../queue/history.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import type { Database } from '../store/database.ts'
+import { type Database, sql } from '../store/database.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import { readAnswer } from './courier.ts'
-import type { WebhookDelivery, WebhookDeliveryWithRequest } from './model.ts'
-import { webhookTest } from './model.ts'
-import { kind, rowOf } from './row.ts'
-import type { Load, WebhookRow } from './row.ts'
+import { type WebhookDelivery, type WebhookDeliveryWithRequest, webhookTest } from './model.ts'
+import { kind, rowOf, type WebhookLoad, type WebhookRow } from './row.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   clock: Clock
   cursors: Cursors
@@ -28,10 +25,10 @@ interface Parts {
 
 /** What was sent to each webhook, and what it answered. */
 export class WebhookDeliveries {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   async list(
@@ -39,48 +36,50 @@ export class WebhookDeliveries {
     id: string,
     paging: Paging,
   ): Promise<{ data: WebhookDelivery[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, clock, cursors } = this.#parts
+    const { database, clock, cursors } = this.#deps
     await rowOf(database, clock, caller, id)
     const list = await listDeliveries(database, cursors, { kind, lane: id, account: caller.account_id }, paging)
-    return { ...list, data: list.data.map(shown) }
+    return { ...list, data: list.data.map(toWebhookDelivery) }
   }
 
   /** One with its request; the body is there for who may read such an event. */
   async get(caller: Caller, id: string, deliveryId: string): Promise<WebhookDeliveryWithRequest> {
-    const { database, clock, events } = this.#parts
+    const { database, clock, events } = this.#deps
     const { url } = await rowOf(database, clock, caller, id)
     const delivery = await findDelivery(database, { kind, lane: id }, deliveryId)
-    const event = await events.find((delivery.load as Load).event_id)
+    const event = await events.find((delivery.load as WebhookLoad).event_id)
     const body = event && this.#mayRead(caller, event) ? JSON.stringify(envelopeOf(event)) : null
-    return { ...shown(delivery), request: { url, body } }
+    return { ...toWebhookDelivery(delivery), request: { url, body } }
   }
 
   /** The same event with the same id once more, now, and from the beginning of the schedule. */
   redeliver(caller: Caller, id: string, deliveryId: string): Promise<WebhookDelivery> {
-    const { database, clock, queue } = this.#parts
+    const { database, clock, queue } = this.#deps
     return database.transaction(async (tx) => {
       requireActive(await rowOf(tx, clock, caller, id))
       await findDelivery(tx, { kind, lane: id }, deliveryId)
       if (!(await queue.again(tx, deliveryId))) throw conflict('An attempt is under way.', { code: 'delivery_under_way' })
-      return shown(await findDelivery(tx, { kind, lane: id }, deliveryId))
+      return toWebhookDelivery(await findDelivery(tx, { kind, lane: id }, deliveryId))
     })
   }
 
   /** An event of its own, for this webhook alone. */
   test(caller: Caller, id: string): Promise<WebhookDelivery> {
-    const { database, clock, events, queue } = this.#parts
+    const { database, clock, events, queue } = this.#deps
     return database.transaction(async (tx) => {
       const { account_id, identity_id, ...webhook } = await rowOf(tx, clock, caller, id)
       requireActive(webhook)
       const event = await events.append(tx, webhookTest, { account_id, identity_id, data: { webhook_id: id } })
-      const load: Load = { webhook_id: id, event_id: event.id, event: event.type }
-      return shown(await findDelivery(tx, { kind, lane: id }, await queue.enqueue(tx, { kind, lane: id, account_id, load })))
+      const load: WebhookLoad = { webhook_id: id, event_id: event.id, event: event.type }
+      return toWebhookDelivery(
+        await findDelivery(tx, { kind, lane: id }, await queue.enqueue(tx, { kind, lane: id, account_id, load })),
+      )
     })
   }
 
   #mayRead(caller: Caller, { type, identity_id }: Event): boolean {
     if (caller.identity_id !== null && caller.identity_id !== identity_id) return false
-    return this.#parts.types.visibleTo(caller).includes(type)
+    return this.#deps.types.visibleTo(caller).includes(type)
   }
 }
 
@@ -90,8 +89,8 @@ function requireActive({ active }: Pick<WebhookRow, 'active'>): void {
 
 const statuses = { waiting: 'pending', running: 'pending', done: 'delivered', failed: 'failed' } as const
 
-function shown(delivery: Delivery): WebhookDelivery {
-  const { webhook_id, event_id, event } = delivery.load as Load
+function toWebhookDelivery(delivery: QueuedDelivery): WebhookDelivery {
+  const { webhook_id, event_id, event } = delivery.load as WebhookLoad
   const attempts = delivery.attempts.map(attemptShown)
   const last = attempts.findLast(({ ended_at }) => ended_at !== null)
   return {
@@ -120,5 +119,25 @@ function attemptShown({ number, started_at, ended_at, outcome, answer }: Attempt
     response_status: status,
     response_body: body,
     error,
+  }
+}
+
+const page = 1000
+
+/** A look that takes longer is given up, in milliseconds. */
+const deadline = 60_000
+
+/** The events that deliveries under way have yet to tell, however long ago they happened. */
+export async function pendingEventIds(database: Pick<Database, 'slow'>): Promise<Set<string>> {
+  const ids = new Set<string>()
+  for (let seq = 0; ;) {
+    const rows = await database.slow<{ seq: number; load: string }>(
+      sql`SELECT seq, load FROM deliveries_queue WHERE kind = ${kind} AND state IN ('waiting', 'running') AND seq > ${seq}
+        ORDER BY seq LIMIT ${page}`,
+      deadline,
+    )
+    for (const { load } of rows) ids.add((JSON.parse(load) as WebhookLoad).event_id)
+    if (rows.length < page) return ids
+    seq = rows.at(-1)!.seq
   }
 }

@@ -1,7 +1,6 @@
 import { Fault, invalid } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
-import { may } from '../core/scopes.ts'
-import type { Caller, Scope } from '../core/scopes.ts'
+import { type Caller, may, type Scope } from '../core/scopes.ts'
 import type { EventTypes } from '../events/catalogue.ts'
 
 /** The names a webhook may ask for, and who may ask for them. */

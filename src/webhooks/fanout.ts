@@ -1,19 +1,16 @@
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import type { Queue } from '../delivery/queue.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
-import type { Happening } from '../events/model.ts'
+import type { EventHeader } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
-import { Wishes } from './asked.ts'
-import type { Asked } from './asked.ts'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Asked, Wishes } from './asked.ts'
 import type { EventNames } from './event-names.ts'
 import { webhookTest } from './model.ts'
-import { disable, kind, listening } from './row.ts'
-import type { Load, WebhookRow } from './row.ts'
+import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -33,18 +30,18 @@ const within = 'webhooks, within an event'
 
 /** Follows the log: one delivery for each webhook that asked for an event and may see it, in the transaction of the bookmark. */
 export class Fanout {
-  readonly #parts: Parts
-  readonly #wishes: Wishes
+  readonly #deps: Deps
+  readonly #inputs: Wishes
   #stop: (() => Promise<void>) | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    this.#wishes = new Wishes(parts)
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#inputs = new Wishes(deps)
   }
 
   start(): void {
-    const { events, log } = this.#parts
-    const concerns = (batch: Happening[]): Promise<Happening[]> => this.#heard(batch)
+    const { events, log } = this.#deps
+    const concerns = (batch: EventHeader[]): Promise<EventHeader[]> => this.#heard(batch)
     this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log, { concerns })
   }
 
@@ -53,19 +50,19 @@ export class Fanout {
   }
 
   /** Events that some webhook of their account asks for, or that end one. */
-  async #heard(batch: Happening[]): Promise<Happening[]> {
+  async #heard(batch: EventHeader[]): Promise<EventHeader[]> {
     // one that was told to a part of its webhooks is told to the others
-    if ((await this.#reached(this.#parts.database)) > 0) return batch
+    if ((await this.#reached(this.#deps.database)) > 0) return batch
     const accounts = new Map<string, readonly Asked[]>()
     for (const { account_id } of batch) {
-      if (!accounts.has(account_id)) accounts.set(account_id, await this.#wishes.of(account_id))
+      if (!accounts.has(account_id)) accounts.set(account_id, await this.#inputs.of(account_id))
     }
-    const wanted = ({ type, account_id }: Happening): boolean => accounts.get(account_id)!.some(({ heard }) => heard.has(type))
+    const wanted = ({ type, account_id }: EventHeader): boolean => accounts.get(account_id)!.some(({ heard }) => heard.has(type))
     return batch.filter((event) => event.type === identityDeleted.name || wanted(event))
   }
 
-  async #spread(tx: Transaction, batch: Happening[]): Promise<number> {
-    const { queue } = this.#parts
+  async #spread(tx: Transaction, batch: EventHeader[]): Promise<number> {
+    const { queue } = this.#deps
     const known = new Map<string, Listening[]>()
     let written = 0
     let reached = await this.#reached(tx)
@@ -85,7 +82,7 @@ export class Fanout {
         kind,
         lane: id,
         account_id: event.account_id,
-        load: { webhook_id: id, event_id: event.id, event: event.type } satisfies Load,
+        load: { webhook_id: id, event_id: event.id, event: event.type } satisfies WebhookLoad,
       }))
       await queue.enqueueAll(tx, shipments)
       written += told.length
@@ -109,22 +106,22 @@ export class Fanout {
   }
 
   /** The webhooks after a place that hear an event, in their order: one more than is enough at most, among them those that are younger than the event. */
-  async #listening(tx: Transaction, { account_id, identity_id, type }: Happening, reached: number): Promise<Listening[]> {
-    const asked = (await this.#wishes.of(account_id, tx)).filter(({ heard }) => heard.has(type))
+  async #listening(tx: Transaction, { account_id, identity_id, type }: EventHeader, reached: number): Promise<Listening[]> {
+    const asked = (await this.#inputs.of(account_id, tx)).filter(({ heard }) => heard.has(type))
     if (asked.length === 0) return []
-    const wishes = JSON.stringify(asked.map(({ events, scopes }) => `${events} ${scopes}`))
-    const now = this.#parts.clock.now()
+    const inputs = JSON.stringify(asked.map(({ events, scopes }) => `${events} ${scopes}`))
+    const now = this.#deps.clock.now()
     const of = (whose: Sql): Sql =>
       sql`SELECT seq, id, after_seq FROM webhooks WHERE account_id = ${account_id} AND ${whose} AND ${listening(now)} AND seq > ${reached}
-        AND events || ' ' || scopes IN (SELECT value FROM json_each(${wishes}))`
+        AND events || ' ' || scopes IN (SELECT value FROM json_each(${inputs}))`
     // two ways that an index has in order: it has none for an identity or none
     return tx.all<Listening>(
       sql`${of(sql`identity_id IS NULL`)} UNION ALL ${of(sql`identity_id = ${identity_id}`)} ORDER BY seq LIMIT ${enough + 1}`,
     )
   }
 
-  async #silence(tx: Transaction, event: Happening): Promise<void> {
-    const { events, clock } = this.#parts
+  async #silence(tx: Transaction, event: EventHeader): Promise<void> {
+    const { events, clock } = this.#deps
     const rows = await tx.all<WebhookRow>(sql`SELECT * FROM webhooks WHERE identity_id = ${event.identity_id} AND active = 1`)
     for (const row of rows) await disable(tx, events, clock.now(), row, 'identity_deleted')
   }

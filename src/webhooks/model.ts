@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { MadeBy, Maker } from '../account/model.ts'
+import { MadeBy, Maker } from '../accounts/model.ts'
 import { Id, Paging, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 

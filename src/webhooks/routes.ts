@@ -1,6 +1,5 @@
 import { Deleted, Page, Paging } from '../core/shapes.ts'
-import { route } from '../http/route.ts'
-import type { AnyRoute } from '../http/route.ts'
+import { type AnyRoute, route } from '../http/route.ts'
 import type { WebhookDeliveries } from './deliveries.ts'
 import {
   NewWebhook,

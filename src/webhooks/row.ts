@@ -1,20 +1,17 @@
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
-import type { SealedColumn } from '../core/seal.ts'
+import type { SealedColumn } from '../core/seal/seal.ts'
 import type { EventLog } from '../events/log.ts'
-import { sql } from '../store/database.ts'
-import type { Reader, Sql, Transaction } from '../store/database.ts'
-import type { Webhook, WebhookTold } from './model.ts'
-import { webhookDisabled } from './model.ts'
-import type { Sealed } from './secret.ts'
+import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Webhook, webhookDisabled, type WebhookTold } from './model.ts'
+import type { Sealed } from './signature.ts'
 
 /** The kind of its deliveries in the queue; the lane is the webhook's id. */
 export const kind = 'webhook'
 
 /** What waits in the queue. */
-export interface Load {
+export interface WebhookLoad {
   webhook_id: string
   event_id: string
   event: string
@@ -88,7 +85,7 @@ export async function disable(
   await events.append(tx, webhookDisabled, { account_id, identity_id, data })
 }
 
-export function shown(row: WebhookRow, sealed: Sealed): Webhook {
+export function toWebhook(row: WebhookRow, sealed: Sealed): Webhook {
   return { ...told(row), headers: readHeaders(row, sealed) }
 }
 

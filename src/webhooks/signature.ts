@@ -1,6 +1,5 @@
-import { createSecretKey } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
-import { mac } from '../core/seal.ts'
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { mac, type Seal } from '../core/seal/seal.ts'
 
 /** What is signed: the octets of the body are exactly those that are sent. */
 export interface Signed {
@@ -11,14 +10,14 @@ export interface Signed {
 }
 
 /** A secret, ready to sign with. */
-export interface SigningKey {
+export interface WebhookKey {
   /** The secret as shown. */
   text: KeyObject
   /** What Standard Webhooks keys with: the octets after `whsec_`, or the text of a secret without that prefix. */
   octets: KeyObject
 }
 
-export function signingKey(secret: string): SigningKey {
+export function signingKey(secret: string): WebhookKey {
   const text = createSecretKey(Buffer.from(secret))
   return { text, octets: secret.startsWith('whsec_') ? createSecretKey(Buffer.from(secret.slice(6), 'base64')) : text }
 }
@@ -27,7 +26,7 @@ export function signingKey(secret: string): SigningKey {
  * The headers that prove a delivery. `X-Service-Signature` is the hex HMAC-SHA-256 of the body, keyed with the secret as shown; the other
  * three are those of Standard Webhooks. With a second secret, both say so in their own way.
  */
-export function signatureHeaders(signed: Signed, key: SigningKey, previous: SigningKey | null): Record<string, string> {
+export function signatureHeaders(signed: Signed, key: WebhookKey, previous: WebhookKey | null): Record<string, string> {
   const { id, timestamp, body } = signed
   const content = `${id}.${timestamp}.${body}`
   const keys = previous === null ? [key] : [key, previous]
@@ -37,5 +36,27 @@ export function signatureHeaders(signed: Signed, key: SigningKey, previous: Sign
     'webhook-id': id,
     'webhook-timestamp': String(timestamp),
     'webhook-signature': keys.map((one) => `v1,${mac(one.octets, content).toString('base64')}`).join(' '),
+  }
+}
+
+/** A new signing secret: `whsec_` and base64 of 32 random bytes. */
+export function newSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`
+}
+
+/** Texts of a webhook that must not lie open on disk. Each is bound to its webhook. */
+export class Sealed {
+  readonly #seal: Seal
+
+  constructor(seal: Seal) {
+    this.#seal = seal
+  }
+
+  write(webhookId: string, text: string): Buffer {
+    return this.#seal.seal(Buffer.from(text), webhookId)
+  }
+
+  read(webhookId: string, sealed: Uint8Array): string {
+    return this.#seal.open(sealed, webhookId).toString('utf8')
   }
 }

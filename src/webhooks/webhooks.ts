@@ -1,37 +1,31 @@
-import type { Keys } from '../account/keys.ts'
-import type { Plan } from '../account/plan.ts'
-import { iso } from '../core/clock.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Keys } from '../accounts/keys.ts'
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
-import { makerOf, requireLasting } from '../core/scopes.ts'
-import type { Caller, Scope } from '../core/scopes.ts'
-import { Unreachable } from '../delivery/outside.ts'
-import type { Outside } from '../delivery/outside.ts'
-import type { Queue } from '../delivery/queue.ts'
+import { type Caller, makerOf, requireLasting, type Scope } from '../core/scopes.ts'
+import { type Outside, Unreachable } from '../net/outside.ts'
+import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
-import { sql } from '../store/database.ts'
-import type { Database, Reader, Sql, Transaction } from '../store/database.ts'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import { changeWishes } from './asked.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
-import { asOf, disable, kind, listening, rowOf, sealHeaders, shown } from './row.ts'
-import type { WebhookRow } from './row.ts'
-import { newSecret } from './secret.ts'
-import type { Sealed } from './secret.ts'
+import { asOf, disable, kind, listening, rowOf, sealHeaders, toWebhook, type WebhookRow } from './row.ts'
+import { newSecret, type Sealed } from './signature.ts'
 
 /** How long after a rotation the former secret still signs beside the new one, in milliseconds. */
 const overlap = 24 * 60 * 60 * 1000
 
 /** Webhooks of one account, whatever its plan allows: an event is told to each. */
-const mostOfAccount = 1000
+const maxOfAccount = 1000
 
 /** Webhooks that are switched off in one transaction. */
 const batch = 100
 
-interface Parts {
+interface Deps {
   database: Database
   events: EventLog
   clock: Clock
@@ -46,22 +40,22 @@ interface Parts {
 
 /** Where events are sent: the webhooks of every account. */
 export class Webhooks {
-  readonly #parts: Parts
+  readonly #deps: Deps
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    parts.keys.ends('webhooks', (tx, keys) => this.#end(tx, keys))
-    parts.plan.counts('webhooks', (accountId) => sql`SELECT count(*) AS n FROM webhooks WHERE account_id = ${accountId}`)
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.keys.ends('webhooks', (tx, keys) => this.#end(tx, keys))
+    deps.plan.counts('webhooks', (accountId) => sql`SELECT count(*) AS n FROM webhooks WHERE account_id = ${accountId}`)
   }
 
-  async create(caller: Caller, wish: NewWebhook): Promise<Webhook & { secret: string }> {
-    const { database, names, sealed, plan, keys } = this.#parts
-    names.require(caller, wish.events)
-    const identityId = wish.identity_id ?? caller.identity_id
+  async create(caller: Caller, input: NewWebhook): Promise<Webhook & { secret: string }> {
+    const { database, names, sealed, plan, keys } = this.#deps
+    names.require(caller, input.events)
+    const identityId = input.identity_id ?? caller.identity_id
     await this.#requireIdentity(database, caller, identityId)
-    await this.#requireUrl(wish.url)
+    await this.#requireUrl(input.url)
     const id = newId('whk')
-    const secret = wish.secret ?? newSecret()
+    const secret = input.secret ?? newSecret()
     const now = this.#now()
     const row = await database.transaction(async (tx) => {
       const until = await keys.origins.requireAdmitted(tx, caller)
@@ -72,20 +66,20 @@ export class Webhooks {
       await keys.origins.inherit(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
-          created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${wish.url}, ${JSON.stringify(wish.events)},
-          ${JSON.stringify([...caller.scopes])}, ${Number(wish.active)}, ${wish.description ?? null},
-          ${sealHeaders(sealed, id, wish.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}, ${makerOf(caller)},
+          created_at, updated_at, created_by, expires_at) SELECT ${id}, ${caller.account_id}, ${identityId}, ${input.url}, ${JSON.stringify(input.events)},
+          ${JSON.stringify([...caller.scopes])}, ${Number(input.active)}, ${input.description ?? null},
+          ${sealHeaders(sealed, id, input.headers ?? {})}, ${sealed.write(id, secret)}, coalesce(max(seq), 0), ${now}, ${now}, ${makerOf(caller)},
           ${endOf(until)} FROM events RETURNING *`,
       )
     })
-    return { ...shown(row!, sealed), secret }
+    return { ...toWebhook(row!, sealed), secret }
   }
 
   list(
     caller: Caller,
     { created_by, ...paging }: WebhookFilter,
   ): Promise<{ data: Webhook[]; has_more: boolean; next_cursor: string | null }> {
-    const { database, cursors, sealed, clock } = this.#parts
+    const { database, cursors, sealed, clock } = this.#deps
     const by = created_by === undefined ? [] : [sql`created_by = ${created_by}`]
     const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
     return page<WebhookRow, Webhook>(database, cursors, paging, {
@@ -96,18 +90,18 @@ export class Webhooks {
       where: sql`account_id = ${caller.account_id}`,
       filters: [...own, ...by],
       order: 'seq',
-      present: (row) => shown(asOf(row, clock.now()), sealed),
+      present: (row) => toWebhook(asOf(row, clock.now()), sealed),
     })
   }
 
   async get(caller: Caller, id: string): Promise<Webhook> {
-    const { database, clock, sealed } = this.#parts
-    return shown(await rowOf(database, clock, caller, id), sealed)
+    const { database, clock, sealed } = this.#deps
+    return toWebhook(await rowOf(database, clock, caller, id), sealed)
   }
 
   /** Switching it on again forgets why it was off. Needs the scopes of all that the webhook hears, before and after. */
   async update(caller: Caller, id: string, change: WebhookChange): Promise<Webhook> {
-    const { database, clock, names, sealed, keys } = this.#parts
+    const { database, clock, names, sealed, keys } = this.#deps
     await rowOf(database, clock, caller, id)
     if (change.events) names.require(caller, change.events)
     if (change.url !== undefined) await this.#requireUrl(change.url)
@@ -147,13 +141,13 @@ export class Webhooks {
       )
       if (turned || change.active !== undefined) await changeWishes(tx, caller.account_id)
       if (turned) await keys.origins.changed(tx, id, caller)
-      return shown(after, sealed)
+      return toWebhook(after, sealed)
     })
   }
 
   /** When it resolves, the endpoint hears nothing more: what waited is dropped, what was under way is cut off. */
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    const { database, clock, queue } = this.#parts
+    const { database, clock, queue } = this.#deps
     await database.transaction(async (tx) => {
       const { account_id } = await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
@@ -167,7 +161,7 @@ export class Webhooks {
 
   /** A new secret; the former one signs beside it for 24 h. */
   async rotate(caller: Caller, id: string, given: string | undefined): Promise<Webhook & { secret: string }> {
-    const { database, clock, sealed, keys } = this.#parts
+    const { database, clock, sealed, keys } = this.#deps
     const secret = given ?? newSecret()
     const row = await database.transaction(async (tx) => {
       const until = await keys.origins.requireAdmitted(tx, caller)
@@ -182,12 +176,12 @@ export class Webhooks {
           updated_by = ${makerOf(caller)} WHERE id = ${id} RETURNING *`,
       )
     })
-    return { ...shown(row!, sealed), secret }
+    return { ...toWebhook(row!, sealed), secret }
   }
 
   /** Switches off those whose end has come, and says so in the log: some at a time, so that many hold up nobody. */
   async sweep(): Promise<void> {
-    const { database, events, clock } = this.#parts
+    const { database, events, clock } = this.#deps
     for (let rows = batch; rows === batch;) {
       rows = await database.transaction(async (tx) => {
         const now = clock.now()
@@ -202,7 +196,7 @@ export class Webhooks {
 
   /** From this moment they hear nothing; the sweep writes down that they are off. */
   async #end(tx: Transaction, keys: Sql): Promise<number> {
-    const { clock } = this.#parts
+    const { clock } = this.#deps
     const { changes } = await tx.run(
       sql`UPDATE webhooks SET expires_at = ${this.#now()} WHERE (created_by IN (${keys})
         OR id IN (SELECT id FROM credential_origins WHERE origin_id IN (${keys}))) AND ${listening(clock.now())}`,
@@ -212,12 +206,12 @@ export class Webhooks {
 
   // a key must not get to hear, by way of a webhook, what it may not read
   #requireScopes(caller: Caller, row: WebhookRow): void {
-    this.#parts.names.requireAll(caller, JSON.parse(row.events) as string[], new Set(JSON.parse(row.scopes) as Scope[]))
+    this.#deps.names.requireAll(caller, JSON.parse(row.events) as string[], new Set(JSON.parse(row.scopes) as Scope[]))
   }
 
   async #requireUrl(url: string): Promise<void> {
     try {
-      await this.#parts.outside.check(url)
+      await this.#deps.outside.check(url)
     } catch (error) {
       if (error instanceof Unreachable) throw invalid('url', `url cannot be used: ${error.message}.`, 'url_refused')
       throw error
@@ -236,16 +230,16 @@ export class Webhooks {
   }
 
   #now(): string {
-    return iso(this.#parts.clock.now())
+    return iso(this.#deps.clock.now())
   }
 }
 
 /** Throws Fault conflict, code `too_many_webhooks`, where an account has as many as it may. */
 async function requireFew(reader: Reader, accountId: string): Promise<void> {
-  const last = await reader.get(sql`SELECT 1 FROM webhooks WHERE account_id = ${accountId} LIMIT 1 OFFSET ${mostOfAccount - 1}`)
+  const last = await reader.get(sql`SELECT 1 FROM webhooks WHERE account_id = ${accountId} LIMIT 1 OFFSET ${maxOfAccount - 1}`)
   if (!last) return
   throw conflict(
-    `An account has at most ${mostOfAccount} webhooks. Delete one that is not needed; one webhook without identity_id hears of all identities.`,
+    `An account has at most ${maxOfAccount} webhooks. Delete one that is not needed; one webhook without identity_id hears of all identities.`,
     { code: 'too_many_webhooks' },
   )
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
@@ -65,8 +64,8 @@ export class Attacker {
   }
 
   /** Makes a call; notes and answers its status with the code of a refusal: `400 too_deep`; `closed` where there was no answer. */
-  call(method: string, path: string, wish: Wish = {}): Promise<{ status: number; body: Any }> {
-    const { body, key = this.target.key, headers = {}, from = '127.0.0.2', quiet = false } = wish
+  call(method: string, path: string, input: Wish = {}): Promise<{ status: number; body: Any }> {
+    const { body, key = this.target.key, headers = {}, from = '127.0.0.2', quiet = false } = input
     const octets = body === undefined || body instanceof Uint8Array || typeof body === 'string' ? body : JSON.stringify(body)
     return new Promise((resolve) => {
       const gone = (): void => {
@@ -103,8 +102,8 @@ export class Attacker {
   }
 
   /** A call to the attacker's identity. */
-  own(method: string, path: string, wish?: Wish): Promise<{ status: number; body: Any }> {
-    return this.call(method, `/v1/identities/${this.target.identity.id}${path}`, wish)
+  own(method: string, path: string, input?: Wish): Promise<{ status: number; body: Any }> {
+    return this.call(method, `/v1/identities/${this.target.identity.id}${path}`, input)
   }
 
   /** Octets to the port of the API, and nothing else; notes the status of the first answer, or `closed`. */

@@ -1,9 +1,7 @@
-import { fork } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { request } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
@@ -12,8 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import type { Scope } from '../../src/core/scopes.ts'
 import { DnsStub } from '../support/dns-stub.ts'
-import { startProcess } from '../support/process.ts'
-import type { BoxProcess } from '../support/process.ts'
+import { type BoxProcess, startProcess } from '../support/process.ts'
 import { Attacker } from './attacker.ts'
 import type { Honest, Seen } from './honest-caller.ts'
 
@@ -60,10 +57,10 @@ const longest = 500
 const bounded = ['/healthz', '/v1/identities/:id/emails']
 
 /** Mebibytes. An idle box with its workers holds about 300. */
-const mostMemory = 600
+const maxMemory = 600
 
 /** How long an attack may need to end once it is told to, in milliseconds. */
-const patience = 45_000
+const timeout = 45_000
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const bootstrapKey = 'abuse-key-with-every-scope-1234567890'
@@ -161,10 +158,10 @@ class Scene {
     const seen = await this.#watched(attack.name, async () => {
       const timer = setTimeout(() => enough.abort(), attack.lasts ?? 1000)
       const done = attack.run(attacker).then(() => true)
-      const inTime = await Promise.race([done, sleep(patience, false, { ref: false })])
+      const inTime = await Promise.race([done, sleep(timeout, false, { ref: false })])
       clearTimeout(timer)
       enough.abort()
-      if (!inTime) harm.push(`the attack did not end within ${patience} ms`)
+      if (!inTime) harm.push(`the attack did not end within ${timeout} ms`)
       attacker.end()
     })
     const answers = Object.fromEntries(attacker.answers)
@@ -174,7 +171,7 @@ class Scene {
         if (bounded.includes(call) && held >= longest) harm.push(`the p99 of ${call} was ${held} ms (${wall} ms on the wall)`)
       }
       const memory = Math.round(seen.memory / 1024 / 1024)
-      if (memory >= mostMemory) harm.push(`the box held ${memory} MiB`)
+      if (memory >= maxMemory) harm.push(`the box held ${memory} MiB`)
       if (seen.accepted.length === 0) harm.push('no honest mail was accepted')
       if (this.#alive) harm.push(...(await this.#lost(seen.accepted)))
     }

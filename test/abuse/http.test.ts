@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { address } from './attacker.ts'
-import type { Attacker } from './attacker.ts'
-import type { Attack } from './harness.ts'
-import { underAttack } from './harness.ts'
+import { address, type Attacker } from './attacker.ts'
+import { type Attack, underAttack } from './harness.ts'
 
 const mebibyte = 1024 * 1024
 const host = 'Host: localhost\r\n'

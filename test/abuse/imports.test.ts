@@ -1,12 +1,9 @@
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { crc32, deflateRawSync } from 'node:zlib'
-import { zip } from '../../src/core/zip.ts'
-import type { Packable } from '../../src/core/zip.ts'
-import { mailWith } from './attacker.ts'
-import type { Attacker } from './attacker.ts'
-import type { Attack } from './harness.ts'
-import { underAttack } from './harness.ts'
+import { type Packable, zip } from '../../src/core/zip/zip.ts'
+import { type Attacker, mailWith } from './attacker.ts'
+import { type Attack, underAttack } from './harness.ts'
 
 /** Files that are small as they come. What an import was refused with, or how its job ended, is what the attacker hears. */
 const attacks: Attack[] = [

@@ -1,6 +1,5 @@
 import { address } from './attacker.ts'
-import type { Attack } from './harness.ts'
-import { underAttack } from './harness.ts'
+import { type Attack, underAttack } from './harness.ts'
 
 const deep = Buffer.alloc(41_000_000, '[')
 const many = Buffer.from(`{"to":[${'{},'.repeat(3_300_000)}{}]}`)

@@ -1,6 +1,5 @@
 import { address, mailWith } from './attacker.ts'
-import type { Attack } from './harness.ts'
-import { underAttack } from './harness.ts'
+import { type Attack, underAttack } from './harness.ts'
 
 const mebibyte = 1024 * 1024
 const multipart = 'Content-Type: multipart/mixed; boundary=b'

@@ -2,10 +2,8 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
 import { join } from '../support/phoenix.ts'
-import { mailWith } from './attacker.ts'
-import type { Attacker } from './attacker.ts'
-import type { Attack } from './harness.ts'
-import { underAttack } from './harness.ts'
+import { type Attacker, mailWith } from './attacker.ts'
+import { type Attack, underAttack } from './harness.ts'
 
 /** What the holder of a key does with live events. */
 const attacks: Attack[] = [

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dialogue } from '../support/smtp.ts'
-import { address, mailWith } from './attacker.ts'
-import type { Attacker } from './attacker.ts'
-import type { Attack } from './harness.ts'
-import { underAttack } from './harness.ts'
+import { address, type Attacker, mailWith } from './attacker.ts'
+import { type Attack, underAttack } from './harness.ts'
 
 const mebibyte = 1024 * 1024
 

@@ -1,12 +1,9 @@
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { zip } from '../../src/core/zip.ts'
-import type { Packable } from '../../src/core/zip.ts'
+import { type Packable, zip } from '../../src/core/zip/zip.ts'
 import { hangs, WebhookSink } from '../support/webhook-sink.ts'
-import { mailWith } from './attacker.ts'
-import type { Attacker } from './attacker.ts'
-import type { Attack } from './harness.ts'
-import { underAttack } from './harness.ts'
+import { type Attacker, mailWith } from './attacker.ts'
+import { type Attack, underAttack } from './harness.ts'
 
 const words = 'Invoice number seven of the honest company, to be paid by Monday.\r\n'
 
@@ -207,17 +204,17 @@ const attacks: Attack[] = [
     ],
   },
   ...[
-    { kind: 'text', wish: { body_text: 'a\n'.repeat(3_000_000) } },
-    { kind: 'text with CRLF', wish: { body_text: 'a\r\n'.repeat(3_000_000) } },
-    { kind: 'HTML', wish: { body_html: 'a\n'.repeat(3_000_000) } },
-    { kind: 'an enclosed message', wish: { attachments: [enclosure('a.eml', 'message/rfc822', 'a\n'.repeat(5_000_000))] } },
-    { kind: 'a file', wish: { attachments: [enclosure('a.txt', 'text/plain', 'é\n'.repeat(5_000_000))] } },
-  ].map(({ kind, wish }): Attack => ({
+    { kind: 'text', input: { body_text: 'a\n'.repeat(3_000_000) } },
+    { kind: 'text with CRLF', input: { body_text: 'a\r\n'.repeat(3_000_000) } },
+    { kind: 'HTML', input: { body_html: 'a\n'.repeat(3_000_000) } },
+    { kind: 'an enclosed message', input: { attachments: [enclosure('a.eml', 'message/rfc822', 'a\n'.repeat(5_000_000))] } },
+    { kind: 'a file', input: { attachments: [enclosure('a.txt', 'text/plain', 'é\n'.repeat(5_000_000))] } },
+  ].map(({ kind, input }): Attack => ({
     name: `e-mails of millions of short lines of ${kind}, sent later`,
     scopes: ['emails:write'],
     lasts: 3000,
     run: (attacker) => {
-      const body = JSON.stringify({ to: attacker.target.identity.email, send_at: tomorrow(), ...wish })
+      const body = JSON.stringify({ to: attacker.target.identity.email, send_at: tomorrow(), ...input })
       return attacker.repeat(2, () => attacker.own('POST', '/emails', { body }))
     },
     answers: ['201', '400 message_too_large', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once'],
@@ -333,8 +330,8 @@ const unbounded: Attack[] = [
     wholeAccount: true,
     prepare: async (attacker) => {
       const { body } = await attacker.call('POST', '/v1/identities', { body: {}, quiet: true })
-      const wish = { url: 'https://receiver.test/', events: ['*'], identity_id: body.id }
-      await few(16, 1000, () => attacker.call('POST', '/v1/webhooks', { body: wish, quiet: true }))
+      const input = { url: 'https://receiver.test/', events: ['*'], identity_id: body.id }
+      await few(16, 1000, () => attacker.call('POST', '/v1/webhooks', { body: input, quiet: true }))
     },
     run: (attacker) =>
       attacker.repeat(8, (number) => attacker.call('PATCH', `/v1/identities/${attacker.target.identity.id}`, changed(number))),

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
 async function identity(box: Appliance, name: string): Promise<string> {
@@ -18,7 +17,7 @@ test('an agent is made, found, changed, and told of', async () => {
   const clock = new HeldClock()
   const box = await appliance({}, clock)
   const ada = await identity(box, 'Ada Lovelace')
-  const wish = {
+  const input = {
     identity_id: ada,
     description: 'Books tables.\nAnd taxis.',
     avatar_url: 'https://ada.example/face.png',
@@ -26,11 +25,11 @@ test('an agent is made, found, changed, and told of', async () => {
     links: [{ name: 'web', url: 'https://ada.example' }],
     metadata: { city: 'London', floor: 3 },
   }
-  const made = await box.call('POST', '/v1/agents', wish)
+  const made = await box.call('POST', '/v1/agents', input)
   expect(made.status).toBe(201)
   const { body: agent } = made
   expect(agent).toEqual({
-    ...wish,
+    ...input,
     id: expect.stringMatching(/^agent_[0-9a-z]{26}$/) as string,
     handle: 'ada-lovelace',
     display_name: 'Ada Lovelace',

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Answer, Appliance } from '../support/appliance.ts'
+import { type Answer, appliance, type Appliance } from '../support/appliance.ts'
 
 interface Published {
   box: Appliance
@@ -14,7 +13,7 @@ type Any = ReturnType<typeof JSON.parse>
 async function published(env: Record<string, string> = {}): Promise<Published> {
   const box = await appliance(env)
   const { body: ada } = await box.call<Any>('POST', '/v1/identities', { name: 'Ada' })
-  const wish = {
+  const input = {
     identity_id: ada.id,
     description: 'Books tables.',
     avatar_url: 'https://ada.example/face.png',
@@ -22,7 +21,7 @@ async function published(env: Record<string, string> = {}): Promise<Published> {
     links: [{ name: 'web', url: 'https://ada.example' }],
     metadata: { secret_plan: 'not for strangers' },
   }
-  const { body: agent } = await box.call<Any>('POST', '/v1/agents', wish)
+  const { body: agent } = await box.call<Any>('POST', '/v1/agents', input)
   const read = (name: string): Promise<Answer<Any>> => box.call('GET', `/v1/agents/${agent.id}/${name}`, undefined, { key: null })
   return { box, ada, agent, read }
 }
@@ -113,11 +112,11 @@ test('the registration file has the shape of ERC-8004, and the domain vouches fo
   expect((await domain()).body).toEqual({ registrations: [] })
   const registry = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432'
   const huge = (2n ** 256n - 1n).toString()
-  for (const wish of [
+  for (const input of [
     { chain_id: 1, registry, token_id: '22' },
     { chain_id: 'eip155:8453', registry: registry.toLowerCase(), token_id: huge },
   ]) {
-    expect((await box.call('POST', `/v1/agents/${agent.id}/erc8004`, wish)).status).toBe(201)
+    expect((await box.call('POST', `/v1/agents/${agent.id}/erc8004`, input)).status).toBe(201)
   }
   const registrations = [
     { agentId: 22, agentRegistry: `eip155:1:${registry}` },

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { checksummed, isUnbroken } from '../../src/agents/eip55.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { checksummed, isUnbroken } from '../../src/agents/erc8004.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 
 /** Of EIP-55, “Test Cases”: all caps, all lower, normal. */
 const vectors = [
@@ -48,14 +47,14 @@ async function agent(box: Appliance, name: string): Promise<string> {
 test('a link is made, listed and removed, in checksum case, and is told of', async () => {
   const box = await appliance()
   const at = await agent(box, 'Ada')
-  const wish = {
+  const input = {
     chain_id: 'eip155:8453',
     registry: registry.toUpperCase().replace('0X', '0x'),
     token_id: 22,
     owner_address: vectors[4]!.toLowerCase(),
     tx_hash: `0x${'AB'.repeat(32)}`,
   }
-  const made = await box.call('POST', `${at}/erc8004`, wish)
+  const made = await box.call('POST', `${at}/erc8004`, input)
   expect(made.status).toBe(201)
   expect(made.body).toEqual({
     id: expect.stringMatching(/^link_/) as string,

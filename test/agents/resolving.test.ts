@@ -3,8 +3,7 @@ import { globalAgent } from 'node:https'
 import { Resolver } from 'did-resolver'
 import { expect, onTestFinished, test } from 'vitest'
 import { getResolver } from 'web-did-resolver'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { authority, overTls } from '../support/authority.ts'
 
 /** A box over HTTPS, and a resolver that believes its certificate because it knows the authority. */

@@ -64,12 +64,12 @@ const amount = fc.oneof({ weight: 8, arbitrary: fc.integer({ min: 0, max: 60 }) 
 
 const reveal = fc
   .record({ kind: fc.constantFrom('POST', 'GET'), amount: fc.option(amount, { nil: undefined }) })
-  .map((wish): Step => async (model, path) => {
+  .map((input): Step => async (model, path) => {
     const { status, body } =
-      wish.kind === 'POST'
-        ? await box.call('POST', `${path}/reveal`, { amount_cents: wish.amount })
-        : await box.call('GET', `${path}/reveal${wish.amount === undefined ? '' : `?amount_cents=${wish.amount}`}`)
-    const reserved = wish.amount ?? 0
+      input.kind === 'POST'
+        ? await box.call('POST', `${path}/reveal`, { amount_cents: input.amount })
+        : await box.call('GET', `${path}/reveal${input.amount === undefined ? '' : `?amount_cents=${input.amount}`}`)
+    const reserved = input.amount ?? 0
     const fits = model.spent + reserved <= model.budget
     const expected = model.status !== 'active' ? `card_${model.status}` : fits ? 200 : 'budget_exceeded'
     assert.equal(status === 200 ? 200 : body.error.code, expected)
@@ -82,8 +82,8 @@ const spend = fc
   .record({ type: fc.constantFrom('report', 'refund'), amount_cents: amount, which: fc.option(fc.nat(20), { nil: undefined }) })
   .map(({ type, amount_cents, which }): Step => async (model, path) => {
     const named = which === undefined ? undefined : model.reveals[which % Math.max(1, model.reveals.length)]
-    const wish = { type, amount_cents, reveal_id: named?.id }
-    const { status } = await box.call('POST', `${path}/transactions`, wish)
+    const input = { type, amount_cents, reveal_id: named?.id }
+    const { status } = await box.call('POST', `${path}/transactions`, input)
     const twice = type === 'report' && named?.reported === true
     assert.equal(status, model.status === 'cancelled' || twice ? 409 : 201)
     if (status !== 201) return
@@ -102,14 +102,14 @@ const limits = fc
     },
     { requiredKeys: [] },
   )
-  .map((wish): Step => async (model, path) => {
-    const { status } = await box.call('PATCH', `${path}/limits`, wish)
+  .map((input): Step => async (model, path) => {
+    const { status } = await box.call('PATCH', `${path}/limits`, input)
     assert.equal(status, model.status === 'cancelled' ? 409 : 200)
     if (status !== 200) return
-    model.budget = wish.budget_cents ?? model.budget
-    model.period = wish.period ?? model.period
+    model.budget = input.budget_cents ?? model.budget
+    model.period = input.period ?? model.period
     model.counted = model.now
-    if (wish.reset_spent) model.begin()
+    if (input.reset_spent) model.begin()
   })
 
 const change = fc

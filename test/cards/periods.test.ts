@@ -123,8 +123,8 @@ describe('over the boundary', () => {
     const [early, late] = [await reveal(), await reveal()]
     clock.advance(12 * day)
     const current = await reveal()
-    const spent = async (wish: object): Promise<number> =>
-      (await box.call('POST', `${path}/transactions`, { type: 'report', ...wish })).body['spent_cents'] as number
+    const spent = async (input: object): Promise<number> =>
+      (await box.call('POST', `${path}/transactions`, { type: 'report', ...input })).body['spent_cents'] as number
     expect(await spent({ amount_cents: 700, reveal_id: early })).toBe(100)
     await box.call('PATCH', `${path}/limits`, { reset_spent: true })
     expect(await spent({ amount_cents: 700, reveal_id: current })).toBe(0)

@@ -4,8 +4,7 @@ import { Readable } from 'node:stream'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openAppliance } from '../support/appliance.ts'
 import { blob } from '../support/card.ts'
-import { cardsOf, inside, settled, stored } from './settled.ts'
-import type { Settled } from './settled.ts'
+import { cardsOf, inside, settled, type Settled, stored } from './settled.ts'
 
 const opened = await openAppliance()
 const shared: Settled = { box: opened.box, at: await cardsOf(opened.box, 'Shared') }
@@ -125,13 +124,13 @@ describe('revealing', () => {
     ['GET', { amount_cents: '1e3' }],
     ['GET', { amount_cents: '9007199254740992' }],
     ['GET', { purpose: '\u202e' }],
-  ])('%s with %j is refused and leaves nothing', async (method, wish) => {
+  ])('%s with %j is refused and leaves nothing', async (method, input) => {
     const world = shared
     const { box } = world
     const path = await stored(world)
-    const query = method === 'GET' ? `?${new URLSearchParams(wish as Record<string, string>).toString()}` : ''
-    const { status, body } = await box.call(method, `${path}/reveal${query}`, method === 'GET' ? undefined : wish)
-    expect([status, body.error.param]).toEqual([400, Object.keys(wish)[0]])
+    const query = method === 'GET' ? `?${new URLSearchParams(input as Record<string, string>).toString()}` : ''
+    const { status, body } = await box.call(method, `${path}/reveal${query}`, method === 'GET' ? undefined : input)
+    expect([status, body.error.param]).toEqual([400, Object.keys(input)[0]])
     expect((await box.call('GET', `${path}/transactions`)).body.data).toEqual([])
   })
 

@@ -8,7 +8,7 @@ describe('spending', () => {
     const path = await stored(world, { budget_cents: 1000 })
     const { body: revealed } = await box.call('POST', `${path}/reveal`, { amount_cents: 800 })
     const reveal_id = revealed['transaction'].id as string
-    const report = (wish: object) => box.call('POST', `${path}/transactions`, { type: 'report', ...wish })
+    const report = (input: object) => box.call('POST', `${path}/transactions`, { type: 'report', ...input })
     const first = await report({ amount_cents: 650, reveal_id, description: 'ticket' })
     expect(first.status).toBe(201)
     expect(first.body).toMatchObject({
@@ -26,8 +26,8 @@ describe('spending', () => {
     })
     expect((await report({ amount_cents: 1000 })).body['spent_cents']).toBe(1650)
     expect((await box.call('GET', `${path}/limits`)).body).toMatchObject({ spent_cents: 1650, remaining_cents: -650 })
-    for (const wish of [{}, { amount_cents: 0 }, { amount_cents: 1 }]) {
-      expect((await box.call('POST', `${path}/reveal`, wish)).body.error.code).toBe('budget_exceeded')
+    for (const input of [{}, { amount_cents: 0 }, { amount_cents: 1 }]) {
+      expect((await box.call('POST', `${path}/reveal`, input)).body.error.code).toBe('budget_exceeded')
     }
     const refund = await box.call('POST', `${path}/transactions`, { type: 'refund', amount_cents: 5000, reveal_id })
     expect(refund.body).toMatchObject({ type: 'refund', amount_cents: 5000, spent_cents: 0, reveal_id })

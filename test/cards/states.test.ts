@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { openAppliance } from '../support/appliance.ts'
-import { cardsOf, inside, settled, stored } from './settled.ts'
-import type { Settled } from './settled.ts'
+import { cardsOf, inside, settled, type Settled, stored } from './settled.ts'
 
 const opened = await openAppliance()
 const shared: Settled = { box: opened.box, at: await cardsOf(opened.box, 'Shared') }

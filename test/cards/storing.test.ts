@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openAppliance } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
-import { cardsOf, settled } from './settled.ts'
-import type { Settled } from './settled.ts'
+import { cardsOf, settled, type Settled } from './settled.ts'
 
 const opened = await openAppliance()
 const shared: Settled = { box: opened.box, at: await cardsOf(opened.box, 'Shared') }

@@ -5,12 +5,11 @@ import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import type { Pair } from '../../src/certificates/pair.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { certificate } from '../support/receiver.ts'
 import { listening, plainly, secure, shownAt, shownBySmtp, startTls, told } from './shown.ts'
 
-const patience = { timeout: 15_000 }
+const timeout = { timeout: 15_000 }
 const broken = 'a certificate was replaced by what cannot be used; the former is still shown'
 
 let folder: string
@@ -69,7 +68,7 @@ test('a pair that is renamed into place is shown at every door without a restart
   mkdirSync(join(folder, 'new'))
   write(join(folder, 'new'), second)
   for (const name of ['cert.pem', 'key.pem']) renameSync(join(folder, 'new', name), join(folder, name))
-  await expect.poll(async () => new Set(await everywhere(box)), patience).toEqual(new Set([serial(second)]))
+  await expect.poll(async () => new Set(await everywhere(box)), timeout).toEqual(new Set([serial(second)]))
 
   expect(await session.say('NOOP')).toMatch(/^250/)
   session.destroy()
@@ -99,9 +98,9 @@ test('links that are turned are followed: those of certbot, and a folder that is
   }
   const box = await boxWith(join(ours, 'cert.pem'), join(ours, 'key.pem'))
   turn('../archive1', join(live, '..data'))
-  await expect.poll(() => shownBySmtp(box.smtp.port), patience).toBe(serial(pairs[1]!))
+  await expect.poll(() => shownBySmtp(box.smtp.port), timeout).toBe(serial(pairs[1]!))
   for (const name of ['cert.pem', 'key.pem']) turn(`../archive2/${name}`, join(live, name))
-  await expect.poll(() => shownBySmtp(box.smtp.port), patience).toBe(serial(pairs[2]!))
+  await expect.poll(() => shownBySmtp(box.smtp.port), timeout).toBe(serial(pairs[2]!))
   expect(told(box, broken)).toEqual([])
 })
 
@@ -110,7 +109,7 @@ test('half a pair is not taken: the old one stays, the log says so once, the API
   write(folder, first)
   const box = await boxWith()
   writeFileSync(join(folder, 'cert.pem'), second.cert)
-  await expect.poll(() => told(box, broken).length, patience).toBe(1)
+  await expect.poll(() => told(box, broken).length, timeout).toBe(1)
   expect(told(box, broken)[0]).toMatchObject({ level: 'warn', problem: 'the private key is not that of the certificate' })
   expect(new Set(await everywhere(box))).toEqual(new Set([serial(first)]))
   const { status, body } = await box.call('POST', plainly(box, '/v1/certificates/renew'))
@@ -120,7 +119,7 @@ test('half a pair is not taken: the old one stays, the log says so once, the API
   expect(told(box, broken)).toHaveLength(1)
 
   writeFileSync(join(folder, 'key.pem'), second.key)
-  await expect.poll(async () => new Set(await everywhere(box)), patience).toEqual(new Set([serial(second)]))
+  await expect.poll(async () => new Set(await everywhere(box)), timeout).toEqual(new Set([serial(second)]))
   const { body: mended } = await box.call('GET', plainly(box, '/v1/certificates'))
   expect(mended.data[0]).toMatchObject({ problem: null })
 })

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:https'
-import { connect } from 'node:tls'
-import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import type { Appliance } from '../support/appliance.ts'
 import { Dialogue } from '../support/smtp.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'

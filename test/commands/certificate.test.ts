@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { answer, lyingCa } from '../certificates/lying-ca.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { run } from '../support/program.ts'
 
 const program = new URL('../../src/main.ts', import.meta.url).pathname
@@ -12,11 +11,11 @@ async function pillarbox(box: Appliance, ...words: string[]): Promise<{ status: 
 }
 
 // six starts of the program
-const patience = 150_000
+const timeout = 150_000
 
 test(
   'certificates are listed beside a running box and on a stopped one, and asked for only where somebody could answer',
-  { timeout: patience },
+  { timeout: timeout },
   async () => {
     const ca = await lyingCa((_, response) =>
       answer(response, 403, { type: 'urn:ietf:params:acme:error:malformed', detail: 'not you' }),

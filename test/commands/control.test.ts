@@ -1,13 +1,11 @@
-import { request } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
 import { chmodSync, statSync } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 
 /** What the box's own socket answers. */
 async function inPerson(box: Appliance, method: string, path: string, headers: Record<string, string> = {}, body?: unknown) {
@@ -21,8 +19,8 @@ async function inPerson(box: Appliance, method: string, path: string, headers: R
 
 async function withGrace(): Promise<{ box: Appliance; grace: string }> {
   const box = await appliance()
-  const wish = { name: 'Grace', email: 'grace@example.com', password: 'a password of her own' }
-  return { box, grace: (await box.app.accounts.add(wish)).id }
+  const input = { name: 'Grace', email: 'grace@example.com', password: 'a password of her own' }
+  return { box, grace: (await box.app.accounts.add(input)).id }
 }
 
 test('the operator acts for the account they name, and for none that there is not', async () => {

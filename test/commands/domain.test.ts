@@ -1,8 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { run } from '../support/program.ts'
 
 const program = new URL('../../src/main.ts', import.meta.url).pathname

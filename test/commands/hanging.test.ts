@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { pillarbox } from '../backup/command.ts'
+import { pillarbox } from '../ops/backup/command.ts'
 import { folder } from '../support/folder.ts'
 
 test('a box that hangs does not keep a command waiting for ever', async () => {

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ambient } from '../support/ambient.ts'
 import { folder } from '../support/folder.ts'
-import { pillarbox } from '../support/pillarbox.ts'
-import type { Said } from '../support/pillarbox.ts'
+import { pillarbox, type Said } from '../support/pillarbox.ts'
 
 const at = (second: number): string => new Date(Date.UTC(2026, 10, 22, 10, 0, second)).toISOString()
 const line = (second: number, msg: string, fields: object): string =>

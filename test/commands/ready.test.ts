@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 import { run } from '../support/program.ts'

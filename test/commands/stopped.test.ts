@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { pillarbox } from '../backup/command.ts'
+import { pillarbox } from '../ops/backup/command.ts'
 import { appliance } from '../support/appliance.ts'
 
 const nobody = 65_534
@@ -24,12 +24,12 @@ test('what needs a stopped box answers programs too, finds it by --data, and as 
   expect(JSON.parse(rotated.output)).toEqual({ values: expect.any(Number), former: join(keys, 'master.key.former') })
   const counted = await pillarbox(elsewhere, 'reputation', 'recount', '--data', data, '--json')
   expect([counted.status, JSON.parse(counted.output)]).toEqual([0, { identities: 0, corrected: 0 }])
-  const shelf = join(dirname(data), 'shelf')
-  mkdirSync(shelf, { mode: 0o700 })
-  chownSync(shelf, owner, -1)
-  const auto = { ...elsewhere, env: { ...elsewhere.env, PILLARBOX_BACKUP__DIRECTORY: shelf } }
+  const backupDirectory = join(dirname(data), 'shelf')
+  mkdirSync(backupDirectory, { mode: 0o700 })
+  chownSync(backupDirectory, owner, -1)
+  const auto = { ...elsewhere, env: { ...elsewhere.env, PILLARBOX_BACKUP__DIRECTORY: backupDirectory } }
   expect(await pillarbox(auto, 'backup', '--auto', '--data', data)).toMatchObject({ status: 0 })
-  expect(readdirSync(shelf).map((name) => statSync(join(shelf, name)).uid)).toEqual([owner])
+  expect(readdirSync(backupDirectory).map((name) => statSync(join(backupDirectory, name)).uid)).toEqual([owner])
   expect(ours().filter((path) => statSync(path).uid !== owner)).toEqual([])
 }, 90_000)
 

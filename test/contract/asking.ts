@@ -1,15 +1,12 @@
 import { strict as assert } from 'node:assert'
 import { generateSync } from 'otplib'
 import * as z from 'zod'
-import { newId } from '../../src/core/ids.ts'
-import type { IdPrefix } from '../../src/core/ids.ts'
-import { openapi } from '../../src/http/openapi.ts'
-import { spellings } from '../../src/http/route.ts'
-import type { AnyRoute, Spelling } from '../../src/http/route.ts'
+import { type IdPrefix, newId } from '../../src/core/ids.ts'
+import { openapi } from '../../src/http/openapi/openapi.ts'
+import { type AnyRoute, type Spelling, spellings } from '../../src/http/route.ts'
 import { fetchAs } from '../support/host.ts'
 import { browser } from '../support/people.ts'
-import { freshToken, person } from './inhabited.ts'
-import type { Estate, Inhabited } from './inhabited.ts'
+import { type Estate, freshToken, type Inhabited, person } from './inhabited.ts'
 
 export interface Question {
   key?: string | null
@@ -125,11 +122,11 @@ export class Asking {
     const { example, query } = spelling.route
     const path = this.path(spelling, estate)
     // first, as it may end sessions
-    const wish = example?.body && (await this.#withOwn(example.body, spelling, estate))
+    const input = example?.body && (await this.#withOwn(example.body, spelling, estate))
     const question: Question = {
       ...(needsSession(spelling) ? { cookie: await this.#inhabited.plantSession(this.#inhabited.own.account) } : {}),
       ...(example?.query ? { query: example.query } : {}),
-      ...(wish ? { body: wish } : {}),
+      ...(input ? { body: input } : {}),
       ...(example?.headers ? { headers: example.headers } : {}),
     }
     if (query === undefined || !('signature' in shapeOf(query))) return { path, question }
@@ -168,13 +165,13 @@ export class Asking {
     if (path === '/v1/account/password') return { current_password: person.password, password: person.password }
     if (!path.startsWith('/v1/account/totp') && path !== '/v1/session') return body
     const { box, own, plantSession } = this.#inhabited
-    const wish = { password: person.password }
+    const input = { password: person.password }
     const page = browser(box, await plantSession(own.account))
-    await page.call('DELETE', '/v1/account/totp', wish)
+    await page.call('DELETE', '/v1/account/totp', input)
     if (path === '/v1/session') return person
-    if (path === '/v1/account/totp' && method === 'POST') return wish
-    const { body: begun } = await page.call('POST', '/v1/account/totp', wish)
-    return method === 'DELETE' ? wish : { code: begun.error ? '000000' : generateSync({ secret: begun['secret'] as string }) }
+    if (path === '/v1/account/totp' && method === 'POST') return input
+    const { body: begun } = await page.call('POST', '/v1/account/totp', input)
+    return method === 'DELETE' ? input : { code: begun.error ? '000000' : generateSync({ secret: begun['secret'] as string }) }
   }
 
   #check(spelling: Spelling, method: string, told: Told): void {

@@ -1,10 +1,8 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { stores } from '../../src/http/route.ts'
-import type { Spelling } from '../../src/http/route.ts'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { type Spelling, stores } from '../../src/http/route.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { Asking } from './asking.ts'
 import { inhabit } from './inhabited.ts'
 

@@ -3,13 +3,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keyHash, newKey } from '../../src/account/secret.ts'
+import { keyHash, newKey } from '../../src/accounts/secret.ts'
 import { iso } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
-import { scopes } from '../../src/core/scopes.ts'
-import type { Scope } from '../../src/core/scopes.ts'
-import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Answer, Appliance } from '../support/appliance.ts'
+import { type Scope, scopes } from '../../src/core/scopes.ts'
+import { type Answer, type Appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
 import { withPassword } from '../support/people.ts'
 import { addedDomain } from '../support/verified-domain.ts'
@@ -29,7 +27,7 @@ export interface Inhabited {
   sibling: Estate
   foreign: Estate
   /** A key written straight into the store, which can be what the API would refuse to make. */
-  plantKey: (wish: PlantedKey) => Promise<string>
+  plantKey: (input: PlantedKey) => Promise<string>
   /** A session written straight into the store; answers the cookie that a browser would send. */
   plantSession: (account: string) => Promise<string>
   /** A link to set the first password of an account that has none; answers its token. */
@@ -68,9 +66,9 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   const { box, close } = await openAppliance({ ...limits, ...env })
   mkdirSync(join(box.directory, 'backups'))
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
-  const plantKey = async (wish: PlantedKey): Promise<string> => {
-    const key = plant(database, wish)
-    const dead = wish.revoked_at !== undefined || wish.expires_at !== undefined
+  const plantKey = async (input: PlantedKey): Promise<string> => {
+    const key = plant(database, input)
+    const dead = input.revoked_at !== undefined || input.expires_at !== undefined
     // the box sees what others write with its own next commit at the latest
     const known = async (): Promise<boolean> => (await box.call('GET', '/v1/identities', undefined, { key })).status !== 401
     if (dead) return key
@@ -127,8 +125,8 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
   }
   const { body: sms } = await box.call('POST', '/v1/sms/loopback/inject', text, as)
   const { body: made } = await box.call('POST', '/v1/api-keys', { label: name, scopes: ['identities:read'] }, as)
-  const wish = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
-  const { body: webhook } = await box.call('POST', '/v1/webhooks', wish, as)
+  const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', input, as)
   const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
   const shy = { email: `${newId('sup')}@elsewhere.test` }
   const { body: suppression } = await box.call('POST', '/v1/suppressions', shy, as)
@@ -249,7 +247,7 @@ export function letter(name: string): string {
   )
 }
 
-function plant(database: DatabaseSync, wish: PlantedKey): string {
+function plant(database: DatabaseSync, input: PlantedKey): string {
   const key = newKey()
   database
     .prepare(
@@ -258,15 +256,15 @@ function plant(database: DatabaseSync, wish: PlantedKey): string {
     )
     .run(
       newId('key'),
-      wish.account,
-      JSON.stringify(wish.scopes ?? scopes),
+      input.account,
+      JSON.stringify(input.scopes ?? scopes),
       key.slice(0, 12),
       keyHash(key),
-      wish.identity ?? null,
-      wish.rate_limit ?? 1_000_000,
+      input.identity ?? null,
+      input.rate_limit ?? 1_000_000,
       iso(Date.now()),
-      wish.expires_at ?? null,
-      wish.revoked_at ?? null,
+      input.expires_at ?? null,
+      input.revoked_at ?? null,
     )
   return key
 }

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { Sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { inhabit } from './inhabited.ts'
-import type { Inhabited } from './inhabited.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { inhabit, type Inhabited } from './inhabited.ts'
 
 /** More rows than a list may look through on the event loop. */
 const many = 400

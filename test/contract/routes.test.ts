@@ -1,10 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { scopes } from '../../src/core/scopes.ts'
 import type { Spelling } from '../../src/http/route.ts'
-import { absent, Asking, shapeOf } from './asking.ts'
-import type { Told } from './asking.ts'
-import { inhabit } from './inhabited.ts'
-import type { Estate } from './inhabited.ts'
+import { absent, Asking, shapeOf, type Told } from './asking.ts'
+import { type Estate, inhabit } from './inhabited.ts'
 
 const world = await inhabit()
 const asking = new Asking(world)

@@ -1,9 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { iso } from '../../src/core/clock.ts'
-import { scopes } from '../../src/core/scopes.ts'
-import type { Scope } from '../../src/core/scopes.ts'
-import { isIdempotent } from '../../src/http/route.ts'
-import type { Spelling } from '../../src/http/route.ts'
+import { type Scope, scopes } from '../../src/core/scopes.ts'
+import { isIdempotent, type Spelling } from '../../src/http/route.ts'
 import { Asking, needsSession } from './asking.ts'
 import { inhabit } from './inhabited.ts'
 
@@ -288,15 +286,15 @@ describe('a key that may write and not read', () => {
   test('does not send on what it cannot read: an answer takes subject and references of the e-mail it answers', async () => {
     const { own, box } = world
     const identity = own.objects['identities/:id']!
-    const wish = { to: 'abuse@pillarbox.test', in_reply_to: own.objects[':email_id'] }
+    const input = { to: 'abuse@pillarbox.test', in_reply_to: own.objects[':email_id'] }
     for (const scope of ['emails:write', 'messages:write'] as const) {
       const key = await world.plantKey({ account: own.account, scopes: [scope, 'sms:read'] })
-      const told = await box.call('POST', `/v1/identities/${identity}/emails`, wish, { key })
+      const told = await box.call('POST', `/v1/identities/${identity}/emails`, input, { key })
       expect([told.status, told.body.error]).toMatchObject([403, { code: 'insufficient_scope' }])
-      expect((await box.call('POST', `/v1/identities/${identity}/emails`, { to: wish.to }, { key })).status).toBe(201)
+      expect((await box.call('POST', `/v1/identities/${identity}/emails`, { to: input.to }, { key })).status).toBe(201)
     }
     const both = await world.plantKey({ account: own.account, scopes: ['emails:write', 'emails:read'] })
-    expect((await box.call('POST', `/v1/identities/${identity}/emails`, wish, { key: both })).body).toMatchObject({
+    expect((await box.call('POST', `/v1/identities/${identity}/emails`, input, { key: both })).body).toMatchObject({
       subject: 'Re: Letter to Own',
     })
   })

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { sql } from '../../src/store/database.ts'
-import type { Database, Transaction } from '../../src/store/database.ts'
+import { type Database, sql, type Transaction } from '../../src/store/database.ts'
 import { openedWithTable } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { mac, masterKey, sameBytes, Seal } from '../../src/core/seal.ts'
+import { mac, masterKey, sameBytes, Seal } from '../../src/core/seal/seal.ts'
 import { folder } from '../support/folder.ts'
 
 describe('the master key', () => {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { FetchRoom } from '../../src/delivery/fetch-room.ts'
+import { FetchLimiter } from '../../src/net/fetch-limiter.ts'
 
 const mebibyte = 1024 * 1024
 const { signal } = new AbortController()
 
 /** Something under way until it is ended. */
-function held(room: FetchRoom, account: string, begun: string[]): { end: () => void; done: Promise<void> } {
+function held(room: FetchLimiter, account: string, begun: string[]): { end: () => void; done: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>()
   const work = (): Promise<void> => {
     begun.push(account)
@@ -15,7 +15,7 @@ function held(room: FetchRoom, account: string, begun: string[]): { end: () => v
 }
 
 test('an account fetches for four messages at once, all together for sixteen, by turn', async () => {
-  const room = new FetchRoom()
+  const room = new FetchLimiter()
   const begun: string[] = []
   const all = ['a', 'b', 'c', 'd', 'e'].flatMap((account) => Array.from({ length: 6 }, () => held(room, account, begun)))
   await new Promise(setImmediate)
@@ -30,7 +30,7 @@ test('an account fetches for four messages at once, all together for sixteen, by
 })
 
 test('what hangs up while it waits is not fetched, and leaves its place', async () => {
-  const room = new FetchRoom()
+  const room = new FetchLimiter()
   const begun: string[] = []
   const four = Array.from({ length: 4 }, () => held(room, 'a', begun))
   const gone = new AbortController()
@@ -43,7 +43,7 @@ test('what hangs up while it waits is not fetched, and leaves its place', async 
 })
 
 test('octets count until they are given back: 48 MiB of one account, 96 MiB of all', () => {
-  const room = new FetchRoom()
+  const room = new FetchLimiter()
   const [one, other, third] = [room.share('a'), room.share('b'), room.share('c')]
   one.take(48 * mebibyte)
   expect(() => room.share('a').take(1)).toThrow(expect.objectContaining({ type: 'rate_limited', code: 'too_much_at_once' }))

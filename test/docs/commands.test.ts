@@ -35,9 +35,9 @@ test('units that a page names are there', () => {
 })
 
 test('what the doctor says mends a line can be done: its commands and units are there, and so are its settings', () => {
-  const files = readdirSync(`${root}src/doctor`, { recursive: true, encoding: 'utf8' })
+  const files = readdirSync(`${root}src/ops/doctor`, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
-    .map((file) => `src/doctor/${file}`)
+    .map((file) => `src/ops/doctor/${file}`)
   const texts = [...files, 'src/unopened.ts', 'src/commands/doctor.ts'].flatMap((file) =>
     [...read(file).matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/g)].map(([, plain, template]) => plain ?? template!),
   )

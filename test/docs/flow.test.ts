@@ -2,19 +2,21 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EmailStatus } from '../../src/mail/model.ts'
-import { QueueEntry, QueueEntryWithHistory } from '../../src/operation/model.ts'
+import { QueueEntry, QueueEntryWithHistory } from '../../src/ops/status/model.ts'
 import { pages, root } from './pages.ts'
 
 const page = pages.get('docs/flow.md')!
-const named = new Set([...page.matchAll(/`([a-z-]+(?:\/[a-z0-9-]+)?\.ts)`/g)].map(([, file]) => file!))
+const named = new Set([...page.matchAll(/`([a-z-]+(?:\/[a-z0-9-]+)*\.ts)`/g)].map(([, file]) => file!))
 
 test('every file that the page names is there', () => {
   expect([...named].filter((file) => !existsSync(join(root, 'src', file)))).toEqual([])
 })
 
 test('every file about mail, the queue and the log is on the page', () => {
-  const all = ['mail', 'sending', 'delivery', 'events'].flatMap((folder) =>
-    readdirSync(join(root, 'src', folder)).map((name) => `${folder}/${name}`),
+  const all = ['smtp', 'message', 'mailauth', 'mail', 'outbound', 'queue', 'events'].flatMap((folder) =>
+    readdirSync(join(root, 'src', folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
   )
   expect(all.filter((file) => !named.has(file))).toEqual([])
 })

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { dice } from '../support/dice.ts'
 import { Dialogue } from '../support/smtp.ts'
 import { addedDomain } from '../support/verified-domain.ts'
@@ -16,8 +15,8 @@ async function shop(): Promise<{ box: Appliance; aliases: string; domain: string
   return { box, domain: `/v1/domains/${id}`, aliases: `/v1/domains/${id}/aliases`, ada, bob }
 }
 
-async function identity(box: Appliance, wish: object, key = box.key): Promise<string> {
-  const { status, body } = await box.call('POST', '/v1/identities', wish, { key })
+async function identity(box: Appliance, input: object, key = box.key): Promise<string> {
+  const { status, body } = await box.call('POST', '/v1/identities', input, { key })
   if (status !== 201) throw new Error(JSON.stringify(body))
   return body.id as string
 }
@@ -289,8 +288,8 @@ test('an address that was an alias stays with its account: also at the box’s o
     const { body } = await call('POST', '/v1/identities', { email_username: 'sales', email_domain, provision_phone: true })
     expect(body.error).toMatchObject({ status: 409, param: 'email_username' })
   }
-  const wish = { local_part: 'sales', identity_id: mallory }
-  expect((await call('POST', `/v1/domains/${theirs.id}/aliases`, wish)).body.error).toMatchObject({ param: 'local_part' })
+  const input = { local_part: 'sales', identity_id: mallory }
+  expect((await call('POST', `/v1/domains/${theirs.id}/aliases`, input)).body.error).toMatchObject({ param: 'local_part' })
   await call('PATCH', `/v1/domains/${theirs.id}`, { catch_all: mallory })
   expect(await send(box, 'sales@shop.example')).toMatch(/^550 5\.1\.1/)
   expect(await send(box, 'other@shop.example')).toMatch(/^250 /)
@@ -329,8 +328,8 @@ test('no account reaches another’s domain, identity or alias, nor the addresse
   // one may list a name that another holds, and the box's own: it gives nothing
   for (const name of ['shop.example', 'pillarbox.test']) {
     const { body: spare } = await call('POST', '/v1/domains', { name })
-    const wish = { local_part: 'spy', identity_id: mallory }
-    expect((await call('POST', `/v1/domains/${spare.id}/aliases`, wish)).body.error).toMatchObject({
+    const input = { local_part: 'spy', identity_id: mallory }
+    expect((await call('POST', `/v1/domains/${spare.id}/aliases`, input)).body.error).toMatchObject({
       code: 'domain_not_verified',
     })
     expect((await call('PATCH', `/v1/domains/${spare.id}`, { catch_all: mallory })).status).toBe(200)

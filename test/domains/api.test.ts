@@ -1,8 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { fetchAs } from '../support/host.ts'
 import { addedDomain, publish, verifiedDomain } from '../support/verified-domain.ts'
 
@@ -127,12 +126,12 @@ describe('mail of a domain', () => {
     const { body: pending } = await box.call('POST', '/v1/domains', { name: 'shop.example' })
     expect(await deliver(box.smtp, { to, raw })).toMatch(/^550 5\.7\.1 /)
     expect(await deliver(box.smtp, { to: 'postmaster@shop.example', raw })).toMatch(/^550 5\.7\.1 /)
-    const wish = { name: 'Ada', email_domain: 'Shop.example' }
-    expect((await box.call('POST', '/v1/identities', wish)).body.error).toMatchObject({ status: 400, param: 'email_domain' })
+    const input = { name: 'Ada', email_domain: 'Shop.example' }
+    expect((await box.call('POST', '/v1/identities', input)).body.error).toMatchObject({ status: 400, param: 'email_domain' })
 
     publish(box.dns, pending as never)
     expect((await box.call('POST', `/v1/domains/${pending.id}/verify`)).body.status).toBe('verified')
-    const { body: ada } = await box.call('POST', '/v1/identities', wish)
+    const { body: ada } = await box.call('POST', '/v1/identities', input)
     expect(ada.email).toBe(to)
     expect(await deliver(box.smtp, { to, raw })).toMatch(/^250 /)
     const { body: emails } = await box.call('GET', `/v1/identities/${ada.id}/emails`)

@@ -8,11 +8,11 @@ import { Fault } from '../../src/core/fault.ts'
 import { createLog } from '../../src/core/log.ts'
 import { Metrics } from '../../src/core/metrics.ts'
 import type { Caller } from '../../src/core/scopes.ts'
-import { Seal } from '../../src/core/seal.ts'
+import { Seal } from '../../src/core/seal/seal.ts'
 import type { Domain } from '../../src/domains/model.ts'
-import { DomainsPart } from '../../src/domains/part.ts'
+import { DomainsModule } from '../../src/domains/module.ts'
 import { EventLog } from '../../src/events/log.ts'
-import { inquire } from '../../src/mail/inquire.ts'
+import { inquire } from '../../src/mailauth/inquire.ts'
 import { opened } from '../store/opened.ts'
 import { limitless } from '../support/limitless.ts'
 import { appliance } from '../support/appliance.ts'
@@ -165,7 +165,7 @@ async function scene({ master = Buffer.alloc(32, 1), directory = folder() } = {}
     env: { PILLARBOX_DNS__SERVERS: dns.servers.join(','), PILLARBOX_DNS__TIMEOUT: '2 s' },
     cwd: directory,
   })
-  const part = new DomainsPart({
+  const part = new DomainsModule({
     database,
     clock,
     config,
@@ -186,17 +186,20 @@ async function scene({ master = Buffer.alloc(32, 1), directory = folder() } = {}
   return { part, dns, clock, file, directory }
 }
 
-function run(part: DomainsPart): Promise<void> {
+function run(part: DomainsModule): Promise<void> {
   return part.jobs.find(({ name }) => name === 'check-domains')!.run()
 }
 
-function called(part: DomainsPart, method: string, path: string, id: string): Promise<unknown> {
+function called(part: DomainsModule, method: string, path: string, id: string): Promise<unknown> {
   const found = part.routes.find((one) => one.method === method && one.path === path)!
   return found.handle({ params: { id }, caller: operator } as never)
 }
 
 /** Whether what the keys sign is checked by what the records say. */
-function expectPublished(keys: Awaited<ReturnType<DomainsPart['domains']['signingKeys']>>, { name, dns_records }: Domain): void {
+function expectPublished(
+  keys: Awaited<ReturnType<DomainsModule['domains']['signingKeys']>>,
+  { name, dns_records }: Domain,
+): void {
   for (const { selector, algorithm, private_key } of keys) {
     const record = dns_records.find((one) => one.name === `${selector}._domainkey.${name}`)!
     const text = Buffer.from(/p=(.*)$/.exec(record.value)![1]!, 'base64')

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { type Appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import { rows } from '../support/sent.ts'
 
 interface Row {

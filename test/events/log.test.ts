@@ -2,13 +2,11 @@ import { deflateRawSync } from 'node:zlib'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
-import { EventLog } from '../../src/events/log.ts'
-import type { Whose } from '../../src/events/log.ts'
-import { eventType } from '../../src/events/model.ts'
-import type { Event } from '../../src/events/model.ts'
-import { keepWhole } from '../../src/store/blobs.ts'
+import { EventLog, type Whose } from '../../src/events/log.ts'
+import { type Event, eventType } from '../../src/events/model.ts'
+import { insertWhole } from '../../src/store/blobs.ts'
 import { sql } from '../../src/store/database.ts'
-import type { SqliteDatabase } from '../../src/store/sqlite.ts'
+import type { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
 
@@ -31,9 +29,9 @@ describe('the log', () => {
   const add = (text: string, account_id = 'acct_1', type = noted): Promise<Event> =>
     database.transaction((tx) => events.append(tx, type, { account_id, identity_id: 'ident_1', data: { text } }))
 
-  const list = ({ limit = 10, ...wish }: Partial<Whose> & { limit?: number } = {}): ReturnType<EventLog['list']> => {
+  const list = ({ limit = 10, ...input }: Partial<Whose> & { limit?: number } = {}): ReturnType<EventLog['list']> => {
     const all = { types: ['note.added', 'note.erased'], condition: sql`1 = 1`, ascending: true, after: undefined }
-    return events.list({ account_id: 'acct_1', identity_id: 'ident_1', ...all, ...wish }, limit)
+    return events.list({ account_id: 'acct_1', identity_id: 'ident_1', ...all, ...input }, limit)
   }
 
   it('keeps the order of the commits, and tells it in that order', async () => {
@@ -85,7 +83,7 @@ describe('the log', () => {
     const heard: Event[] = []
     events.tail((event) => heard.push(event))
     const appended = await database.transaction(async (tx) => {
-      const id = await keepWhole(tx, {
+      const id = await insertWhole(tx, {
         size: body.length,
         sha256: null,
         deflated: true,

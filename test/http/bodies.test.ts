@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { JsonScan } from '../../src/core/json-scan.ts'
 import { parseJson } from '../../src/http/json.ts'
 import { parseInTurns } from '../../src/http/large-json.ts'
-import { errorOf, openToybox, toyId } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { errorOf, openToybox, type Toybox, toyId } from './toy-box.ts'
 
 let box: Toybox
 

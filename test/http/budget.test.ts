@@ -1,11 +1,9 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { route } from '../../src/http/route.ts'
-import { errorOf, openToybox, toyRoutes } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { errorOf, openToybox, type Toybox, toyRoutes } from './toy-box.ts'
 
 let box: Toybox
 

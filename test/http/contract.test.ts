@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { spellings } from '../../src/http/route.ts'
-import { errorOf, openToybox, toyId, toyRoutes } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { errorOf, openToybox, type Toybox, toyId, toyRoutes } from './toy-box.ts'
 
 let box: Toybox
 

@@ -3,10 +3,9 @@ import { connect, Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import { generate } from 'selfsigned'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Networks } from '../../src/core/networks.ts'
-import { Crowd } from '../../src/http/crowd.ts'
-import { exchange, openToybox } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { Networks } from '../../src/net/networks.ts'
+import { AddressLimiter } from '../../src/http/server/address-limiter.ts'
+import { exchange, openToybox, type Toybox } from './toy-box.ts'
 
 const asked = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
 let box: Toybox
@@ -96,7 +95,7 @@ const many = (spelt: (n: string) => string): string[] => Array.from({ length: 10
 
 test('who has many /64s has not many connections: a /56 has four times those of one, a /48 sixteen times', async () => {
   box = await openToybox()
-  const crowd = new Crowd({ perAddress: 2, trusted: new Networks([]) })
+  const crowd = new AddressLimiter({ perAddress: 2, trusted: new Networks([]) })
   const open = (addresses: string[]): Socket[] =>
     addresses
       .map((remoteAddress) => {

@@ -13,8 +13,7 @@ import {
   webSegment,
 } from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openToybox } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { openToybox, type Toybox } from './toy-box.ts'
 
 let box: Toybox
 

@@ -1,10 +1,8 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createServer } from 'node:http'
-import type { ServerResponse } from 'node:http'
-import { Listener } from '../../src/http/listener.ts'
-import { errorOf, exchange, openToybox, toyId } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { createServer, type ServerResponse } from 'node:http'
+import { Listener } from '../../src/http/server/listener.ts'
+import { errorOf, exchange, openToybox, type Toybox, toyId } from './toy-box.ts'
 
 let box: Toybox
 
@@ -133,7 +131,7 @@ test('a client that vanishes in the middle of its body harms nobody', async () =
 const complain = () => ({ body: '{"error":{}}', requestId: 'req_1' })
 
 test('headers that trickle in are cut off with an answer', async () => {
-  const listener = new Listener((_, response) => response.end(), complain, { patience: { headers: 100, request: 200 } })
+  const listener = new Listener((_, response) => response.end(), complain, { timeout: { headers: 100, request: 200 } })
   const { port } = await listener.start('127.0.0.1:0', 10)
   expect(await exchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow:')).toContain('HTTP/1.1 400 Bad Request')
   await listener.close()

@@ -4,13 +4,10 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import * as z from 'zod'
 import { conflict } from '../../src/core/fault.ts'
-import { route } from '../../src/http/route.ts'
-import type { AnyRoute } from '../../src/http/route.ts'
-import { sql } from '../../src/store/database.ts'
-import type { Database } from '../../src/store/database.ts'
+import { type AnyRoute, route } from '../../src/http/route.ts'
+import { type Database, sql } from '../../src/store/database.ts'
 import { openDatabase } from './memory-database.ts'
-import { errorOf, openToybox, toyId } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { errorOf, openToybox, type Toybox, toyId } from './toy-box.ts'
 
 const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }
 let database = openDatabase()

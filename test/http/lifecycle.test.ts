@@ -4,8 +4,7 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:https'
 import { connect } from 'node:net'
 import { Metrics } from '../../src/core/metrics.ts'
-import { errorOf, openToybox, toyId } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { errorOf, openToybox, type Toybox, toyId } from './toy-box.ts'
 
 let box: Toybox
 

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DatabaseSync } from 'node:sqlite'
-import type { Sql } from '../../src/store/database.ts'
-import type { Database, Transaction, Value } from '../../src/store/database.ts'
+import type { Database, Sql, Transaction, Value } from '../../src/store/database.ts'
 
 const schema = `CREATE TABLE IF NOT EXISTS idempotency_keys (
   holder TEXT NOT NULL,

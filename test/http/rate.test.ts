@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { Buckets } from '../../src/http/rate.ts'
-import { clientAddress } from '../../src/http/client-address.ts'
-import { neighbourhood, Networks } from '../../src/core/networks.ts'
-import { errorOf, openToybox } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { clientAddress } from '../../src/http/server/client-address.ts'
+import { neighbourhood, Networks } from '../../src/net/networks.ts'
+import { errorOf, openToybox, type Toybox } from './toy-box.ts'
 
 let box: Toybox
 

@@ -1,10 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openapi } from '../../src/http/openapi.ts'
-import { reference } from '../../src/http/reference.ts'
+import { openapi } from '../../src/http/openapi/openapi.ts'
+import { reference } from '../../src/http/openapi/reference.ts'
 import { spellings } from '../../src/http/route.ts'
-import { openToybox, toyId, toyRoutes } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { openToybox, type Toybox, toyId, toyRoutes } from './toy-box.ts'
 import * as z from 'zod'
 
 const routes = toyRoutes({ made: 0, aborted: [], release: undefined, held: Promise.resolve() })

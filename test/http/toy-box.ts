@@ -6,16 +6,12 @@ import { newId } from '../../src/core/ids.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
 import { Metrics } from '../../src/core/metrics.ts'
-import { scopes } from '../../src/core/scopes.ts'
-import type { Scope } from '../../src/core/scopes.ts'
+import { type Scope, scopes } from '../../src/core/scopes.ts'
 import { Deleted, Flag, Page, Paging, Timestamp } from '../../src/core/shapes.ts'
 import { conflict, Fault, notFound } from '../../src/core/fault.ts'
-import { HttpServer } from '../../src/http/server.ts'
-import type { HttpParts, HttpSettings } from '../../src/http/server.ts'
-import { route } from '../../src/http/route.ts'
-import type { AnyRoute } from '../../src/http/route.ts'
-import { Idempotency } from '../../src/http/idempotency.ts'
-import type { Seal } from '../../src/http/idempotency.ts'
+import { type HttpDeps, HttpServer, type HttpSettings } from '../../src/http/server/server.ts'
+import { type AnyRoute, route } from '../../src/http/route.ts'
+import { Idempotency, type Seal } from '../../src/http/idempotency.ts'
 import { openDatabase } from './memory-database.ts'
 
 export const toyId = 'ident_01jd3v8m2ef1pbx9mz5k7q4w6a'
@@ -245,7 +241,7 @@ export interface Toybox {
 }
 
 /** A server with toy routes on a loopback port, and what is needed to talk to it. */
-export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Partial<HttpParts> = {}): Promise<Toybox> {
+export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Partial<HttpDeps> = {}): Promise<Toybox> {
   const played: Played = { made: 0, aborted: [], release: undefined, held: Promise.resolve() }
   const lines: string[] = []
   const sink = new Writable({

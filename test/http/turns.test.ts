@@ -1,14 +1,11 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
-import { route } from '../../src/http/route.ts'
-import type { AnyRoute } from '../../src/http/route.ts'
-import { openToybox, toyRoutes } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { type AnyRoute, route } from '../../src/http/route.ts'
+import { openToybox, type Toybox, toyRoutes } from './toy-box.ts'
 
 /** Milliseconds for which a call of each path keeps the main thread busy. */
 const costs = { '/dear': 4, '/dearest': 10, '/cheap': 0.1, '/fair': 1 }

@@ -4,10 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as z from 'zod'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { invalid } from '../../src/core/fault.ts'
-import { Listener } from '../../src/http/listener.ts'
+import { Listener } from '../../src/http/server/listener.ts'
 import { route } from '../../src/http/route.ts'
-import { exchange, openToybox } from './toy-box.ts'
-import type { Toybox } from './toy-box.ts'
+import { exchange, openToybox, type Toybox } from './toy-box.ts'
 
 const most = 32 * 1024 * 1024
 
@@ -108,7 +107,7 @@ test('a body must come in time, but an upload may take longer', async () => {
       request.resume().once('end', () => response.end('all there'))
     },
     () => ({ body: '{"error":{}}', requestId: 'req_1' }),
-    { patience: { headers: 200, request: 200 } },
+    { timeout: { headers: 200, request: 200 } },
   )
   const { port } = await listener.start('127.0.0.1:0', 10)
   onTestFinished(() => listener.close())

@@ -69,9 +69,9 @@ test('init makes a box that starts, takes a message and gives it out under the k
   expect(await call('GET', `/v1/identities/${id}/emails`)).toMatchObject({ data: [{ subject: 'First' }] })
   // the link is as good once the box runs as it was when it was shown
   const { hash } = new URL(outcome.setup_link)
-  const wish = { token: hash.slice('#token='.length), email: 'ada@example.net', password: 'a long and quiet evening' }
+  const input = { token: hash.slice('#token='.length), email: 'ada@example.net', password: 'a long and quiet evening' }
   const headers = { Origin: api, 'Content-Type': 'application/json' }
-  expect((await fetch(`${api}/v1/setup`, { method: 'POST', headers, body: JSON.stringify(wish) })).status).toBe(200)
+  expect((await fetch(`${api}/v1/setup`, { method: 'POST', headers, body: JSON.stringify(input) })).status).toBe(200)
   expect(await box.end('SIGTERM')).toBe(0)
 })
 

@@ -12,9 +12,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const elsewhere = { data: '/srv/box/data', units: '/srv/box/units' }
 
 /** Writes the units of a box and answers their directory. */
-function written(wish: { data?: string; units?: string }): string {
+function written(input: { data?: string; units?: string }): string {
   const directory = folder()
-  for (const [file, text] of unitFiles(placesOf(wish, { root: true, cwd: '/' }))) {
+  for (const [file, text] of unitFiles(placesOf(input, { root: true, cwd: '/' }))) {
     writeFileSync(join(directory, basename(file)), text)
   }
   return directory
@@ -23,10 +23,10 @@ function written(wish: { data?: string; units?: string }): string {
 test.each([
   ['a service of the machine', {}],
   ['a box in a directory', elsewhere],
-])('systemd finds nothing to say about the units of %s', async (_, wish) => {
+])('systemd finds nothing to say about the units of %s', async (_, input) => {
   const program = peer('systemd-analyze', 'apt-get install systemd')
   if (program === undefined) return
-  const directory = written(wish)
+  const directory = written(input)
   const units = readdirSync(directory).filter((name) => !name.endsWith('.conf'))
   expect(units.toSorted()).toEqual(['pillarbox-backup.service', 'pillarbox-backup.timer', 'pillarbox.service'])
   const { code, output, errors } = await run(program, ['verify', '--man=no', ...units.map((name) => join(directory, name))])
@@ -40,10 +40,10 @@ test.each([
   ['pillarbox-backup.service', {}, 2],
   ['pillarbox.service', elsewhere, 2],
   ['pillarbox.service', { data: '/home/ada/box' }, 2.2],
-])('%s of %o is exposed to no more than %d', async (name, wish, most) => {
+])('%s of %o is exposed to no more than %d', async (name, input, most) => {
   const program = peer('systemd-analyze', 'apt-get install systemd')
   if (program === undefined) return
-  const { output } = await run(program, ['security', '--offline=yes', '--no-pager', join(written(wish), name)])
+  const { output } = await run(program, ['security', '--offline=yes', '--no-pager', join(written(input), name)])
   const figure = Number(/Overall exposure level for \S+: ([\d.]+)/.exec(output.toString())?.[1])
   expect(figure).toBeGreaterThan(0)
   expect(figure).toBeLessThanOrEqual(most)

@@ -4,10 +4,8 @@ import { createLog } from '../../src/core/log.ts'
 import { Cursors } from '../../src/core/cursor.ts'
 import { conflict } from '../../src/core/fault.ts'
 import { newId } from '../../src/core/ids.ts'
-import { scopes } from '../../src/core/scopes.ts'
-import type { Caller, Scope } from '../../src/core/scopes.ts'
-import { Jobs } from '../../src/jobs/jobs.ts'
-import type { Report } from '../../src/jobs/jobs.ts'
+import { type Caller, type Scope, scopes } from '../../src/core/scopes.ts'
+import { Jobs, type ReportProgress } from '../../src/jobs/jobs.ts'
 import type { Job } from '../../src/jobs/model.ts'
 import { sql } from '../../src/store/database.ts'
 import { opened } from '../store/opened.ts'
@@ -26,7 +24,7 @@ async function made() {
   return { database, clock, jobs: again(), again }
 }
 
-function caller(wish: Partial<Caller> = {}): Caller {
+function caller(input: Partial<Caller> = {}): Caller {
   return {
     account_id: account,
     key_id: null,
@@ -38,20 +36,20 @@ function caller(wish: Partial<Caller> = {}): Caller {
     until: Infinity,
     ip: '',
     user_agent: '',
-    ...wish,
+    ...input,
   }
 }
 
 /** Work that goes on until it is told to end, and reports what it is told. */
 function patient() {
   const end = Promise.withResolvers<Record<string, unknown>>()
-  let report: Report | undefined
-  const work = (tell: Report, signal: AbortSignal): Promise<Record<string, unknown>> => {
+  let report: ReportProgress | undefined
+  const work = (tell: ReportProgress, signal: AbortSignal): Promise<Record<string, unknown>> => {
     report = tell
     signal.addEventListener('abort', () => end.reject(new Error('aborted')))
     return end.promise
   }
-  return { work, end, report: (progress: Parameters<Report>[0]) => report?.(progress) }
+  return { work, end, report: (progress: Parameters<ReportProgress>[0]) => report?.(progress) }
 }
 
 async function over(jobs: Jobs, id: string): Promise<Job> {
@@ -216,8 +214,8 @@ test('jobs are seen by their account, by keys of their identity, and by whoever 
   const holds: Scope[] = ['messages:read', 'cards:read']
   const { id } = await jobs.start(caller(), 'export', async () => ({}), { identity_id: one, scopes: holds })
   await over(jobs, id)
-  const seen = async (wish: Partial<Caller>): Promise<number> =>
-    (await jobs.list(caller(wish), { ...paging, kind: undefined })).data.length
+  const seen = async (input: Partial<Caller>): Promise<number> =>
+    (await jobs.list(caller(input), { ...paging, kind: undefined })).data.length
   expect(await seen({})).toBe(1)
   expect(await seen({ identity_id: one })).toBe(1)
   expect(await seen({ identity_id: two })).toBe(0)

@@ -15,8 +15,8 @@ test(
     const made: string[] = []
     for (let turn = 0; turn < 120; turn += 1) {
       const headers = { 'X-Padding': 'x'.repeat((turn * 37) % 900) }
-      const wish = { url: 'https://receiver.test/', events: ['*'], headers }
-      const { body } = await box.call('POST', '/v1/webhooks', wish, { headers: { 'Idempotency-Key': `hook ${turn}` } })
+      const input = { url: 'https://receiver.test/', events: ['*'], headers }
+      const { body } = await box.call('POST', '/v1/webhooks', input, { headers: { 'Idempotency-Key': `hook ${turn}` } })
       made.push(`/v1/webhooks/${body.id}`)
     }
     ever.push(...sealedValues(box).map(({ kept }) => kept))

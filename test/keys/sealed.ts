@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { newId } from '../../src/core/ids.ts'
-import { MasterKey } from '../../src/core/master-key.ts'
-import { readKey, Seal } from '../../src/core/seal.ts'
+import { MasterKey } from '../../src/core/seal/master-key.ts'
+import { readKey, Seal } from '../../src/core/seal/seal.ts'
 import { expect } from 'vitest'
 import type { Appliance } from '../support/appliance.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
@@ -24,8 +24,8 @@ export async function fill(box: Appliance): Promise<Kept> {
   const { body: entry } = await box.call('POST', at, { secret, service_name: 'X', period: 120 })
   const once = { headers: { 'Idempotency-Key': 'once' } }
   const { body: key } = await box.call('POST', '/v1/api-keys', { label: 'kept' }, once)
-  const wish = { url: 'https://receiver.test/', events: ['*'], headers: { Authorization: 'Bearer of theirs' } }
-  const { body: webhook } = await box.call('POST', '/v1/webhooks', wish)
+  const input = { url: 'https://receiver.test/', events: ['*'], headers: { Authorization: 'Bearer of theirs' } }
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', input)
   await box.call('POST', `/v1/webhooks/${webhook.id}/secret/rotate`, { secret: signing })
   await withPassword(box)
   const page = await signIn(box)
@@ -47,7 +47,7 @@ export async function fill(box: Appliance): Promise<Kept> {
       const { body: code } = await box.call('GET', `${at}/${entry.id}/code`)
       expect(code.code).toMatch(/^\d{6}$/)
       expect((await box.call('POST', '/v1/api-keys', { label: 'kept' }, once)).body).toEqual(key)
-      expect((await box.call('GET', `/v1/webhooks/${webhook.id}`)).body).toMatchObject({ headers: wish.headers })
+      expect((await box.call('GET', `/v1/webhooks/${webhook.id}`)).body).toMatchObject({ headers: input.headers })
       const again = await box.call('POST', `/v1/webhooks/${webhook.id}/secret/rotate`, { secret: signing })
       expect(again.body.error).toMatchObject({ status: 409, message: 'This is the secret already.' })
       // a secret that would not open could not be compared with

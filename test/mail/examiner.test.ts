@@ -2,11 +2,9 @@ import { createHash, randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { inflateRawSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { Examiner } from '../../src/mail/examiner.ts'
-import type { ExaminerOptions } from '../../src/mail/examiner.ts'
-import type { ExamineSettings, Order, Report } from '../../src/mail/examine.ts'
-import { startThread } from '../../src/mail/seat.ts'
-import type { Thread } from '../../src/mail/seat.ts'
+import { Examiner, type ExaminerOptions } from '../../src/mail/workers/examiner.ts'
+import type { ExamineSettings, ExamineOrder, WorkerReport } from '../../src/mail/workers/examine.ts'
+import { startThread, type WorkerThread } from '../../src/mail/workers/worker-slot.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { envelope, plainMail, rsaKey, sign } from '../support/signed-mail.ts'
 
@@ -46,7 +44,7 @@ const mail = (subject: string, body = 'hello\r\n') =>
   Buffer.from(plainMail('Eve <eve@evil.test>', body).replace('Subject: pay', `Subject: ${subject}`))
 
 /** A worker that dies over what it is given, and answers nothing about what it is given alone. */
-class MortalWorker extends EventEmitter<{ message: [Report]; error: [Error]; exit: [] }> implements Thread {
+class MortalWorker extends EventEmitter<{ message: [WorkerReport]; error: [Error]; exit: [] }> implements WorkerThread {
   readonly #alone: (subject: string) => void
 
   constructor(alone: (subject: string) => void) {
@@ -55,7 +53,7 @@ class MortalWorker extends EventEmitter<{ message: [Report]; error: [Error]; exi
     setImmediate(() => this.emit('message', { alive: true }))
   }
 
-  postMessage(order: Order): void {
+  postMessage(order: ExamineOrder): void {
     if ('settings' in order) return
     const [task] = order.tasks
     if (task?.suspect !== true) return void setImmediate(() => this.emit('exit'))
@@ -267,12 +265,12 @@ describe('a message the parser cannot read', () => {
   test('waits for a worker of its own beside few of its sender only, and not behind those of others', async () => {
     const alone: string[] = []
     const { promise: othersTurn, resolve } = Promise.withResolvers<void>()
-    const thread = (): Thread =>
+    const thread = (): WorkerThread =>
       new MortalWorker((subject) => {
         alone.push(subject)
         if (subject === 'other') resolve()
       })
-    const pool = open({ workers: 1, depth: 2, patience: 0, parseDeadline: 120_000, thread })
+    const pool = open({ workers: 1, depth: 2, timeout: 0, parseDeadline: 120_000, thread })
     const bad = Array.from({ length: 12 }, (_, index) =>
       // to two accounts
       pool.examine(mail('bad'), envelope({ remote_address: '192.0.2.1' }), `account${index % 2}`),
@@ -299,13 +297,13 @@ describe('a message the parser cannot read', () => {
     const alone: string[] = []
     const largeTurn = Promise.withResolvers<void>()
     const othersTurn = Promise.withResolvers<void>()
-    const thread = (): Thread =>
+    const thread = (): WorkerThread =>
       new MortalWorker((subject) => {
         alone.push(subject)
         if (subject === 'other') othersTurn.resolve()
         else largeTurn.resolve()
       })
-    const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread })
+    const pool = open({ workers: 1, timeout: 0, parseDeadline: 120_000, thread })
     const from = (sender: number, subject: string, body?: string) =>
       pool
         .examine(mail(subject, body), envelope({ remote_address: `192.0.2.${sender}` }), `account${sender}`)
@@ -379,7 +377,7 @@ describe('the examiner', () => {
   })
 
   test('stops without what its workers do not finish', async () => {
-    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000, patience: 50 })
+    const pool = open({ workers: 1, depth: 2, thread: hostile, parseDeadline: 120_000, timeout: 50 })
     const subjects = ['spin', 'never', 'waits', 'waits']
     const asked = Promise.allSettled(subjects.map((subject) => pool.examine(mail(subject), envelope())))
     await pool.stop()
@@ -391,7 +389,7 @@ describe('the examiner', () => {
     const inWorker: string[] = []
     const { promise: lastCame, resolve } = Promise.withResolvers<void>()
     class SilentWorker extends MortalWorker {
-      override postMessage(order: Order): void {
+      override postMessage(order: ExamineOrder): void {
         if ('settings' in order) return
         for (const { start, end } of order.tasks) {
           const [, subject = ''] = /^Subject: (.*)\r$/m.exec(Buffer.from(order.octets, start, end - start).toString('latin1'))!
@@ -400,7 +398,7 @@ describe('the examiner', () => {
         }
       }
     }
-    const pool = open({ workers: 1, patience: 0, parseDeadline: 120_000, thread: () => new SilentWorker(() => undefined) })
+    const pool = open({ workers: 1, timeout: 0, parseDeadline: 120_000, thread: () => new SilentWorker(() => undefined) })
     const of = (account: string, subject: string, octets: number) =>
       pool.examine(mail(subject, 'words\r\n'.repeat(octets / 7)), envelope(), account).catch(() => undefined)
     const settled = [

@@ -1,17 +1,17 @@
 import { EventEmitter } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Order, Report } from '../../src/mail/examine.ts'
-import type { Thread } from '../../src/mail/seat.ts'
+import type { ExamineOrder, WorkerReport } from '../../src/mail/workers/examine.ts'
+import type { WorkerThread } from '../../src/mail/workers/worker-slot.ts'
 import { accountKey } from '../support/account-key.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 
 /** A worker that reads nothing until it is told to: what it was given, by subject, in order. */
-class HeldWorker extends EventEmitter<{ message: [Report]; error: [Error]; exit: [] }> implements Thread {
+class HeldWorker extends EventEmitter<{ message: [WorkerReport]; error: [Error]; exit: [] }> implements WorkerThread {
   readonly given: string[] = []
   readonly #waiting: number[] = []
   readonly #listeners: (() => void)[] = []
 
-  postMessage(order: Order): void {
+  postMessage(order: ExamineOrder): void {
     if ('settings' in order) return
     for (const { id, start, end } of order.tasks) {
       const text = Buffer.from(order.octets, start, end - start).toString('latin1')
@@ -46,7 +46,7 @@ class HeldWorker extends EventEmitter<{ message: [Report]; error: [Error]; exit:
 
 test('mail for one account is read while a flood for another waits for the workers', async () => {
   const worker = new HeldWorker()
-  const thread = (): Thread => {
+  const thread = (): WorkerThread => {
     setImmediate(() => worker.emit('message', { alive: true }))
     return worker
   }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { parse } from '../../src/mail/parse.ts'
+import { parse } from '../../src/message/parse.ts'
 
 const folder = new URL('../fixtures/mail/', import.meta.url)
 const names = readdirSync(folder)

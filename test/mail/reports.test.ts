@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib'
 import { zipSync } from 'fflate'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { parse } from '../../src/mail/parse.ts'
-import type { Report } from '../../src/mail/reported.ts'
+import { parse } from '../../src/message/parse.ts'
+import type { Report } from '../../src/message/reports/reported.ts'
 import { dice } from '../support/dice.ts'
 
 const folder = new URL('../fixtures/reports/', import.meta.url)

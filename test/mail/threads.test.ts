@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 
 interface Shown {
   id: string

@@ -10,8 +10,15 @@ import { answers, expectMail, expectPage, expectRead, expectRights, expectRootLe
 import { Machine } from './bare-debian/machine.ts'
 import { printedWith } from './bare-debian/printed.ts'
 import { limit } from './bare-debian/programs.ts'
-import { bareDebian, cacheInside, fetchPackages, makePlace, makeRepository, removePlace } from './bare-debian/system.ts'
-import type { System } from './bare-debian/system.ts'
+import {
+  bareDebian,
+  cacheInside,
+  fetchPackages,
+  makePlace,
+  makeRepository,
+  removePlace,
+  type System,
+} from './bare-debian/system.ts'
 
 vi.setConfig({ testTimeout: limit, hookTimeout: limit })
 
@@ -38,7 +45,7 @@ async function provideRelease(system: System, commands: string[], file: string):
 
 const next = `sed -i '/"version":/s/0\\.1\\.0/0.1.1/'`
 
-const ways: Way[] = [
+const routing: Way[] = [
   {
     name: 'from the tarball',
     section: 'From the tarball',
@@ -147,7 +154,7 @@ async function prepared(way: Way): Promise<{ system: System; commands: string[] 
   return { system, commands: commands.map((line) => line.replace(/\binit$/, `init ${answers}`)) }
 }
 
-for (const way of ways) {
+for (const way of routing) {
   test(`${way.name}, as the page prints it, a bare Debian gets a service that receives, and a page that opens`, async () => {
     if (place === '' || peer('systemd-nspawn', 'apt-get install systemd-container') === undefined) return
     const { system, commands } = await prepared(way)

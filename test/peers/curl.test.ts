@@ -1,11 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { type Appliance, message } from '../support/appliance.ts'
 import { peer } from '../support/peer.ts'
-import { run } from '../support/program.ts'
-import type { Finished } from '../support/program.ts'
+import { type Finished, run } from '../support/program.ts'
 import { boxWithAda, keptFor, sha } from './kept.ts'
 
 const curl = peer('curl')
@@ -16,12 +14,12 @@ const mail = message({ To: to, Subject: 'Your code' }, 'Your verification code i
 describe.runIf(curl !== undefined)('curl', () => {
   test('delivers a file in the clear and under both versions of TLS, and every octet is kept', async () => {
     const { box, ada } = await boxWithAda()
-    const ways: [string[], RegExp][] = [
+    const routing: [string[], RegExp][] = [
       [[], /with ESMTP id/],
       [['--ssl-reqd', '--insecure', '--tls-max', '1.2'], /\(using TLSv1\.2 .*\r\n\tby pillarbox\.test with ESMTPS id/],
       [['--ssl-reqd', '--insecure', '--tlsv1.3'], /\(using TLSv1\.3 .*\r\n\tby pillarbox\.test with ESMTPS id/],
     ]
-    for (const [options, protocol] of ways) {
+    for (const [options, protocol] of routing) {
       expect(await upload(box, [...options, '--upload-file', file(box, mail)])).toMatchObject({ code: 0, errors: '' })
       const [kept] = await keptFor(box, ada)
       expect(sha(kept!.octets)).toBe(sha(mail))

@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { Resolver } from 'node:dns/promises'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { masterKey, Seal } from '../../src/core/seal.ts'
-import { field, pair, plantKeys, send, source } from '../sending/outgoing.ts'
-import type { Pair } from '../sending/outgoing.ts'
+import { masterKey, Seal } from '../../src/core/seal/seal.ts'
+import { field, pair, type Pair, plantKeys, send, source } from '../outbound/outgoing.ts'
 import { absent, peer } from '../support/peer.ts'
 import { run } from '../support/program.ts'
 import { byDkimpy, pythonWithDkim } from './dkimpy.ts'
@@ -52,7 +51,7 @@ const kinds: [string, Record<string, unknown>][] = [
 describe.runIf(possible)('our signatures', () => {
   test('are good to mailauth, and the RSA one to OpenDKIM and Mail::DKIM, which know no Ed25519, whatever the message', async () => {
     const { world, dns, records } = await signing()
-    const all = await Promise.all(kinds.map(async ([name, wish]) => ({ name, raw: await sent(world, wish) })))
+    const all = await Promise.all(kinds.map(async ([name, input]) => ({ name, raw: await sent(world, input) })))
     for (const { name, raw } of all) {
       expect([name, raw.toString('latin1').match(/^DKIM-Signature: .*$/gm)?.length]).toEqual([name, 2])
       expect([name, await byMailauth(raw, dns)]).toEqual([name, ['pass rsa-sha256', 'pass ed25519-sha256']])
@@ -115,8 +114,8 @@ describe.runIf(possible)('our signatures', () => {
 describe.runIf(python !== undefined)('both signatures, by the records that the API publishes,', () => {
   test('are good to dkimpy, whatever the message, and neither is once it is changed, or by the keys of others', async () => {
     const { world, published } = await planted()
-    for (const [name, wish] of kinds) {
-      const raw = await sent(world, wish)
+    for (const [name, input] of kinds) {
+      const raw = await sent(world, input)
       expect([name, await byDkimpy(python!, raw, published)]).toEqual([name, ['pass rsa-sha256', 'pass ed25519-sha256']])
     }
     const good = (await sent(world, { subject: 'Pay 10', body: 'Pay 10 to Bob.' })).toString('latin1')
@@ -174,8 +173,8 @@ function sealOf({ box }: Pair): Seal {
   return new Seal(masterKey(`${box.env['PILLARBOX_DATA_DIR']}-keys`, true))
 }
 
-async function sent(world: Pair, wish: Record<string, unknown>): Promise<Buffer> {
-  const { status, body } = await send(world, { to: world.bob.email, ...wish })
+async function sent(world: Pair, input: Record<string, unknown>): Promise<Buffer> {
+  const { status, body } = await send(world, { to: world.bob.email, ...input })
   expect(status).toBe(201)
   return Buffer.from(await source(world, body.id), 'latin1')
 }

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { vi } from 'vitest'
 import type { Email, EmailRow } from '../../src/mail/model.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 
 /** An e-mail as the API shows it, and its source parted in what the box put before it and what came. */
 export interface Kept {

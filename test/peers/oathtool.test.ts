@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { codeAt } from '../../src/totp/codes.ts'
-import type { Recipe } from '../../src/totp/codes.ts'
+import { codeAt, type Recipe } from '../../src/totp/codes.ts'
 import { NewTotpEntry } from '../../src/totp/model.ts'
 import { readSetup } from '../../src/totp/setup.ts'
 import { appliance } from '../support/appliance.ts'

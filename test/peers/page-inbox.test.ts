@@ -1,7 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { type Appliance, deliver, message } from '../support/appliance.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 import { person, signIn, withPassword } from '../support/people.ts'

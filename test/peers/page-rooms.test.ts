@@ -3,11 +3,10 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import type { DoctorReport } from '../../src/doctor/model.ts'
+import type { DoctorReport } from '../../src/ops/doctor/model.ts'
 import type { Domain } from '../../src/domains/model.ts'
-import { eventChoices } from '../../src/page/browser/webhooks/event-choices.ts'
-import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { eventChoices } from '../../src/web/browser/webhooks/event-choices.ts'
+import { type Appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import { builtPage } from '../support/built-page.ts'
 import { blob, card } from '../support/card.ts'
 import { looksWell, roomSize } from '../support/looks.ts'
@@ -94,8 +93,8 @@ test('a webhook that is changed stays what it was in all else', async () => {
   const page = await room('/webhooks', 'Webhooks')
   if (!page) return
   const events = ['email.received', 'sms.received']
-  const wish = { url: 'https://receiver.test/hook', events, identity_id: ada.id, headers: { Authorization: 'Bearer hush' } }
-  const { body: before } = await box.call('POST', '/v1/webhooks', wish)
+  const input = { url: 'https://receiver.test/hook', events, identity_id: ada.id, headers: { Authorization: 'Bearer hush' } }
+  const { body: before } = await box.call('POST', '/v1/webhooks', input)
   await page.goto(`${box.url}/webhooks/${before['id']}`)
   await page.getByRole('button', { name: 'Change' }).click()
   await page.getByRole('option', { name: /^Ada/ }).waitFor({ state: 'attached' })
@@ -103,7 +102,7 @@ test('a webhook that is changed stays what it was in all else', async () => {
   await page.locator('dialog').getByRole('button', { name: 'Change' }).click()
   await page.getByText('The webhook was changed.').waitFor()
   const { body: after } = await box.call('GET', `/v1/webhooks/${before['id']}`)
-  expect(after).toMatchObject({ ...wish, description: 'of Ada', active: true })
+  expect(after).toMatchObject({ ...input, description: 'of Ada', active: true })
   await box.call('DELETE', `/v1/webhooks/${before['id']}`)
 })
 
@@ -208,7 +207,7 @@ test('a key is made with its scopes, shown once, rotated and revoked', async () 
 })
 
 /** An hour, and a day, that the box might have had: an hour is longer than a test. */
-function plantFigures(): void {
+function plantMetrics(): void {
   const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 5000 })
   const now = Math.floor(Date.now() / 60_000) * 60_000
   const row = database.prepare('INSERT OR REPLACE INTO figures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)')
@@ -240,7 +239,7 @@ test('the health of the box: its state, what went on, the doctor, and what waits
   const page = await room('/health', 'Health')
   if (!page) return
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'Counted' }, 'x\n') })
-  plantFigures()
+  plantMetrics()
   const late = { url: 'http://127.0.0.1:9/closed', events: ['webhook.test'] }
   const { body: webhook } = await box.call('POST', '/v1/webhooks', late)
   const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook['id']}/test`)
@@ -299,8 +298,8 @@ test('cards: the budget as a bar, frozen, unfrozen, another budget, transactions
   const page = await room(`/identities/${ada?.id}/cards`, 'Ada')
   if (!page) return
   const secret = blob()
-  const wish = card({ label: 'Travel', encrypted_data: secret, budget_cents: 50_000, period: 'monthly' })
-  const { body: travel } = await box.call('POST', `/v1/identities/${ada.id}/cards`, wish)
+  const input = card({ label: 'Travel', encrypted_data: secret, budget_cents: 50_000, period: 'monthly' })
+  const { body: travel } = await box.call('POST', `/v1/identities/${ada.id}/cards`, input)
   const answers: string[] = []
   page.on(
     'response',

@@ -5,22 +5,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { fetchSecurely, listening, secure, shownAt, shownBySmtp, startTls, told } from '../certificates/shown.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { freePort } from '../support/free-port.ts'
 import { movable } from '../support/held-clock.ts'
 import { peer } from '../support/peer.ts'
 import { addedDomain } from '../support/verified-domain.ts'
-import { asking, pebble } from './pebble.ts'
-import type { Ca, CaWish } from './pebble.ts'
+import { asking, type Ca, type CaInput, pebble } from './pebble.ts'
 
 const program = peer('pebble')
 const possible = [program, peer('setpriv', 'apt-get install util-linux')].every((one) => one !== undefined)
 
 const mx = 'mx.example.test'
 const api = 'box.example.test'
-const patience = { timeout: 40_000, interval: 250 }
+const timeout = { timeout: 40_000, interval: 250 }
 const day = 86_400_000
 
 interface Scene {
@@ -32,12 +30,12 @@ interface Scene {
 }
 
 /** A box that shows TLS at every door and asks Pebble for it; its names lead to loopback, where the CA looks at `port`. */
-async function scene(env: Record<string, string> = {}, wish: Partial<CaWish> = {}): Promise<Scene> {
+async function scene(env: Record<string, string> = {}, input: Partial<CaInput> = {}): Promise<Scene> {
   const dns = await DnsStub.start()
   onTestFinished(() => dns.close())
   for (const name of [mx, api]) dns.a(name, '127.0.0.1')
   const port = await freePort()
-  const ca = await pebble(program!, { httpPort: port, dns: dns.servers[0]!, ...wish })
+  const ca = await pebble(program!, { httpPort: port, dns: dns.servers[0]!, ...input })
   const clock = movable()
   const settings = {
     ...asking(ca),
@@ -89,7 +87,7 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
       ['acme', []],
       ['self_signed', ['mail', 'api']],
     ])
-    await expect.poll(async () => (await listed(box))[0]!['issuer'], patience).toMatch(/^Pebble/)
+    await expect.poll(async () => (await listed(box))[0]!['issuer'], timeout).toMatch(/^Pebble/)
     const [serial, ...others] = await everywhere(all, ca.root)
     expect(new Set(others)).toEqual(new Set([serial]))
     expect((await fetchSecurely(box.app.httpAddresses.tls!.port, api, '/healthz', ca.root)).status).toBe(200)
@@ -135,7 +133,7 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
     expect(Date.parse(before!['not_after']) - Date.parse(before!['renew_at'])).toBe(30 * day)
 
     clock.ahead += 2 * day
-    await expect.poll(async () => (await listed(box))[0]!['fingerprint'], patience).not.toBe(before!['fingerprint'])
+    await expect.poll(async () => (await listed(box))[0]!['fingerprint'], timeout).not.toBe(before!['fingerprint'])
     const doors = new Set(await everywhere(all, ca.root))
     expect(doors.size).toBe(1)
     expect(doors.has(first!)).toBe(false)
@@ -176,7 +174,7 @@ describe.runIf(possible)('certificates by ACME, from Pebble', () => {
 
     dns.a(mx, '127.0.0.1')
     clock.ahead = 2 * 3_600_000
-    await expect.poll(async () => (await listed(box))[0]!['problem'], patience).toBe(null)
+    await expect.poll(async () => (await listed(box))[0]!['problem'], timeout).toBe(null)
     expect((await listed(box))[0]).toMatchObject({ uses: ['mail'], names: [mx], next_try_at: null })
   })
 

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -24,7 +23,7 @@ export interface Ca {
   stop(): Promise<void>
 }
 
-export interface CaWish {
+export interface CaInput {
   /** Where it looks for challenges, in place of port 80. */
   httpPort: number
   /** Its name server, as `address:port`. */
@@ -35,7 +34,7 @@ export interface CaWish {
 }
 
 /** Starts `pebble`; ended and removed when the test ends. */
-export async function pebble(program: string, { httpPort, dns, binding, env = {} }: CaWish): Promise<Ca> {
+export async function pebble(program: string, { httpPort, dns, binding, env = {} }: CaInput): Promise<Ca> {
   const folder = mkdtempSync(join(tmpdir(), 'pillarbox-pebble-'))
   const { cert } = await certificate(folder, 'ca.peer.test')
   for (let attempt = 1; ; attempt++) {

@@ -25,7 +25,7 @@ export interface Receiving {
 }
 
 /** How long Postfix may take for one step on a busy machine, in milliseconds. */
-const patience = { timeout: 20_000, interval: 50 }
+const timeout = { timeout: 20_000, interval: 50 }
 
 /**
  * An instance of Postfix that relays all it takes to one box, under TLS or not at all; to `clear@pillarbox.test` in the clear, and to
@@ -72,7 +72,7 @@ export class Postfix {
     })
     const postfix = new Postfix(directory)
     await vi
-      .waitFor(async () => (await postfix.#dialogue('entrance')).destroy(), patience)
+      .waitFor(async () => (await postfix.#dialogue('entrance')).destroy(), timeout)
       .catch((error: unknown) => {
         throw new Error(`Postfix did not start: ${errors}\n${postfix.log}`, { cause: error })
       })
@@ -104,7 +104,7 @@ export class Postfix {
       const found = this.log.match(new RegExp(words, 'g'))?.length ?? 0
       if (found < times) throw new Error(`Postfix logged ${words} ${found} times of ${times}:\n${this.log}`)
     }
-    await vi.waitFor(look, patience)
+    await vi.waitFor(look, timeout)
   }
 
   /** Hands it a message that it sends on at once; answers the queue id. */

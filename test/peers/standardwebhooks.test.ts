@@ -1,8 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
-import { WebhookSink } from '../support/webhook-sink.ts'
-import type { Received } from '../support/webhook-sink.ts'
+import { type Received, WebhookSink } from '../support/webhook-sink.ts'
 
 type Headers = Record<string, string>
 
@@ -14,8 +13,8 @@ test.each([
   const box = await appliance({ PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
   const sink = await WebhookSink.start()
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  const wish = { url: sink.url, events: ['email.received'], ...(given === undefined ? {} : { secret: given }) }
-  const { body: webhook } = await box.call('POST', '/v1/webhooks', wish)
+  const input = { url: sink.url, events: ['email.received'], ...(given === undefined ? {} : { secret: given }) }
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', input)
   const arrive = async (count: number): Promise<Received> => {
     const raw = message({ Subject: 'Grüße 🎉', 'Content-Type': 'text/plain; charset=utf-8' }, `Zürich ${count}\n`)
     await deliver(box.smtp, { to: ada.email, raw: Buffer.from(raw) })

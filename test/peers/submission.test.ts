@@ -4,10 +4,8 @@ import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { message } from '../support/appliance.ts'
 import { peer } from '../support/peer.ts'
-import { run } from '../support/program.ts'
-import type { Finished } from '../support/program.ts'
-import { newKey, openOffice, outbound, sourceOf } from '../support/submission.ts'
-import type { Door, Office } from '../support/submission.ts'
+import { type Finished, run } from '../support/program.ts'
+import { type Door, newKey, type Office, openOffice, outbound, sourceOf } from '../support/submission.ts'
 
 const user = 'ada@pillarbox.test'
 const doors: Door[] = ['starttls', 'tls']

@@ -3,8 +3,7 @@ import { createClient } from '@supabase/supabase-js'
 import { RealtimeClient as OldRealtimeClient } from 'realtime-js-old'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { identity, token } from '../support/live.ts'
 
 type Row = ReturnType<typeof JSON.parse>
@@ -55,8 +54,8 @@ function follow(channel: Channel, filter: object) {
   }
 }
 
-async function realtime(kind: string, box: Appliance, wish: object = {}): Promise<Client> {
-  const { token: text, supabase_url } = await token(box, wish)
+async function realtime(kind: string, box: Appliance, input: object = {}): Promise<Client> {
+  const { token: text, supabase_url } = await token(box, input)
   const url = `${supabase_url.replace('http', 'ws')}/realtime/v1`
   const [name, vsn] = kind.split(' ')
   if (name === 'supabase-js') {
@@ -82,8 +81,8 @@ test.each(clients)('%s subscribes and receives the rows of one identity', async 
   const box = await appliance()
   const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
   const client = await realtime(kind, box)
-  const wish = { event: 'INSERT', schema: 'public', table: 'email_messages', filter: `identity_id=eq.${ada.id}` }
-  const mail = follow(client.channel('mail'), wish)
+  const input = { event: 'INSERT', schema: 'public', table: 'email_messages', filter: `identity_id=eq.${ada.id}` }
+  const mail = follow(client.channel('mail'), input)
   const events = follow(client.channel('events'), { event: '*', schema: 'public', table: 'agent_events' })
   await Promise.all([mail.state('SUBSCRIBED'), events.state('SUBSCRIBED')])
   await deliver(box.smtp, { to: bob.email, raw: message({ Subject: 'For Bob' }, 'x\n') })
@@ -116,8 +115,8 @@ test.each(clients)('%s has several bindings on one channel, each with its own fi
   let channel: Channel = client.channel('several')
   const insert = { event: 'INSERT', schema: 'public', table: 'email_messages' }
   for (const [name, filter] of Object.entries(filters)) {
-    const wish = filter === undefined ? insert : { ...insert, filter }
-    channel = channel.on('postgres_changes', wish, (row) => heard.push(`${name} ${row.new.subject}`))
+    const input = filter === undefined ? insert : { ...insert, filter }
+    channel = channel.on('postgres_changes', input, (row) => heard.push(`${name} ${row.new.subject}`))
   }
   channel.on('postgres_changes', { ...insert, event: 'UPDATE' }, () => heard.push('update'))
   const all = follow(channel, { event: '*', schema: 'public' })
@@ -142,8 +141,8 @@ test.each(clients)('%s gives a fresh token with setAuth, leaves, and joins the s
   const box = await appliance()
   const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
   const client = await realtime(kind, box, { identity_id: ada.id })
-  const wish = { event: '*', schema: 'public', table: 'agent_events' }
-  const events = follow(client.channel('events'), wish)
+  const input = { event: '*', schema: 'public', table: 'agent_events' }
+  const events = follow(client.channel('events'), input)
   await events.state('SUBSCRIBED')
   const fresh = await token(box, { identity_id: bob.id })
   await client.setAuth(fresh.token)
@@ -155,7 +154,7 @@ test.each(clients)('%s gives a fresh token with setAuth, leaves, and joins the s
   await mail('Fresh')
   await events.count(1)
   await events.channel.unsubscribe()
-  const again = follow(client.channel('events'), wish)
+  const again = follow(client.channel('events'), input)
   await again.state('SUBSCRIBED')
   await mail('Again')
   await again.count(1)
@@ -171,10 +170,10 @@ test.each(clients)('%s has a text message as a row that is inserted, and updated
   const make = async (name: string) => (await box.call('POST', '/v1/identities', { name, provision_phone: true })).body
   const [ada, bob] = [await make('Ada'), await make('Bob')]
   const client = await realtime(kind, box)
-  const wish = { event: '*', schema: 'public', table: 'sms_messages' }
-  const all = follow(client.channel('all'), wish)
-  const inserts = follow(client.channel('inserts'), { ...wish, event: 'INSERT', filter: `identity_id=eq.${ada.id}` })
-  const updates = follow(client.channel('updates'), { ...wish, event: 'UPDATE' })
+  const input = { event: '*', schema: 'public', table: 'sms_messages' }
+  const all = follow(client.channel('all'), input)
+  const inserts = follow(client.channel('inserts'), { ...input, event: 'INSERT', filter: `identity_id=eq.${ada.id}` })
+  const updates = follow(client.channel('updates'), { ...input, event: 'UPDATE' })
   await Promise.all([all, inserts, updates].map((one) => one.state('SUBSCRIBED')))
   const { body: sent } = await box.call('POST', `/v1/identities/${ada.id}/sms`, { to: bob['phone_number'], body: 'Hello' })
   const { body: lost } = await box.call('POST', `/v1/identities/${ada.id}/sms`, { to: '+15550100177', body: 'Anybody?' })
@@ -198,9 +197,9 @@ test.each(clients)('%s has an e-mail that is sent as a row that is inserted, and
   const box = await appliance()
   const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
   const client = await realtime(kind, box)
-  const wish = { event: '*', schema: 'public', table: 'email_messages' }
-  const all = follow(client.channel('all'), wish)
-  const own = follow(client.channel('own'), { ...wish, event: 'UPDATE', filter: `identity_id=eq.${ada.id}` })
+  const input = { event: '*', schema: 'public', table: 'email_messages' }
+  const all = follow(client.channel('all'), input)
+  const own = follow(client.channel('own'), { ...input, event: 'UPDATE', filter: `identity_id=eq.${ada.id}` })
   await Promise.all([all.state('SUBSCRIBED'), own.state('SUBSCRIBED')])
   const { body: sent } = await box.call('POST', `/v1/identities/${ada.id}/emails`, { to: bob.email, subject: 'Hello', body: 'x' })
   await Promise.all([all.count(3), own.count(1)])

@@ -1,11 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { type Appliance, message } from '../support/appliance.ts'
 import { peer } from '../support/peer.ts'
-import { run } from '../support/program.ts'
-import type { Finished } from '../support/program.ts'
+import { type Finished, run } from '../support/program.ts'
 import { boxWithAda, identity, keptFor, sha } from './kept.ts'
 
 const program = peer('swaks')
@@ -19,14 +17,14 @@ const awkward = message(
 describe.runIf(program !== undefined)('swaks', () => {
   test('every octet is kept, in the clear and under TLS, pipelined and not', async () => {
     const { box, ada } = await boxWithAda()
-    const ways: [string[], RegExp][] = [
+    const routing: [string[], RegExp][] = [
       [[], /with ESMTP id/],
       [['--tls'], /\(using TLSv1\.[23] with cipher [\w-]+\)\r\n\tby pillarbox\.test with ESMTPS id/],
       [['--pipeline'], /with ESMTP id/],
       [['--pipeline', '--tls'], /with ESMTPS id/],
       [['--protocol', 'SMTP'], /with SMTP id/],
     ]
-    for (const [options, protocol] of ways) {
+    for (const [options, protocol] of routing) {
       const sent = await swaks(box, ['--to', 'ada@pillarbox.test', ...data(box, awkward), ...options])
       expect(sent).toMatchObject({ code: 0, errors: '' })
       const [kept] = await keptFor(box, ada)

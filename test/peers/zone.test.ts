@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DnsRecord, Domain } from '../../src/domains/model.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { peer } from '../support/peer.ts'
 import { nameServer } from './dns.ts'
 

@@ -27,8 +27,8 @@ test('a token is asked for in the right way, and opens nothing its key may not r
     [{ identity_id: 'ident_01jd3v8m2ef1pbx9mz5k7q4w6a' }, undefined, 404, {}],
     [{ channels: ['sms_messages'] }, emails.key, 403, { param: 'channels', code: 'missing_scope' }],
   ]
-  for (const [wish, key, status, error] of wrong) {
-    const answer = await box.call('POST', '/v1/realtime/token', wish, key === undefined ? {} : { key })
+  for (const [input, key, status, error] of wrong) {
+    const answer = await box.call('POST', '/v1/realtime/token', input, key === undefined ? {} : { key })
     expect(answer).toMatchObject({ status, body: { error } })
   }
   const writer = await keyWith(box, { scopes: ['messages:write'] })
@@ -47,10 +47,10 @@ test('a token is asked for in the right way, and opens nothing its key may not r
 test.each([
   ['another channel', { channels: ['email_messages'] }, { channel: 'agent_events' }],
   ['another identity', { identity: true }, { channel: 'agent_events', identity_id: 'ident_01jd3v8m2ef1pbx9mz5k7q4w6a' }],
-])('asking a token for %s ends the socket with 4403', async (_, wish, frame) => {
+])('asking a token for %s ends the socket with 4403', async (_, input, frame) => {
   const box = await appliance()
   const ada = await identity(box, 'Ada')
-  const socket = await connect(box, 'identity' in wish ? { identity_id: ada.id } : wish)
+  const socket = await connect(box, 'identity' in input ? { identity_id: ada.id } : input)
   socket.say({ type: 'subscribe', ...frame })
   expect((await socket.until('error'))[0]).toMatchObject({ code: 'not_permitted' })
   expect((await socket.closed).code).toBe(4403)

@@ -1,8 +1,7 @@
 import { RE2JS } from 're2js'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { accountKey } from '../support/account-key.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { identity, keyWith, token } from '../support/live.ts'
 import { join, raw } from '../support/phoenix.ts'
 

@@ -7,7 +7,7 @@ import { EventLog } from '../../src/events/log.ts'
 import { eventType } from '../../src/events/model.ts'
 import { Hub } from '../../src/realtime/hub.ts'
 import { prepare } from '../../src/store/migrate.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { folder } from '../support/folder.ts'
 
 test('one who fails to hear keeps the event from nobody else, and the failure is logged', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import type { Sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { refusal, silent } from '../support/handshake.ts'
 import { connect, identity, keyWith, live, token } from '../support/live.ts'

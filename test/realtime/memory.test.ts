@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { bootstrapKey, deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
-import { live } from '../support/live.ts'
-import type { Live } from '../support/live.ts'
+import { live, type Live } from '../support/live.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 
 const mebibyte = 1024 * 1024

@@ -2,11 +2,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test, vi } from 'vitest'
 import type { Sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
-import { connect, identity, live, token } from '../support/live.ts'
-import type { Live } from '../support/live.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
+import { connect, identity, live, type Live, token } from '../support/live.ts'
 
 /** What a figure of the box says now. */
 async function figure(box: Appliance, name: string): Promise<number> {

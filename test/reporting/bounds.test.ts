@@ -1,9 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import { createLog } from '../../src/core/log.ts'
 import type { PublishedPolicy } from '../../src/mail/model.ts'
-import { Counts } from '../../src/reporting/counts.ts'
-import { dmarcResult } from '../../src/reporting/dmarc-result.ts'
-import type { DmarcRecord } from '../../src/reporting/dmarc-result.ts'
+import { ReportCounts } from '../../src/reporting/counts.ts'
+import { type DmarcRecord, dmarcResult } from '../../src/reporting/dmarc-result.ts'
 import { dmarcXml } from '../../src/reporting/dmarc-xml.ts'
 import { sql } from '../../src/store/database.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -25,7 +24,7 @@ const policy: PublishedPolicy = {
 test('strangers with 10,000 domains, and one with 10,000 addresses, are kept in bounds; what was there goes on to be counted', async () => {
   const { inside, rows } = await reporting({})
   const tallies = { counted: 0, dropped: 0 }
-  const counts = new Counts({
+  const counts = new ReportCounts({
     database: inside().database,
     clock: new HeldClock(),
     log: createLog('silent'),

@@ -5,15 +5,13 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { expect, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { parse } from '../../src/mail/parse.ts'
-import type { Report } from '../../src/mail/reported.ts'
-import type { CarriageTest } from '../../src/sending/carriage.ts'
+import { parse } from '../../src/message/parse.ts'
+import type { Report } from '../../src/message/reports/reported.ts'
+import type { TransportTest } from '../../src/outbound/transport/outbound-transport.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
-import { MailSink } from '../support/mail-sink.ts'
-import type { Landed } from '../support/mail-sink.ts'
-import { sendingBox } from '../support/outgoing.ts'
-import type { SendingBox } from '../support/outgoing.ts'
+import { type Landed, MailSink } from '../support/mail-sink.ts'
+import { sendingBox, type SendingBox } from '../support/outgoing.ts'
 import { peer } from '../support/peer.ts'
 
 export const hour = 3_600_000
@@ -40,7 +38,7 @@ let serial = 0
 
 export async function reporting(
   env: Record<string, string>,
-  options: { testing?: CarriageTest; sink?: Parameters<typeof MailSink.start>[0] } = {},
+  options: { testing?: TransportTest; sink?: Parameters<typeof MailSink.start>[0] } = {},
 ): Promise<Reporting> {
   const clock = new HeldClock()
   const sink = await MailSink.start(options.sink)

@@ -9,14 +9,12 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { certificate } from '../../src/certificates/self-signed.ts'
 import type { Pair } from '../../src/certificates/pair.ts'
-import type { Dial } from '../../src/delivery/outside.ts'
-import { tlsReport } from '../../src/mail/tls-report.ts'
-import { tlsJson } from '../../src/reporting/tls-json.ts'
-import type { TlsRecord } from '../../src/reporting/tls-json.ts'
-import { field } from '../sending/outgoing.ts'
+import type { OutsideDial } from '../../src/net/outside.ts'
+import { tlsReport } from '../../src/message/reports/tls-report.ts'
+import { tlsJson, type TlsRecord } from '../../src/reporting/tls-json.ts'
+import { field } from '../outbound/outgoing.ts'
 import { PolicyHost } from '../support/policy-host.ts'
-import { reporting, reportIn } from './box.ts'
-import type { Reporting } from './box.ts'
+import { reportIn, reporting, type Reporting } from './box.ts'
 
 const on = { PILLARBOX_REPORTS__TLS: 'true' }
 const before = getCACertificates('default')
@@ -42,7 +40,7 @@ afterAll(() => {
 /** A box, and far.test with a server of this certificate, which wants reports at this URI. */
 async function far(
   pair: Pair | undefined,
-  { policy, dial, rua = 'mailto:tls@far.test' }: { policy?: PolicyHost; dial?: Dial; rua?: string } = {},
+  { policy, dial, rua = 'mailto:tls@far.test' }: { policy?: PolicyHost; dial?: OutsideDial; rua?: string } = {},
 ): Promise<Reporting> {
   const outsideDial = dial ?? policy?.dial
   const box = await reporting(on, {
@@ -295,7 +293,7 @@ test('a report is posted where the domain asks for that; nowhere that is private
   await once(taker, 'listening')
   onTestFinished(() => void taker.close())
   const { port } = taker.address() as AddressInfo
-  const dial: Dial = ({ hostname }, done) => {
+  const dial: OutsideDial = ({ hostname }, done) => {
     const socket = connect({ host: '127.0.0.1', port, servername: hostname })
     socket.once('error', (error) => done(error, null))
     socket.once('secureConnect', () => done(null, socket))

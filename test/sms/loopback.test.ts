@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 
 const told = (data: Record<string, string>[]) => data.map((one) => (one['type'] === 'sms' ? one['body'] : one['subject']))
 

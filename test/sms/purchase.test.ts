@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { folder } from '../support/folder.ts'
-import { boxProcess, testBox } from '../support/process.ts'
-import type { BoxProcess } from '../support/process.ts'
+import { boxProcess, type BoxProcess, testBox } from '../support/process.ts'
 import { TwilioStub, twilioSettings } from '../support/twilio-stub.ts'
 
 const key = 'test-key-with-every-scope-1234567890'

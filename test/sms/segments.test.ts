@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { wishOf } from '../../src/sms/opt-outs.ts'
+import { inputOf } from '../../src/sms/opt-outs.ts'
 import { normalized } from '../../src/sms/phone-codes.ts'
 import { segmentsOf } from '../../src/sms/segments.ts'
 
@@ -50,10 +50,10 @@ test('a wish is the word alone', () => {
     'stop?',
     'Stop,',
   ])
-    expect(wishOf(word)).toBe('stop')
-  for (const word of ['START', 'unstop.', '開始', 'opt in']) expect(wishOf(word)).toBe('start')
+    expect(inputOf(word)).toBe('stop')
+  for (const word of ['START', 'unstop.', '開始', 'opt in']) expect(inputOf(word)).toBe('start')
   for (const text of ['', 'stop it', 'do not stop', 'yes', 'stopping', 'STOP 2', 'x'.repeat(5000)])
-    expect(wishOf(text)).toBe(null)
+    expect(inputOf(text)).toBe(null)
 })
 
 test.each([

@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { movable } from '../support/held-clock.ts'
 import { callback, TwilioStub, twilioSettings } from '../support/twilio-stub.ts'
 

@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { beforeEach, expect, test } from 'vitest'
-import { emptyBlob, keepBlob, readBlob } from '../../src/store/blobs.ts'
-import { sql } from '../../src/store/database.ts'
-import type { Database } from '../../src/store/database.ts'
+import { emptyBlob, insertBlob, readBlob } from '../../src/store/blobs.ts'
+import { type Database, sql } from '../../src/store/database.ts'
 import { folder } from '../support/folder.ts'
 import { opened } from './opened.ts'
 
@@ -18,7 +17,7 @@ const mebibyte = 1024 * 1024
 async function keep(octets: Buffer, deflated = false): Promise<number> {
   const sha256 = createHash('sha256').update(octets).digest()
   const bytes = deflated ? deflateRawSync(octets) : octets
-  return database.transaction((tx) => keepBlob(tx, { size: octets.length, sha256, deflated, bytes }))
+  return database.transaction((tx) => insertBlob(tx, { size: octets.length, sha256, deflated, bytes }))
 }
 
 async function rows(table: 'blobs' | 'blob_pieces'): Promise<number> {
@@ -55,7 +54,7 @@ test('others have their turn while large octets are written', async () => {
   let turns = 0
   const timer = setInterval(() => (turns += 1), 1)
   const meanwhile = await database.transaction(async (tx) => {
-    await keepBlob(tx, { size: bytes.length, sha256: null, deflated: false, bytes })
+    await insertBlob(tx, { size: bytes.length, sha256: null, deflated: false, bytes })
     return turns
   })
   clearInterval(timer)

@@ -1,9 +1,8 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
-import { sql } from '../../src/store/database.ts'
-import type { Database } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { type Database, sql } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { folder } from '../support/folder.ts'
 import { opened, quiet } from './opened.ts'
 

@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import type { SqliteOptions } from '../../src/store/sqlite.ts'
+import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/database.ts'
 import { folder } from '../support/folder.ts'
 import { openedWithTable, quiet } from './opened.ts'
 
@@ -102,7 +101,7 @@ describe('group commit', () => {
   })
 
   it('gives up work that never settles, and goes on', async () => {
-    const { database } = await store({ patience: 50 })
+    const { database } = await store({ timeout: 50 })
     const stuck = database.transaction(async (tx) => {
       await tx.run(sql`INSERT INTO t (v) VALUES (1)`)
       await new Promise(() => {})
@@ -115,7 +114,7 @@ describe('group commit', () => {
 
   it('says so when another program holds the database, and works once it is gone', async () => {
     const { file, database } = await store({})
-    const other = await SqliteDatabase.open(file, quiet, { patience: 60_000 })
+    const other = await SqliteDatabase.open(file, quiet, { timeout: 60_000 })
     let free: (() => void) | undefined
     const holding = other.transaction(async (tx) => {
       await tx.run(sql`INSERT INTO t (v) VALUES (1)`)

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { createLog } from '../../src/core/log.ts'
 import { prepare } from '../../src/store/migrate.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import type { SqliteOptions } from '../../src/store/sqlite.ts'
+import { SqliteDatabase, type SqliteOptions } from '../../src/store/sqlite/database.ts'
 import { sql } from '../../src/store/database.ts'
 
 export const quiet = createLog('silent')

@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { storageFull } from '../../src/core/fault.ts'
 import type { Database } from '../../src/store/database.ts'
-import { Probe } from '../../src/store/probe.ts'
+import { WriteProbe } from '../../src/store/probe.ts'
 
 test('a disk that does not answer is asked once, and counts as failing until it does', async () => {
   vi.useFakeTimers()
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const probe = vi.fn<() => Promise<void>>(() => held)
-  const store = new Probe({ probe } as unknown as Database, { now: () => Date.now() })
+  const store = new WriteProbe({ probe } as unknown as Database, { now: () => Date.now() })
   const answers = Promise.all([store.look(), store.look()])
   await vi.advanceTimersByTimeAsync(2000)
   expect(await answers).toEqual(['failing', 'failing'])
@@ -24,7 +24,7 @@ test('a failing store is told for what it is, and a mended one two seconds later
   const probe = async (): Promise<void> => {
     if (broken) throw new Error('the disk is gone')
   }
-  const store = new Probe({ probe } as unknown as Database, { now: () => time })
+  const store = new WriteProbe({ probe } as unknown as Database, { now: () => time })
   expect(await store.look()).toBe('failing')
   broken = false
   time = 2000
@@ -32,6 +32,6 @@ test('a failing store is told for what it is, and a mended one two seconds later
 })
 
 test('a store that only lacks room says so', async () => {
-  const store = new Probe({ probe: () => Promise.reject(storageFull()) } as unknown as Database, { now: () => 0 })
+  const store = new WriteProbe({ probe: () => Promise.reject(storageFull()) } as unknown as Database, { now: () => 0 })
   expect(await store.look()).toBe('full')
 })

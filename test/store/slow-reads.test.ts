@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { sql } from '../../src/store/database.ts'
-import type { Sql } from '../../src/store/database.ts'
+import { sql, type Sql } from '../../src/store/database.ts'
 import { folder } from '../support/folder.ts'
 import { openedWithTable } from './opened.ts'
 

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { sql } from '../../src/store/database.ts'
-import { Lock } from '../../src/store/lock.ts'
+import { DirectoryLock } from '../../src/store/lock.ts'
 import { prepare } from '../../src/store/migrate.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { child } from '../support/child.ts'
 import { folder } from '../support/folder.ts'
 import { openedWithTable, quiet } from './opened.ts'
@@ -164,21 +164,21 @@ describe('the lock', () => {
     const directory = folder()
     const holder = child('store/children/hold-lock.ts', [directory])
     await holder.until(1)
-    expect(() => new Lock(directory)).toThrow(/in use by another Pillarbox process \(process \d+\)\. Stop it first/)
-    expect(() => new Lock(directory)).toThrow(directory)
+    expect(() => new DirectoryLock(directory)).toThrow(/in use by another Pillarbox process \(process \d+\)\. Stop it first/)
+    expect(() => new DirectoryLock(directory)).toThrow(directory)
     await holder.kill()
-    const lock = new Lock(directory)
+    const lock = new DirectoryLock(directory)
     lock.note()
     const second = child('store/children/hold-lock.ts', [directory])
     expect(await second.ended).toMatchObject({ errors: expect.stringContaining(`process ${process.pid}`) as string })
     lock.release()
-    new Lock(directory).release()
+    new DirectoryLock(directory).release()
     expect(statSync(join(directory, 'lock')).mode & 0o777).toBe(0o600)
   })
 
   it('says what is wrong with a lock file that is none', () => {
     const directory = folder()
     writeFileSync(join(directory, 'lock'), 'something else'.repeat(100))
-    expect(() => new Lock(directory)).toThrow(/lock cannot be locked: .* Remove it/)
+    expect(() => new DirectoryLock(directory)).toThrow(/lock cannot be locked: .* Remove it/)
   })
 })

@@ -2,8 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { StateFile } from '../../src/store/state.ts'
-import type { State } from '../../src/store/state.ts'
+import { type State, StateFile } from '../../src/store/state.ts'
 import { child } from '../support/child.ts'
 import { folder } from '../support/folder.ts'
 

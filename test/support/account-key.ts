@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
-import { keyHash, newKey } from '../../src/account/secret.ts'
+import { keyHash, newKey } from '../../src/accounts/secret.ts'
 import { newId } from '../../src/core/ids.ts'
 import { scopes } from '../../src/core/scopes.ts'
 import type { Appliance } from './appliance.ts'

@@ -1,7 +1,6 @@
-import type { DoctorReport } from '../../src/doctor/model.ts'
+import type { DoctorReport } from '../../src/ops/doctor/model.ts'
 import type { Testing } from '../../src/assembly.ts'
-import { appliance } from './appliance.ts'
-import type { Appliance } from './appliance.ts'
+import { appliance, type Appliance } from './appliance.ts'
 import { movable } from './held-clock.ts'
 import { verifiedDomain } from './verified-domain.ts'
 

@@ -1,5 +1,5 @@
-import { serve } from '../../src/mail/examine.ts'
-import { attachment, parse } from '../../src/mail/parse.ts'
+import { serve } from '../../src/mail/workers/examine.ts'
+import { attachment, parse } from '../../src/message/parse.ts'
 
 /** The real worker, with a parser that some subjects are too much for. */
 serve({

@@ -4,8 +4,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { Authority } from './authority.ts'
-import { tokenOf } from './tokens.ts'
-import type { TestKey } from './tokens.ts'
+import { type TestKey, tokenOf } from './tokens.ts'
 
 interface Page {
   status?: number

@@ -1,4 +1,4 @@
-import { Plan } from '../../src/account/plan.ts'
+import { Plan } from '../../src/accounts/plan.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import type { Database } from '../../src/store/database.ts'
 

@@ -62,17 +62,17 @@ export async function live(url: string, protocols: string[] = [], headers: Recor
 /** A token for the box, and where it connects. */
 export async function token(
   box: Appliance,
-  wish: object = {},
+  input: object = {},
   key = box.key,
 ): Promise<{ token: string; url: string; supabase_url: string }> {
-  const { status, body } = await box.call('POST', '/v1/realtime/token', wish, { key })
+  const { status, body } = await box.call('POST', '/v1/realtime/token', input, { key })
   if (status !== 200) throw new Error(`no token: ${JSON.stringify(body)}`)
   return body as never
 }
 
 /** A socket of the box with a token of its own. */
-export async function connect(box: Appliance, wish: object = {}, key = box.key): Promise<Live> {
-  const made = await token(box, wish, key)
+export async function connect(box: Appliance, input: object = {}, key = box.key): Promise<Live> {
+  const made = await token(box, input, key)
   return live(`${made.url}?token=${made.token}`)
 }
 
@@ -83,7 +83,7 @@ export async function identity(box: Appliance, name?: string): Promise<{ id: str
 }
 
 /** Makes an API key. */
-export async function keyWith(box: Appliance, wish: object): Promise<{ id: string; key: string }> {
-  const { body } = await box.call('POST', '/v1/api-keys', wish)
+export async function keyWith(box: Appliance, input: object): Promise<{ id: string; key: string }> {
+  const { body } = await box.call('POST', '/v1/api-keys', input)
   return body as never
 }

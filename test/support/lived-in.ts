@@ -1,6 +1,5 @@
 import { expect } from 'vitest'
-import { appliance, deliver, message } from './appliance.ts'
-import type { Appliance } from './appliance.ts'
+import { appliance, type Appliance, deliver, message } from './appliance.ts'
 import { withPassword } from './people.ts'
 
 /** A box with a conversation in it. */

@@ -1,16 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { SQLOutputValue } from 'node:sqlite'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { onTestFinished } from 'vitest'
 import type { Domain } from '../../src/domains/model.ts'
 import type { Email } from '../../src/mail/model.ts'
 import { bootstrapKey } from './appliance.ts'
 import { DnsStub } from './dns-stub.ts'
 import { MailSink } from './mail-sink.ts'
-import { boxProcess, testBox } from './process.ts'
-import type { BoxProcess } from './process.ts'
+import { boxProcess, type BoxProcess, testBox } from './process.ts'
 import { publish } from './verified-domain.ts'
 
 type Answer = ReturnType<typeof JSON.parse>
@@ -72,10 +70,10 @@ export class OutboundDesk {
   }
 
   /** Sends a message to each of them; answers their ids, each acknowledged. */
-  async send(wish: { body?: string; send_at?: string } = {}, recipients = everyone): Promise<string[]> {
+  async send(input: { body?: string; send_at?: string } = {}, recipients = everyone): Promise<string[]> {
     const ids: string[] = []
     for (const to of recipients) {
-      const mail = { to, subject: `For ${to}`, body: 'Grüße\n.\n', ...wish }
+      const mail = { to, subject: `For ${to}`, body: 'Grüße\n.\n', ...input }
       ids.push((await this.post(`/v1/identities/${this.ada.id}/emails`, mail)).id)
     }
     return ids

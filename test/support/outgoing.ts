@@ -1,17 +1,15 @@
 import { domainToASCII } from 'node:url'
 import { expect, vi } from 'vitest'
-import { Queue } from '../../src/delivery/queue.ts'
+import { Queue } from '../../src/queue/queue.ts'
 import { Domains } from '../../src/domains/domains.ts'
 import type { IdentityRow } from '../../src/identities/identities.ts'
 import type { Email } from '../../src/mail/model.ts'
-import { MailPart } from '../../src/mail/part.ts'
-import type { CarriageTest } from '../../src/sending/carriage.ts'
-import type { EmailLoad } from '../../src/sending/load.ts'
-import { sql } from '../../src/store/database.ts'
-import type { Database } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { appliance, message } from './appliance.ts'
-import type { Appliance } from './appliance.ts'
+import { MailModule } from '../../src/mail/module.ts'
+import type { TransportTest } from '../../src/outbound/transport/outbound-transport.ts'
+import type { EmailLoad } from '../../src/outbound/compose/load.ts'
+import { type Database, sql } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { appliance, type Appliance, message } from './appliance.ts'
 import type { Clock } from '../../src/core/clock.ts'
 
 /** A box whose domain is verified, and what is inside of it. */
@@ -19,7 +17,7 @@ export interface SendingBox {
   box: Appliance
   /** The id of ada@pillarbox.test, who writes. */
   ada: string
-  inside: () => { database: Database; queue: Queue; mail: MailPart }
+  inside: () => { database: Database; queue: Queue; mail: MailModule }
   /** Puts a message into the queue, one delivery for each recipient; answers its id. */
   send: (to: string | string[], mail?: Sent) => Promise<string>
   email: (id: string) => Promise<Email>
@@ -40,13 +38,13 @@ interface Sent {
 export async function sendingBox(
   port: number,
   env: Record<string, string> = {},
-  { clock, testing }: { clock?: Clock; testing?: CarriageTest } = {},
+  { clock, testing }: { clock?: Clock; testing?: TransportTest } = {},
 ): Promise<SendingBox> {
   // the parts are seen at work: nothing is changed in them
   const seen = {
     databases: vi.spyOn(SqliteDatabase, 'open'),
     queues: vi.spyOn(Queue.prototype, 'start'),
-    mails: vi.spyOn(MailPart.prototype, 'start'),
+    mails: vi.spyOn(MailModule.prototype, 'start'),
     domains: vi.spyOn(Domains.prototype, 'start'),
   }
   const settings = { PILLARBOX_OUTBOUND__PORT: String(port), PILLARBOX_OUTBOUND__ALLOW_NETWORKS: '127.0.0.0/8', ...env }
@@ -54,7 +52,7 @@ export async function sendingBox(
   const inside = () => ({
     database: seen.databases.mock.settledResults.at(-1)!.value as Database,
     queue: seen.queues.mock.contexts.at(-1) as Queue,
-    mail: seen.mails.mock.contexts.at(-1) as MailPart,
+    mail: seen.mails.mock.contexts.at(-1) as MailModule,
   })
   await inside().database.transaction((tx) => tx.run(sql`UPDATE domains SET status = 'verified'`))
   await (seen.domains.mock.contexts.at(-1) as Domains).start()
@@ -112,7 +110,7 @@ async function put(
   const examined = await mail.examiner.examine(raw, envelope)
   const recipients = to.map((address) => ({ field: 'to' as const, address: { address, name: '' } }))
   return database.transaction(async (tx) => {
-    const kept = await mail.outgoing.keep(tx, {
+    const kept = await mail.outgoing.insert(tx, {
       owner,
       from: owner.email,
       raw,

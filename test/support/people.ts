@@ -16,15 +16,15 @@ export async function withPassword(box: Appliance, who = person): Promise<void> 
 /** One attempt to sign in, from a page of ours. */
 export function attempt(
   box: Appliance,
-  wish: Record<string, unknown>,
+  input: Record<string, unknown>,
   headers: Record<string, string> = {},
 ): ReturnType<typeof box.call<never>> {
-  return box.call('POST', '/v1/session', wish, { key: null, headers: { Origin: box.url, ...headers } })
+  return box.call('POST', '/v1/session', input, { key: null, headers: { Origin: box.url, ...headers } })
 }
 
 /** Signs in; throws when that fails. */
-export async function signIn(box: Appliance, wish: Record<string, unknown> = person, headers = {}): Promise<Browser> {
-  const answer = await attempt(box, wish, headers)
+export async function signIn(box: Appliance, input: Record<string, unknown> = person, headers = {}): Promise<Browser> {
+  const answer = await attempt(box, input, headers)
   if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
   return browser(box, cookieOf(answer))
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:tls'
 import { onTestFinished } from 'vitest'
-import type { Dial } from '../../src/delivery/outside.ts'
+import type { OutsideDial } from '../../src/net/outside.ts'
 
 /** Where the MTA-STS policy of far.test is, on loopback: what it answers may be changed. */
 export class PolicyHost {
@@ -40,7 +40,7 @@ export class PolicyHost {
   }
 
   /** Port 443 of the policy host, which no test can have: TLS with its certificate checked, as ever. */
-  get dial(): Dial {
+  get dial(): OutsideDial {
     return ({ hostname }, done) => {
       const socket = connect({ host: '127.0.0.1', port: this.#port, servername: hostname, ALPNProtocols: ['http/1.1'] })
       socket.once('error', (error) => done(error, null))

@@ -1,21 +1,19 @@
 import { generate } from 'selfsigned'
-import { createLog } from '../../src/core/log.ts'
-import type { Log } from '../../src/core/log.ts'
-import type { Mailroom } from '../../src/mail/mailroom.ts'
+import { createLog, type Log } from '../../src/core/log.ts'
+import type { DeliveryTarget } from '../../src/smtp/delivery-target.ts'
 import type { Envelope } from '../../src/mail/model.ts'
-import { Receiver } from '../../src/mail/receiver.ts'
-import type { ReceiverSettings } from '../../src/mail/receiver.ts'
-import { Refusal } from '../../src/mail/refusal.ts'
+import { Receiver, type ReceiverSettings } from '../../src/smtp/receiver.ts'
+import { Refusal } from '../../src/smtp/replies.ts'
 
 /** A mailroom in memory: `user@box.test` and whom a test adds live here. */
-export class MemoryMailroom implements Mailroom {
+export class MemoryDeliveryTarget implements DeliveryTarget {
   readonly kept: { envelope: Envelope; raw: Buffer; account: string }[] = []
   readonly asked: string[] = []
   readonly mailboxes = new Set(['user@box.test', 'postmaster'])
   /** What keep() does before it keeps. */
   before: () => Promise<void> = async () => undefined
 
-  async ownerOf(address: string): Promise<string> {
+  async checkRecipient(address: string): Promise<string> {
     this.asked.push(address)
     const [local = '', domain = 'box.test'] = address.split('@')
     const known = this.mailboxes.has(address) || /^user\d+$/.test(local) || local.startsWith('user+')
@@ -24,7 +22,7 @@ export class MemoryMailroom implements Mailroom {
     return ''
   }
 
-  async keep(envelope: Envelope, raw: Buffer, _note: unknown, account: string): Promise<string> {
+  async deliver(envelope: Envelope, raw: Buffer, _note: unknown, account: string): Promise<string> {
     await this.before()
     this.kept.push({ envelope, raw: Buffer.from(raw), account })
     return `queue-${this.kept.length}`
@@ -33,7 +31,7 @@ export class MemoryMailroom implements Mailroom {
 
 export interface Running {
   receiver: Receiver
-  mailroom: MemoryMailroom
+  deliveryTarget: MemoryDeliveryTarget
   port: number
   settings: ReceiverSettings
   /** Every line logged so far. */
@@ -51,7 +49,10 @@ export async function certificate(name = 'box.test'): Promise<{ cert: string; ke
 let shared: Promise<{ cert: string; key: string }> | null = null
 
 /** A running receiver on a free loopback port. */
-export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mailroom = new MemoryMailroom()): Promise<Running> {
+export async function startReceiver(
+  changes: Partial<ReceiverSettings> = {},
+  deliveryTarget = new MemoryDeliveryTarget(),
+): Promise<Running> {
   shared ??= certificate()
   const settings: ReceiverSettings = {
     hostname: 'box.test',
@@ -74,7 +75,7 @@ export async function startReceiver(changes: Partial<ReceiverSettings> = {}, mai
   }
   const logged: string[] = []
   const log = createLog('debug', { write: (line: string) => logged.push(line) })
-  const receiver = new Receiver(settings, mailroom, log.child({ part: 'smtp' }))
+  const receiver = new Receiver(settings, deliveryTarget, log.child({ part: 'smtp' }))
   await receiver.start()
-  return { receiver, mailroom, port: receiver.addresses[0]?.port ?? 0, settings, logged, log }
+  return { receiver, deliveryTarget, port: receiver.addresses[0]?.port ?? 0, settings, logged, log }
 }

@@ -1,6 +1,5 @@
 import type { KeyPairKeyObjectResult } from 'node:crypto'
-import { makeRsaPair } from '../../src/domains/keys.ts'
-import type { RsaPair } from '../../src/domains/keys.ts'
+import { makeRsaPair, type RsaPair } from '../../src/domains/keys.ts'
 
 const made: Promise<KeyPairKeyObjectResult>[] = []
 

@@ -1,5 +1,4 @@
-import { chromium } from 'playwright-core'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import type { Appliance } from './appliance.ts'
 import { peer } from './peer.ts'

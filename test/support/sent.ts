@@ -3,22 +3,19 @@ import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { deflateRawSync } from 'node:zlib'
-import { systemClock } from '../../src/core/clock.ts'
-import type { Clock } from '../../src/core/clock.ts'
+import { type Clock, systemClock } from '../../src/core/clock.ts'
 import { createLog } from '../../src/core/log.ts'
-import { masterKey, Seal } from '../../src/core/seal.ts'
+import { masterKey, Seal } from '../../src/core/seal/seal.ts'
 import { EventLog } from '../../src/events/log.ts'
 import type { IdentityRow } from '../../src/identities/identities.ts'
-import { parse } from '../../src/mail/parse.ts'
+import { parse } from '../../src/message/parse.ts'
 import type { RecipientRow } from '../../src/mail/deliveries.ts'
-import { Outgoing } from '../../src/mail/outgoing.ts'
-import { undecided } from '../../src/mail/undecided.ts'
-import { ReturnPaths } from '../../src/sending/return-path.ts'
-import { sql } from '../../src/store/database.ts'
-import type { Transaction } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
-import { message } from './appliance.ts'
-import type { Appliance } from './appliance.ts'
+import { OutgoingEmails } from '../../src/mail/outgoing.ts'
+import { undecided } from '../../src/mailauth/undecided.ts'
+import { ReturnPaths } from '../../src/outbound/return-path.ts'
+import { sql, type Transaction } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { type Appliance, message } from './appliance.ts'
 
 /** A message as it stands once couriers have taken it away: its id, octets, and the return path of each recipient in their order. */
 export interface Sent {
@@ -53,7 +50,7 @@ export async function sent(
   }
   return withStore(box, clock, async (tx, outgoing) => {
     const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
-    const { email, recipients } = await outgoing.keep(tx, {
+    const { email, recipients } = await outgoing.insert(tx, {
       owner: row!,
       from: owner.email,
       raw: Buffer.from(raw),
@@ -97,12 +94,17 @@ const nobody = { remote_address: '127.0.0.1', helo: 'box.test', smtputf8: false,
 async function withStore<Result>(
   box: Appliance,
   clock: Clock,
-  work: (tx: Transaction, outgoing: Outgoing) => Promise<Result>,
+  work: (tx: Transaction, outgoing: OutgoingEmails) => Promise<Result>,
 ): Promise<Result> {
   await box.app.stop()
   const file = join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db')
   const database = await SqliteDatabase.open(file, createLog('silent', { write: () => undefined }))
-  const outgoing = new Outgoing({ database, events: new EventLog(database, clock), clock, plan: limitless(database, clock) })
+  const outgoing = new OutgoingEmails({
+    database,
+    events: new EventLog(database, clock),
+    clock,
+    plan: limitless(database, clock),
+  })
   const result = await database.transaction((tx) => work(tx, outgoing))
   await database.close()
   await box.restart()

@@ -1,8 +1,6 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
-import { connect as connectSecurely } from 'node:tls'
-import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { connect, type Socket } from 'node:net'
+import { connect as connectSecurely, type ConnectionOptions, type TLSSocket } from 'node:tls'
 
 /** A raw SMTP dialogue from the client's side: nothing is added to what a test sends, nothing is hidden of what comes back. */
 export class Dialogue {

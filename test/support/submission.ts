@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/core/clock.ts'
-import { openAppliance } from './appliance.ts'
-import type { Appliance } from './appliance.ts'
+import { type Appliance, openAppliance } from './appliance.ts'
 import { Dialogue } from './smtp.ts'
 
 export type Door = 'starttls' | 'tls'
@@ -38,8 +37,8 @@ export async function openOffice(
 }
 
 /** Makes an API key; answers its id and secret. */
-export async function newKey(box: Appliance, wish: Record<string, unknown> = {}): Promise<{ id: string; key: string }> {
-  const { status, body } = await box.call('POST', '/v1/api-keys', { label: 'test', scopes: ['messages:write'], ...wish })
+export async function newKey(box: Appliance, input: Record<string, unknown> = {}): Promise<{ id: string; key: string }> {
+  const { status, body } = await box.call('POST', '/v1/api-keys', { label: 'test', scopes: ['messages:write'], ...input })
   if (status !== 201) throw new Error(`no key: ${JSON.stringify(body)}`)
   return { id: body.id as string, key: body.key as string }
 }

@@ -1,12 +1,10 @@
-import { generateKeyPairSync, sign } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { MasterKey } from '../../src/core/master-key.ts'
-import { Seal } from '../../src/core/seal.ts'
-import { privateKeyOf } from '../../src/tokens/jose.ts'
-import { multikeyOf } from '../../src/tokens/multikey.ts'
-import { placeOf } from '../../src/tokens/sealed.ts'
+import { MasterKey } from '../../src/core/seal/master-key.ts'
+import { Seal } from '../../src/core/seal/seal.ts'
+import { multikeyOf, privateKeyOf } from '../../src/tokens/jose.ts'
+import { placeOf } from '../../src/tokens/signing-keys.ts'
 import type { Appliance } from './appliance.ts'
 
 /** A key as tests sign with it. */

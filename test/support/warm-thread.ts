@@ -1,7 +1,5 @@
-import { parentPort } from 'node:worker_threads'
-import type { MessagePort } from 'node:worker_threads'
-import { serve } from '../../src/mail/examine.ts'
-import type { Start } from '../../src/mail/examine.ts'
-import { attachment, parse } from '../../src/mail/parse.ts'
+import { type MessagePort, parentPort } from 'node:worker_threads'
+import { serve, type Start } from '../../src/mail/workers/examine.ts'
+import { attachment, parse } from '../../src/message/parse.ts'
 
 parentPort!.on('message', ({ start, port }: { start: Start; port: MessagePort }) => serve({ parse, attachment }, port, start))

@@ -1,19 +1,18 @@
 import { EventEmitter } from 'node:events'
-import { MessageChannel, Worker } from 'node:worker_threads'
-import type { MessagePort } from 'node:worker_threads'
-import type { Order, Report, Start } from '../../src/mail/examine.ts'
-import type { Thread } from '../../src/mail/seat.ts'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import type { ExamineOrder, WorkerReport, Start } from '../../src/mail/workers/examine.ts'
+import type { WorkerThread } from '../../src/mail/workers/worker-slot.ts'
 
 const idle: Worker[] = []
 
 /** More are ended: each holds a heap, and a process that holds much takes long to start another. */
-const mostIdle = 2
+const maxIdle = 2
 
 /**
  * A thread of the examiner with the parsers loaded already, which is most of what a box with mail costs to start: it serves one box after
  * the other, each by a port and with a resolver of its own. One that is still at work when it is ended is not used again.
  */
-export function warmThread(start: Start, memory: number): Thread {
+export function warmThread(start: Start, memory: number): WorkerThread {
   return new Lease(idle.pop() ?? open(memory), start)
 }
 
@@ -28,7 +27,7 @@ function open(memory: number): Worker {
   return worker
 }
 
-class Lease extends EventEmitter implements Thread {
+class Lease extends EventEmitter implements WorkerThread {
   readonly #worker: Worker
   readonly #port: MessagePort
   #underway = 0
@@ -39,7 +38,7 @@ class Lease extends EventEmitter implements Thread {
     const { port1, port2 } = new MessageChannel()
     this.#worker = worker
     this.#port = port1
-    port1.on('message', (report: Report) => {
+    port1.on('message', (report: WorkerReport) => {
       if ('results' in report) this.#underway -= report.results.length
       this.emit('message', report)
     })
@@ -48,7 +47,7 @@ class Lease extends EventEmitter implements Thread {
     worker.postMessage({ start, port: port2 }, [port2])
   }
 
-  postMessage(order: Order, transfer: ArrayBuffer[]): void {
+  postMessage(order: ExamineOrder, transfer: ArrayBuffer[]): void {
     if ('tasks' in order) this.#underway += order.tasks.length
     this.#port.postMessage(order, transfer)
   }
@@ -58,7 +57,7 @@ class Lease extends EventEmitter implements Thread {
     this.#ended = true
     this.#port.close()
     this.#worker.off('error', this.#failed).off('exit', this.#exited)
-    if (this.#underway === 0 && idle.length < mostIdle) idle.push(this.#worker)
+    if (this.#underway === 0 && idle.length < maxIdle) idle.push(this.#worker)
     else await this.#worker.terminate()
   }
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 
 test('events come newest first, with since oldest first from there, page by page without gap or repeat', async () => {
   const box = await appliance()

@@ -1,10 +1,8 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openAppliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { type Appliance, openAppliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
-import { claimsOf, encoded, newKey, stolenKey, tokenOf } from '../support/tokens.ts'
-import type { TestKey } from '../support/tokens.ts'
+import { claimsOf, encoded, newKey, stolenKey, type TestKey, tokenOf } from '../support/tokens.ts'
 
 /** What is said here is signed by the box's own key unless the attack is another one. */
 let box: Appliance

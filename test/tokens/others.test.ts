@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { Dial } from '../../src/delivery/outside.ts'
+import type { OutsideDial } from '../../src/net/outside.ts'
 import { appliance } from '../support/appliance.ts'
-import { authority } from '../support/authority.ts'
-import type { Authority } from '../support/authority.ts'
+import { authority, type Authority } from '../support/authority.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { IssuerHost, methodOf } from '../support/issuer-host.ts'
-import { newKey, tokenOf } from '../support/tokens.ts'
-import type { TestKey } from '../support/tokens.ts'
+import { newKey, type TestKey, tokenOf } from '../support/tokens.ts'
 
 const audience = 'https://shop.example.com'
 
@@ -333,7 +331,7 @@ test.each([
   'inner.test',
 ])('no connection is opened to %s for the sake of a token', async (host) => {
   const dialled: unknown[] = []
-  const outsideDial: Dial = (options, done) => {
+  const outsideDial: OutsideDial = (options, done) => {
     dialled.push(options.hostname)
     done(new Error('must not be called'), null)
   }

@@ -3,8 +3,7 @@ import { App } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { isId } from '../../src/core/ids.ts'
 import { createLog } from '../../src/core/log.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { claimsOf } from '../support/tokens.ts'
 import { verifiedDomain } from '../support/verified-domain.ts'
@@ -16,8 +15,8 @@ async function scene() {
   const box = await appliance({ PILLARBOX_PUBLIC_URL: 'https://box.example' }, clock)
   box.url = plainUrl(box)
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada', metadata: { team: 'secret' } })
-  const issue = async (wish: object = { audience: shop }, id: string = ada.id): Promise<string> => {
-    const { status, body } = await box.call('POST', `/v1/identities/${id}/token`, wish)
+  const issue = async (input: object = { audience: shop }, id: string = ada.id): Promise<string> => {
+    const { status, body } = await box.call('POST', `/v1/identities/${id}/token`, input)
     expect(status).toBe(200)
     return body['token'] as string
   }
@@ -161,8 +160,8 @@ test('tokens of a deleted identity, or of a deleted agent by its DID, are of nob
 test('whoever it was shown to learns no more of its bearer than it says', async () => {
   const { box, ada, issue, verify } = await scene()
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
-  const wish = { label: 'bob', scopes: ['identities:read'], identity_id: bob.id }
-  const { body: bound } = await box.call('POST', '/v1/api-keys', wish)
+  const input = { label: 'bob', scopes: ['identities:read'], identity_id: bob.id }
+  const { body: bound } = await box.call('POST', '/v1/api-keys', input)
   const seen = await verify(await issue(), shop, bound['key'] as string)
   expect(seen).toMatchObject({ valid: true, identity: { id: null, email: ada.email }, agent: null })
   expect(JSON.stringify(seen)).not.toContain('team')
@@ -171,7 +170,7 @@ test('whoever it was shown to learns no more of its bearer than it says', async 
 test('whom a token is for may be spelled aud everywhere', async () => {
   const { box, ada } = await scene()
   const { body } = await box.call('POST', `/v1/identities/${ada.id}/token`, { aud: shop })
-  const verify = async (wish: object) => (await box.call('POST', '/v1/verify/token', { token: body['token'], ...wish })).body
+  const verify = async (input: object) => (await box.call('POST', '/v1/verify/token', { token: body['token'], ...input })).body
   expect([await verify({ aud: shop }), await verify({ aud: shop, audience: shop })]).toMatchObject([
     { valid: true },
     { valid: true },

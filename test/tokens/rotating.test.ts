@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { anotherAccount } from '../trust/accounts.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
 import { boxProcess } from '../support/process.ts'
 
 const path = '/v1/signing-keys/rotate'
@@ -50,7 +49,7 @@ test('the keys of the box are its operator’s: other accounts, bound keys and k
   const before = await published(box)
   const other = await anotherAccount(box)
   const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
-  const keyOf = async (wish: object): Promise<string> => (await box.call('POST', '/v1/api-keys', wish)).body['key'] as string
+  const keyOf = async (input: object): Promise<string> => (await box.call('POST', '/v1/api-keys', input)).body['key'] as string
   const bound = await keyOf({ identity_id: ada.id })
   const narrow = await keyOf({ scopes: ['identities:write', 'account:read'] })
   expect((await other('POST', path, { now: true })).body.error).toMatchObject({ status: 403, code: 'operator_only' })

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { appliance } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
-import { authority, overTls } from '../support/authority.ts'
-import type { Authority } from '../support/authority.ts'
+import { appliance, type Appliance } from '../support/appliance.ts'
+import { authority, type Authority, overTls } from '../support/authority.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { claimsOf, stolenKey, tokenOf } from '../support/tokens.ts'
 

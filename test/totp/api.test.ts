@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { codeAt } from '../../src/totp/codes.ts'
-import { appliance } from '../support/appliance.ts'
-import type { Answer, Appliance } from '../support/appliance.ts'
+import { type Answer, appliance, type Appliance } from '../support/appliance.ts'
 import { base32 } from '../support/base32.ts'
 import { databaseOf, holding, sealedValues } from '../keys/sealed.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -29,8 +28,8 @@ type Any = ReturnType<typeof JSON.parse>
 
 test('what goes in by secret comes out as codes, and is never shown again', async () => {
   const { box, clock, ada, at } = await scene()
-  const wish = { secret: 'jbsw y3dp-ehpk 3pxp', service_name: 'GitHub', account_name: 'ada' }
-  const made = await box.call('POST', at, wish)
+  const input = { secret: 'jbsw y3dp-ehpk 3pxp', service_name: 'GitHub', account_name: 'ada' }
+  const made = await box.call('POST', at, input)
   expect(made.status).toBe(201)
   const entry = {
     id: expect.stringMatching(/^totp_/) as string,
@@ -77,7 +76,7 @@ test('code and remaining time turn together, at the boundary itself', async () =
 
 test('bad input names the parameter, and makes nothing', async () => {
   const { box, ada, at } = await scene()
-  const bad: [wish: Record<string, unknown>, param: string][] = [
+  const bad: [input: Record<string, unknown>, param: string][] = [
     [{ secret: 'not base32!', service_name: 'X' }, 'secret'],
     [{ secret: '', service_name: 'X' }, 'secret'],
     [{ secret: '====', service_name: 'X' }, 'secret'],
@@ -94,9 +93,9 @@ test('bad input names the parameter, and makes nothing', async () => {
     [{ uri: 'otpauth://hotp/X?secret=AAAA', service_name: 'X' }, 'uri'],
     [{ uri: `otpauth://totp/X:a?secret=${secret}&digits=8`, digits: 6, service_name: 'X' }, 'digits'],
   ]
-  for (const [wish, param] of bad) {
-    const { status, body } = await box.call('POST', at, wish)
-    expect([wish, status, body.error]).toMatchObject([wish, 400, { type: 'invalid_request', param }])
+  for (const [input, param] of bad) {
+    const { status, body } = await box.call('POST', at, input)
+    expect([input, status, body.error]).toMatchObject([input, 400, { type: 'invalid_request', param }])
     expect(body.error.message).not.toContain(secret)
   }
   expect((await box.call('GET', at)).body.data).toEqual([])
@@ -192,8 +191,8 @@ test('of many that come and go in any order, no deleted secret is left on the di
   const { box, at } = await scene()
   const ids: string[] = []
   for (let turn = 0; turn < 200; turn += 1) {
-    const wish = { secret: base32(randomBytes(10 + ((turn * 7) % 500))), service_name: 'X'.repeat(1 + (turn % 100)) }
-    ids.push((await box.call('POST', at, wish)).body.id as string)
+    const input = { secret: base32(randomBytes(10 + ((turn * 7) % 500))), service_name: 'X'.repeat(1 + (turn % 100)) }
+    ids.push((await box.call('POST', at, input)).body.id as string)
   }
   const former = secretsOf(box)
   expect(former).toHaveLength(200)

@@ -7,13 +7,13 @@ import { NewTotpEntry } from '../../src/totp/model.ts'
 const secret = 'JBSWY3DPEHPK3PXP'
 const bytes = Buffer.from('48656c6c6f21deadbeef', 'hex')
 
-function read(wish: Record<string, unknown>): ReturnType<typeof readSetup> {
-  return readSetup(NewTotpEntry.parse(wish))
+function read(input: Record<string, unknown>): ReturnType<typeof readSetup> {
+  return readSetup(NewTotpEntry.parse(input))
 }
 
-function fault(wish: Record<string, unknown>): { param: string | undefined; code: string | undefined; message: string } {
+function fault(input: Record<string, unknown>): { param: string | undefined; code: string | undefined; message: string } {
   try {
-    read(wish)
+    read(input)
   } catch (error) {
     if (error instanceof Fault) return { param: error.param, code: error.code, message: error.message }
     throw error

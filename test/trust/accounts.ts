@@ -1,11 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keyHash, newKey } from '../../src/account/secret.ts'
+import { keyHash, newKey } from '../../src/accounts/secret.ts'
 import { iso } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
-import { scopes } from '../../src/core/scopes.ts'
-import type { Scope } from '../../src/core/scopes.ts'
+import { type Scope, scopes } from '../../src/core/scopes.ts'
 import type { Appliance, Call } from '../support/appliance.ts'
 
 /** An identity of some account, perhaps with its agent. */

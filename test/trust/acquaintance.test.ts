@@ -1,11 +1,10 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLog } from '../../src/core/log.ts'
-import type { Caller } from '../../src/core/scopes.ts'
-import { scopes } from '../../src/core/scopes.ts'
+import { type Caller, scopes } from '../../src/core/scopes.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { acquaintanceOf } from '../../src/trust/acquaintance.ts'
 import { folder } from '../support/folder.ts'
 

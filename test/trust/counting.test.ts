@@ -4,20 +4,19 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { Agents } from '../../src/agents/agents.ts'
 import { Cursors } from '../../src/core/cursor.ts'
-import type { Happening } from '../../src/events/model.ts'
+import type { EventHeader } from '../../src/events/model.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
-import { Stores } from '../../src/retention/storage.ts'
-import { Trash } from '../../src/retention/trash.ts'
+import { Stores } from '../../src/ops/retention/storage.ts'
+import { Trash } from '../../src/ops/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
-import { SqliteDatabase } from '../../src/store/sqlite.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { limitless } from '../support/limitless.ts'
 import { Counting } from '../../src/trust/counting.ts'
 import { factOf } from '../../src/trust/facts.ts'
 import { Reputations, countersOf } from '../../src/trust/reputations.ts'
-import { nothing } from '../../src/trust/score.ts'
-import type { Counters } from '../../src/trust/score.ts'
+import { type Counters, nothing } from '../../src/trust/score.ts'
 import { folder } from '../support/folder.ts'
 import { quiet } from '../store/opened.ts'
 
@@ -182,8 +181,8 @@ class Desk {
 
   async settled(): Promise<void> {
     const last = async (): Promise<number> => {
-      const all = await this.events.happenings(0, 1000, sql`1 = 1`)
-      return all.filter((event: Happening) => factOf(event) !== undefined).at(-1)?.seq ?? 0
+      const all = await this.events.headers(0, 1000, sql`1 = 1`)
+      return all.filter((event: EventHeader) => factOf(event) !== undefined).at(-1)?.seq ?? 0
     }
     const end = await last()
     const bookmark = async (): Promise<number> =>

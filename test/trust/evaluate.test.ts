@@ -12,10 +12,8 @@ import {
   strangerScore,
 } from '../../src/trust/judgement.ts'
 import type { Evaluation } from '../../src/trust/model.ts'
-import { deliver, message, openAppliance } from '../support/appliance.ts'
-import type { Appliance, Call } from '../support/appliance.ts'
-import { anotherAccount, somebody } from './accounts.ts'
-import type { Somebody } from './accounts.ts'
+import { type Appliance, type Call, deliver, message, openAppliance } from '../support/appliance.ts'
+import { anotherAccount, somebody, type Somebody } from './accounts.ts'
 
 const guide = readFileSync(new URL('../../docs/trust.md', import.meta.url), 'utf8')
 let box: Appliance
@@ -86,7 +84,7 @@ describe('an agent of this box', () => {
 
   test('is judged by the action, or by the score that is asked for', async () => {
     const outcomes = []
-    for (const wish of [
+    for (const input of [
       { action: 'read' },
       { action: 'message' },
       { action: 'delegate' },
@@ -95,7 +93,7 @@ describe('an agent of this box', () => {
       { min_score: 0.71 },
       { action: 'payment', min_score: 0.2 },
     ]) {
-      const { body } = await evaluate({ handle: 'bob', ...wish })
+      const { body } = await evaluate({ handle: 'bob', ...input })
       outcomes.push([body.min_score, body.decision])
     }
     expect(outcomes).toEqual([
@@ -160,14 +158,14 @@ describe('an agent of this box', () => {
     })
     expect((await evaluate({ token: before.token, min_score: 0 })).body.decision).toBe('deny')
     await other('DELETE', `/v1/identities/${eve.id}`)
-    for (const wish of [
+    for (const input of [
       { handle: 'eve' },
       { handle: 'never' },
       { did: eve.agent.did },
       { identity_id: newId('ident') },
       { identity_id: bob.id },
     ]) {
-      const { status, body } = await evaluate({ ...wish, min_score: 0 })
+      const { status, body } = await evaluate({ ...input, min_score: 0 })
       expect([status, body.decision, body.reasons]).toEqual([200, 'deny', ['There is nobody of this name on this box.']])
     }
   })
@@ -243,8 +241,8 @@ test.each([
   [{ handle: 'bob', action: 'steal' }, 'action'],
   [{ handle: 'bob', min_score: 1.1 }, 'min_score'],
   [{ identity_id: 'x' }, 'identity_id'],
-])('%j is no question', async (wish, param) => {
-  const { status, body } = await evaluate(wish)
+])('%j is no question', async (input, param) => {
+  const { status, body } = await evaluate(input)
   expect([status, body]).toMatchObject([400, { error: { param } }])
 })
 
@@ -252,6 +250,6 @@ function decide(score: number, min: number, best: 'allow' | 'review' | 'deny' = 
   return decided({ score, best, reasons: [] }, min).decision
 }
 
-function evaluate(wish: object, options: { key?: string } = {}) {
-  return box.call<Evaluation>('POST', '/v1/trust/evaluate', wish, options)
+function evaluate(input: object, options: { key?: string } = {}) {
+  return box.call<Evaluation>('POST', '/v1/trust/evaluate', input, options)
 }

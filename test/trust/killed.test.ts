@@ -5,8 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { bootstrapKey } from '../support/appliance.ts'
-import { boxProcess, testBox } from '../support/process.ts'
-import type { BoxProcess } from '../support/process.ts'
+import { boxProcess, type BoxProcess, testBox } from '../support/process.ts'
 
 type Answer = ReturnType<typeof JSON.parse>
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Reputation } from '../../src/trust/model.ts'
-import { deliver, message } from '../support/appliance.ts'
-import type { Appliance, Call } from '../support/appliance.ts'
+import { type Appliance, type Call, deliver, message } from '../support/appliance.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 import { boxProcess } from '../support/process.ts'

@@ -12,8 +12,8 @@ test('what an account says of an address of its own counts for nothing, whoever 
   const { body: bound } = await box.call('POST', '/v1/api-keys', { identity_id: ada.id })
   const praise = async (about: string, key?: string): Promise<Report> => {
     const options = key === undefined ? {} : { key }
-    const wish = { type: 'positive', about, weight: 5 }
-    return (await box.call<Report>('POST', `/v1/identities/${ada.id}/events`, wish, options)).body
+    const input = { type: 'positive', about, weight: 5 }
+    return (await box.call<Report>('POST', `/v1/identities/${ada.id}/events`, input, options)).body
   }
   const judged = async (email: string): Promise<number> =>
     (await other<Evaluation>('POST', '/v1/trust/evaluate', { email })).body.score

@@ -2,11 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Report, Reputation } from '../../src/trust/model.ts'
 import { dailyMost } from '../../src/trust/reports.ts'
-import { openAppliance } from '../support/appliance.ts'
-import type { Appliance, Call } from '../support/appliance.ts'
+import { type Appliance, type Call, openAppliance } from '../support/appliance.ts'
 import { movable } from '../support/held-clock.ts'
-import { anotherAccount, somebody } from './accounts.ts'
-import type { Somebody } from './accounts.ts'
+import { anotherAccount, somebody, type Somebody } from './accounts.ts'
 
 const day = 86_400_000
 const clock = movable()
@@ -29,10 +27,10 @@ describe('a report about another account’s agent', () => {
   test.each(['id', 'did', 'handle', 'email'] as const)('finds it by %s, counts, and is told to both', async (by) => {
     const cyd = await subject()
     const about = by === 'email' ? cyd.email.replace('@', '+tag@').toUpperCase() : cyd.agent[by]
-    const wish = { type: 'positive', about, weight: 3, note: 'Booked the table.', data: { order: 7 } }
-    const { status, body } = await report(wish)
+    const input = { type: 'positive', about, weight: 3, note: 'Booked the table.', data: { order: 7 } }
+    const { status, body } = await report(input)
     const whole = {
-      ...wish,
+      ...input,
       id: expect.stringMatching(/^rep_/) as string,
       direction: 'given',
       subject: cyd.agent.did,
@@ -78,8 +76,8 @@ describe('a report about another account’s agent', () => {
   test('counts once when it is repeated with its Idempotency-Key', async () => {
     const cyd = await subject()
     const headers = { 'Idempotency-Key': 'once' }
-    const wish = { type: 'positive', about: cyd.agent.id }
-    const [one, two] = [await report(wish, ada, headers), await report(wish, ada, headers)]
+    const input = { type: 'positive', about: cyd.agent.id }
+    const [one, two] = [await report(input, ada, headers), await report(input, ada, headers)]
     expect(two.body).toEqual(one.body)
     await counts(cyd, { positive: 1 })
     expect(await heard(other, cyd.id, 'reputation.reported')).toHaveLength(1)
@@ -148,8 +146,8 @@ describe('about', () => {
     [{ type: 'positive', weight: 0 }, 'weight'],
     [{ type: 'positive', note: 'x'.repeat(501) }, 'note'],
     [{ weight: 1 }, 'type'],
-  ])('%j is refused', async (wish, param) => {
-    const { status, body } = await report(wish)
+  ])('%j is refused', async (input, param) => {
+    const { status, body } = await report(input)
     expect([status, body]).toMatchObject([400, { error: { param } }])
   })
 
@@ -195,8 +193,8 @@ async function subject(): Promise<Somebody> {
   return somebody(other, `Cyd-${made}`)
 }
 
-function report(wish: object, by = ada, headers: Record<string, string> = {}) {
-  return box.call<Report & { error: object }>('POST', `/v1/identities/${by.id}/events`, wish, { headers })
+function report(input: object, by = ada, headers: Record<string, string> = {}) {
+  return box.call<Report & { error: object }>('POST', `/v1/identities/${by.id}/events`, input, { headers })
 }
 
 /** The reputation of one of the other account's, once it has these counters. */

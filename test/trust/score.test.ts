@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { gains, losses, nothing, scoreOf, start, tierOf, tiers } from '../../src/trust/score.ts'
-import type { Counters } from '../../src/trust/score.ts'
+import { type Counters, gains, losses, nothing, scoreOf, start, tierOf, tiers } from '../../src/trust/score.ts'
 
 const fresh = { age_days: 0, verified_domain: false }
 const guide = readFileSync(new URL('../../docs/trust.md', import.meta.url), 'utf8')

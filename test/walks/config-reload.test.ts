@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { certificate } from '../support/receiver.ts'
 import { Dialogue } from '../support/smtp.ts'
-import { pillarbox } from '../support/pillarbox.ts'
-import type { Said } from '../support/pillarbox.ts'
+import { pillarbox, type Said } from '../support/pillarbox.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 
 function directory(): string {

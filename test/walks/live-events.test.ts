@@ -1,6 +1,5 @@
 import { join } from 'node:path'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { bootstrapKey, deliver, message } from '../support/appliance.ts'

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto'
 import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test, vi } from 'vitest'
 import type { Email } from '../../src/mail/model.ts'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { movable } from '../support/held-clock.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { failureReport } from '../support/reports.ts'
@@ -119,8 +118,8 @@ test(
     const clock = movable()
     const { sink, box, ada } = await world(undefined, clock)
     const at = (hours: number): string => new Date(Math.floor(clock.now() / 1000) * 1000 + hours * 3_600_000).toISOString()
-    const wish = { to: 'sam@far.test', subject: 'Later', body: 'Later\n', send_at: at(48) }
-    const { body } = await box.call<Email>('POST', `/v1/identities/${ada.id}/emails`, wish)
+    const input = { to: 'sam@far.test', subject: 'Later', body: 'Later\n', send_at: at(48) }
+    const { body } = await box.call<Email>('POST', `/v1/identities/${ada.id}/emails`, input)
     const moved = at(24)
     const changed = await box.call<Email>('PATCH', `/v1/identities/${ada.id}/emails/${body.id}`, { send_at: moved })
     expect(changed.body).toMatchObject({ status: 'scheduled', send_at: moved })
@@ -153,15 +152,15 @@ test('mail beyond ASCII keeps its octets and its signatures, and is said to be w
   await deliver(box.smtp, { to: ada.email, raw: eight })
   const { body: inbox } = await box.call('GET', `/v1/identities/${ada.id}/emails`)
 
-  const wishes: [who: Person, path: string, wish: object, to: string, parameters: string[]][] = [
+  const inputs: [who: Person, path: string, input: object, to: string, parameters: string[]][] = [
     [ada, 'emails', { to: 'Jürgen <jürgen@far.test>', subject: 'Grüße', body: 'Grüße' }, 'jürgen@far.test', ['SMTPUTF8']],
     [ada, 'emails', { to: 'Jo <jo@fär.test>', subject: 'Grüße', body: 'Grüße' }, 'jo@xn--fr-via.test', []],
     [ada, 'emails', { to: 'sam@far.test', reply_to: 'jürgen@far.test', body: 'x' }, 'sam@far.test', ['SMTPUTF8']],
     [zoe, 'emails', { to: 'sam@far.test', subject: '漢字', body: '漢字' }, 'sam@far.test', []],
     [ada, `emails/${inbox.data[0].id}/forward`, { to: 'kim@far.test', as_attachment: true }, 'kim@far.test', ['BODY=8BITMIME']],
   ]
-  for (const [who, path, wish, to, parameters] of wishes) {
-    const { status, body } = await box.call<Email>('POST', `/v1/identities/${who.id}/${path}`, wish)
+  for (const [who, path, input, to, parameters] of inputs) {
+    const { status, body } = await box.call<Email>('POST', `/v1/identities/${who.id}/${path}`, input)
     expect([path, status]).toEqual([path, 201])
     await until(box, who, body.id, 'delivered')
     const landed = sink.messages.at(-1)!
@@ -176,8 +175,8 @@ test('mail beyond ASCII keeps its octets and its signatures, and is said to be w
   expect(sink.messages.at(-2)!.from).toMatch(/@xn--bcher-kva\.test$/)
 })
 
-async function person(box: Appliance, wish: object): Promise<Person> {
-  const { status, body } = await box.call('POST', '/v1/identities', wish)
+async function person(box: Appliance, input: object): Promise<Person> {
+  const { status, body } = await box.call('POST', '/v1/identities', input)
   expect([status, body]).toMatchObject([201, {}])
   return { id: body.id as string, email: body.email as string }
 }

@@ -5,7 +5,7 @@ import { everyone, OutboundDesk } from '../support/outbound-desk.ts'
 
 const count = everyone.length
 
-const patience = { timeout: 20_000 }
+const timeout = { timeout: 20_000 }
 
 const hour = 3_600_000
 
@@ -31,7 +31,7 @@ test('killed between claim and connection: nobody was spoken to; then every mess
   for (const number of everyone.keys()) desk.dns.fails(`far${number}.test`, 'silence')
   const ids = await desk.send()
   await expect
-    .poll(() => desk.dns.queries.filter((query) => query.startsWith('MX far')).length, patience)
+    .poll(() => desk.dns.queries.filter((query) => query.startsWith('MX far')).length, timeout)
     .toBeGreaterThanOrEqual(count)
   expect(await desk.statuses(ids)).toEqual(['sending'])
   await desk.kill()
@@ -56,8 +56,8 @@ for (const [name, line] of steps) {
     let silent = 0
     desk.sink.script = (command) => (line.test(command) ? ((silent += 1), null) : undefined)
     const ids = await desk.send()
-    await expect.poll(() => silent, patience).toBeGreaterThanOrEqual(1)
-    await expect.poll(() => desk.statuses(ids), patience).toEqual(['sending'])
+    await expect.poll(() => silent, timeout).toBeGreaterThanOrEqual(1)
+    await expect.poll(() => desk.statuses(ids), timeout).toEqual(['sending'])
     await desk.kill()
     desk.sink.script = undefined
     await desk.start()
@@ -75,11 +75,11 @@ test('killed in the middle of the octets: none of them is taken for a message; t
   }
   // more than lies in the buffers of a connection
   const ids = await desk.send({ body: `${'x'.repeat(70)}\n`.repeat(110_000) }, everyone.slice(0, 1))
-  await expect.poll(() => deaf.length, patience).toBe(1)
+  await expect.poll(() => deaf.length, timeout).toBe(1)
   await sleep(200)
   await desk.kill()
   deaf[0]!.resume()
-  await expect.poll(() => desk.sink.open, patience).toBe(0)
+  await expect.poll(() => desk.sink.open, timeout).toBe(0)
   expect(desk.sink.messages.length + desk.sink.rejected.length).toBe(0)
   desk.sink.script = undefined
   await desk.start()
@@ -90,7 +90,7 @@ test('killed between the last octet and 250: sent again, the same octets', async
   const desk = await OutboundDesk.open()
   desk.sink.script = (line) => (line === '<end>' ? null : undefined)
   const ids = await desk.send()
-  await expect.poll(() => desk.sink.rejected.length, patience).toBe(count)
+  await expect.poll(() => desk.sink.rejected.length, timeout).toBe(count)
   await desk.kill()
   desk.sink.script = undefined
   await desk.start()
@@ -101,7 +101,7 @@ test('killed between 250 and our record of it: sent again, the same octets and t
   const desk = await OutboundDesk.open()
   desk.hold('BEFORE UPDATE OF outcome ON delivery_attempts')
   const ids = await desk.send()
-  await expect.poll(() => desk.sink.messages.length, patience).toBe(count)
+  await expect.poll(() => desk.sink.messages.length, timeout).toBe(count)
   await desk.box.said('the end of an attempt could not be written down', count)
   await desk.kill()
   expect(desk.rows("SELECT 1 FROM email_recipients WHERE status <> 'sending'")).toEqual([])
@@ -117,13 +117,13 @@ test('killed between the record of one recipient and the next: who has it is not
   const to = ['ann@far0.test', 'ben@far0.test', 'cas@far0.test']
   desk.sink.script = (line) => (line.startsWith('RCPT TO:<ann@') || !line.startsWith('RCPT') ? undefined : null)
   const { id } = await desk.post(`/v1/identities/${desk.ada.id}/emails`, { to, body: 'to all' })
-  await expect.poll(() => desk.sink.commands.filter((line) => line.startsWith('RCPT')).length, patience).toBeGreaterThan(1)
-  await expect.poll(async () => (await desk.email(id)).deliveries[0]!.status, patience).toBe('delivered')
+  await expect.poll(() => desk.sink.commands.filter((line) => line.startsWith('RCPT')).length, timeout).toBeGreaterThan(1)
+  await expect.poll(async () => (await desk.email(id)).deliveries[0]!.status, timeout).toBe('delivered')
   await desk.kill()
   expect(desk.sink.messages.map((message) => message.to)).toEqual([['ann@far0.test']])
   desk.sink.script = undefined
   await desk.start()
-  await expect.poll(async () => (await desk.email(id)).status, patience).toBe('delivered')
+  await expect.poll(async () => (await desk.email(id)).status, timeout).toBe('delivered')
   expect(desk.sink.messages.flatMap((message) => message.to).toSorted()).toEqual(to)
   expect(new Set(desk.sink.messages.map(({ raw }) => raw)).size).toBe(1)
 })
@@ -159,22 +159,22 @@ test('killed between the release of what was scheduled and our record of it: no 
   await desk.reschedule(ids, after(0))
   await desk.box.said('the end of an attempt could not be written down')
   const ended = "SELECT 1 FROM deliveries_queue WHERE kind = 'email' AND state = 'done'"
-  await expect.poll(() => desk.rows(ended).length, patience).toBeGreaterThan(0)
+  await expect.poll(() => desk.rows(ended).length, timeout).toBeGreaterThan(0)
   await expect
-    .poll(() => desk.rows("SELECT 1 FROM deliveries_queue WHERE kind = 'email' AND state <> 'done'"), patience)
+    .poll(() => desk.rows("SELECT 1 FROM deliveries_queue WHERE kind = 'email' AND state <> 'done'"), timeout)
     .toEqual([])
   await desk.kill()
   expect(desk.rows("SELECT 1 FROM deliveries_queue WHERE kind <> 'email' AND state = 'done'")).toEqual([])
   desk.release()
   await desk.start()
-  await expect.poll(() => desk.rows("SELECT 1 FROM deliveries_queue WHERE state <> 'done'"), patience).toEqual([])
+  await expect.poll(() => desk.rows("SELECT 1 FROM deliveries_queue WHERE state <> 'done'"), timeout).toEqual([])
   await delivered(desk, ids, { times: 1, attempts: 1 })
 })
 
 test('killed while cancelling: what was answered as cancelled never leaves, everything else does, and each says so', async () => {
   const desk = await OutboundDesk.open()
-  const wish = { send_at: after(hour) }
-  const ids = (await Promise.all([1, 2, 3, 4, 5].map(() => desk.send(wish)))).flat()
+  const input = { send_at: after(hour) }
+  const ids = (await Promise.all([1, 2, 3, 4, 5].map(() => desk.send(input)))).flat()
   const answered = new Set<string>()
   const left = [...ids]
   let killed: Promise<void> | undefined
@@ -211,7 +211,7 @@ test('killed between claim and inbox, of one of our own: it is there once', asyn
   const desk = await OutboundDesk.open()
   desk.hold("BEFORE INSERT ON emails WHEN NEW.direction = 'inbound'")
   const { id } = await desk.post(`/v1/identities/${desk.ada.id}/emails`, { to: desk.bob.email, body: 'within' })
-  await expect.poll(async () => (await desk.email(id)).status, patience).toMatch(/sending|deferred/)
+  await expect.poll(async () => (await desk.email(id)).status, timeout).toMatch(/sending|deferred/)
   await desk.kill()
   expect(desk.rows("SELECT 1 FROM emails WHERE direction = 'inbound'")).toEqual([])
   desk.release()
@@ -219,7 +219,7 @@ test('killed between claim and inbox, of one of our own: it is there once', asyn
   desk.change("UPDATE deliveries_queue SET due_at = '2026' WHERE state = 'waiting'")
   desk.change("UPDATE delivery_lanes SET due_at = '2026' WHERE due_at IS NOT NULL")
   await desk.start()
-  await expect.poll(async () => (await desk.email(id)).status, patience).toBe('delivered')
+  await expect.poll(async () => (await desk.email(id)).status, timeout).toBe('delivered')
   expect((await desk.inbox('&duplicates=true')).map(({ body_text }) => body_text)).toHaveLength(1)
 })
 
@@ -231,7 +231,7 @@ test('killed between the inbox of one of our own and the record of it: the secon
   await desk.kill()
   desk.release()
   await desk.start()
-  await expect.poll(async () => (await desk.email(id)).status, patience).toBe('delivered')
+  await expect.poll(async () => (await desk.email(id)).status, timeout).toBe('delivered')
   const [first, ...others] = await desk.inbox()
   expect(others).toEqual([])
   expect(first!.message_id).toBe(message_id)

@@ -1,12 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import type { SQLOutputValue } from 'node:sqlite'
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { bootstrapKey } from '../support/appliance.ts'
-import { boxProcess, testBox } from '../support/process.ts'
-import type { BoxProcess } from '../support/process.ts'
+import { boxProcess, type BoxProcess, testBox } from '../support/process.ts'
 import { hangs, says, WebhookSink } from '../support/webhook-sink.ts'
 
 type Answer = ReturnType<typeof JSON.parse>

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
-import { OpenTransaction } from '../../src/store/sqlite-transaction.ts'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { OpenTransaction } from '../../src/store/sqlite/transaction.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
 
 const near = { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' }
@@ -141,14 +140,14 @@ test.each([
 test('the networks that may be reached are read again while the box runs', async () => {
   const box = await appliance()
   const sink = await WebhookSink.start()
-  const wish = { url: sink.url, events: ['identity.created'] }
-  expect((await box.call('POST', '/v1/webhooks', wish)).body.error['param']).toBe('url')
+  const input = { url: sink.url, events: ['identity.created'] }
+  expect((await box.call('POST', '/v1/webhooks', input)).body.error['param']).toBe('url')
   const reload = async (env: Record<string, string>): Promise<void> => {
     const { restart } = await box.app.reload(await loadConfig({ env: { ...box.env, ...env }, cwd: box.directory }))
     expect(restart).toEqual([])
   }
   await reload(near)
-  const { body: webhook } = await box.call('POST', '/v1/webhooks', wish)
+  const { body: webhook } = await box.call('POST', '/v1/webhooks', input)
   await box.call('POST', '/v1/identities', {})
   await sink.until(1)
   await reload({})
@@ -229,15 +228,15 @@ function copies(box: Appliance, count: number): void {
 
 test('an account has a thousand webhooks at most, whatever its plan says', async () => {
   const box = await appliance(near)
-  const wish = { url, events: ['*'] }
-  const { body: first } = await box.call('POST', '/v1/webhooks', wish)
+  const input = { url, events: ['*'] }
+  const { body: first } = await box.call('POST', '/v1/webhooks', input)
   copies(box, 998)
-  expect((await box.call('POST', '/v1/webhooks', wish)).status).toBe(201)
-  const { status, body } = await box.call('POST', '/v1/webhooks', wish)
+  expect((await box.call('POST', '/v1/webhooks', input)).status).toBe(201)
+  const { status, body } = await box.call('POST', '/v1/webhooks', input)
   expect([status, body.error]).toMatchObject([409, { type: 'conflict', code: 'too_many_webhooks' }])
   expect(body.error['message']).toContain('at most 1000 webhooks')
   await box.call('DELETE', `/v1/webhooks/${first['id']}`)
-  expect((await box.call('POST', '/v1/webhooks', wish)).status).toBe(201)
+  expect((await box.call('POST', '/v1/webhooks', input)).status).toBe(201)
 })
 
 test('an event reads none of the webhooks that hear of another identity', async () => {

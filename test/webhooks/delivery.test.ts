@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { Webhook } from 'standardwebhooks'
-import { appliance, deliver, message } from '../support/appliance.ts'
-import type { Appliance } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { drips, hangs, says, takes, WebhookSink } from '../support/webhook-sink.ts'
 

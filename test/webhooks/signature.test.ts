@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { SecretRotation } from '../../src/webhooks/model.ts'
-import { newSecret } from '../../src/webhooks/secret.ts'
-import { signatureHeaders, signingKey } from '../../src/webhooks/signature.ts'
+import { newSecret, signatureHeaders, signingKey } from '../../src/webhooks/signature.ts'
 
 const signed = { id: 'evt_1', timestamp: Math.floor(Date.now() / 1000), body: '{"text":"grüße 🎉"}' }
 

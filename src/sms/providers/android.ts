@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { mac, sameBytes } from '../../core/seal.ts'
+import { mac, sameBytes } from '../../core/seal/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
 import type { News, SmsProvider } from '../provider.ts'
@@ -18,7 +18,7 @@ export interface AndroidSettings {
   numbers: readonly string[]
 }
 
-interface Parts {
+interface Deps {
   settings: AndroidSettings
   clock: Clock
   log: Log
@@ -43,7 +43,7 @@ const Event = z.object({
 })
 
 /** A phone with SMS Gateway for Android (capcom6): a real SIM card, which receives the one-time codes that others withhold. */
-export function android({ settings, clock, log, country, publicUrl }: Parts): SmsProvider {
+export function android({ settings, clock, log, country, publicUrl }: Deps): SmsProvider {
   const { url, user, password, signing_key, numbers } = settings
   const basic = Buffer.from(`${user}:${password}`).toString('base64')
   const authorization = { Authorization: `Basic ${basic}` }

@@ -1,10 +1,9 @@
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
-import { mac, sameBytes } from '../../core/seal.ts'
+import { mac, sameBytes } from '../../core/seal/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
-import type { News, SmsProvider } from '../provider.ts'
-import { Rejected } from '../provider.ts'
+import { type News, Rejected, type SmsProvider } from '../provider.ts'
 import { ask } from './inside.ts'
 import { readJson, refused, requireRecent } from './signed-json.ts'
 
@@ -14,7 +13,7 @@ export interface HttpBridgeSettings {
   numbers: readonly string[]
 }
 
-interface Parts {
+interface Deps {
   settings: HttpBridgeSettings
   clock: Clock
   /** Where numbers without a country code are from. */
@@ -43,7 +42,7 @@ const StatusBody = z.object({
 })
 
 /** Anything that speaks our own protocol (docs/sms.md): a modem, Kannel, a script. Both directions are signed as Standard Webhooks are. */
-export function httpBridge({ settings, clock, country }: Parts): SmsProvider {
+export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
   const key = settings.secret.startsWith('whsec_')
     ? Buffer.from(settings.secret.slice(6), 'base64')
     : Buffer.from(settings.secret)

@@ -1,12 +1,11 @@
 import type { Clock } from '../../core/clock.ts'
 import { parseForeign } from '../../core/json-scan.ts'
-import { retryAfter } from '../../delivery/backoff.ts'
-import { callInside, Unreachable } from '../../delivery/outside.ts'
+import { retryAfter } from '../../queue/backoff.ts'
+import { callInside, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
-import { conceal } from './conceal.ts'
 
 /** Longest time in milliseconds for one answer. */
-const patience = 15_000
+const timeout = 15_000
 
 /** Octets of the largest answer that is read. */
 const largest = 256 * 1024
@@ -29,7 +28,7 @@ export async function ask(
     method,
     headers: Object.entries({ ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers }).flat(),
     body: body === undefined ? null : Buffer.from(body),
-    signal: AbortSignal.any([AbortSignal.timeout(patience), ...(signal ? [signal] : [])]),
+    signal: AbortSignal.any([AbortSignal.timeout(timeout), ...(signal ? [signal] : [])]),
     limit: largest,
     alone: true,
   }).catch((error: unknown): never => {
@@ -39,7 +38,7 @@ export async function ask(
       : new Lost(`${who}’s answer was lost: ${message}`)
   })
   const { status } = answer
-  const text = conceal(answer.text, secrets)
+  const text = redact(answer.text, secrets)
   if (status === 429 || status === 503) {
     throw new Busy(`${who} answered ${status}`, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
   }
@@ -56,4 +55,9 @@ function objectOf(text: string): Record<string, unknown> {
   } catch {
     return {}
   }
+}
+
+/** What the far side said, without the secrets that it may repeat: callers and the log are told its words. */
+export function redact(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
 }

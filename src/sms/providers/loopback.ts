@@ -1,8 +1,7 @@
 import { randomInt } from 'node:crypto'
 import type { Inbound } from '../inbound.ts'
 import { noSuchCountry } from '../numbers.ts'
-import { Rejected } from '../provider.ts'
-import type { SmsProvider } from '../provider.ts'
+import { Rejected, type SmsProvider } from '../provider.ts'
 
 /** Ranges that regulators keep for examples: no such number ever rings at anybody's. */
 const ranges: Record<string, () => string> = {
@@ -14,13 +13,13 @@ const ranges: Record<string, () => string> = {
   FR: () => `+336399800${digits(2)}`,
 }
 
-interface Parts {
+interface Deps {
   inbound: () => Inbound
   isTaken: (number: string) => Promise<boolean>
 }
 
 /** Text messages that never leave the box: from identity to identity, and from whoever injects one. */
-export function loopback({ inbound, isTaken }: Parts): SmsProvider {
+export function loopback({ inbound, isTaken }: Deps): SmsProvider {
   return {
     name: 'loopback',
     capabilities: { send: true, receive: true, provision: true, receives_otp: true },

@@ -48,7 +48,7 @@ export function inboundOf(form: Record<string, string>): News {
     const source = form[`MediaUrl${index}`]
     if (source) media.push({ source, content_type: form[`MediaContentType${index}`] ?? 'application/octet-stream' })
   }
-  const wish = OptOutType === 'STOP' ? 'stop' : OptOutType === 'START' ? 'start' : undefined
+  const input = OptOutType === 'STOP' ? 'stop' : OptOutType === 'START' ? 'start' : undefined
   return {
     sms: {
       provider_id: MessageSid!,
@@ -56,7 +56,7 @@ export function inboundOf(form: Record<string, string>): News {
       to: To,
       body: Body,
       media,
-      ...(wish ? { wish } : {}),
+      ...(input ? { input } : {}),
       ...(ErrorCode ? { error: { code: ErrorCode, message: explained(ErrorCode, ErrorMessage) } } : {}),
     },
   }

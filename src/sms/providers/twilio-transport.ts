@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
-import { retryAfter } from '../../delivery/backoff.ts'
-import { callInside, Unreachable } from '../../delivery/outside.ts'
+import { retryAfter } from '../../queue/backoff.ts'
+import { callInside, Unreachable } from '../../net/outside.ts'
 import { Busy, Lost } from '../provider.ts'
-import { conceal } from './conceal.ts'
+import { redact } from './inside.ts'
 
 /** One request of the library's. */
 interface Asked {
@@ -22,7 +22,7 @@ interface Answered {
 }
 
 /** Longest time in milliseconds for one answer of the API. */
-const patience = 15_000
+const timeout = 15_000
 
 /** Octets of the largest answer that is read: a page of numbers. */
 const largest = 4 * 1024 * 1024
@@ -48,7 +48,7 @@ export class TwilioTransport {
     const credentials = Buffer.from(`${username}:${password}`).toString('base64')
     const answer = await this.#ask(url, method, headers, credentials, form)
     const { status, headers: heads } = answer
-    const text = conceal(answer.text, [password, credentials])
+    const text = redact(answer.text, [password, credentials])
     if (status === 429 || status === 503) {
       throw new Busy(`Twilio answered ${status}`, retryAfter([heads['retry-after']].flat()[0], this.#clock.now()))
     }
@@ -69,7 +69,7 @@ export class TwilioTransport {
         method: method.toUpperCase() as 'GET' | 'POST' | 'DELETE',
         headers: [...Object.entries(headers), ['Authorization', `Basic ${credentials}`]].flat(),
         body: method === 'post' ? Buffer.from(form) : null,
-        signal: AbortSignal.any([AbortSignal.timeout(patience), ...(this.#signal ? [this.#signal] : [])]),
+        signal: AbortSignal.any([AbortSignal.timeout(timeout), ...(this.#signal ? [this.#signal] : [])]),
         limit: largest,
         alone: true,
       })

@@ -1,11 +1,9 @@
 import type { Twilio } from 'twilio'
 import type { MessageInstance } from 'twilio/lib/rest/api/v2010/account/message.js'
 import type { Clock } from '../../core/clock.ts'
-import { Unreachable } from '../../delivery/outside.ts'
-import type { Outside } from '../../delivery/outside.ts'
+import { type Outside, Unreachable } from '../../net/outside.ts'
 import { noSuchCountry } from '../numbers.ts'
-import { Busy, Lost, Rejected } from '../provider.ts'
-import type { Arrived, Held, IncomingMedia, SmsProvider } from '../provider.ts'
+import { type Arrived, Busy, type IncomingMedia, Lost, type ProviderNumber, Rejected, type SmsProvider } from '../provider.ts'
 import { explained, inboundOf, signedForm, statusOf } from './twilio-callbacks.ts'
 import { TwilioTransport } from './twilio-transport.ts'
 
@@ -15,7 +13,7 @@ export interface TwilioSettings {
   base_url: string
 }
 
-interface Parts {
+interface Deps {
   settings: TwilioSettings
   clock: Clock
   /** Where pictures are fetched. */
@@ -29,12 +27,12 @@ type Library = typeof import('twilio')
 
 /** Redirects of one picture: the API sends to a store. */
 const hops = 4
-const patience = 15_000
+const timeout = 15_000
 /** Octets of any answer that are read: what a redirect or an error says of itself is no picture, and has no limit set. */
 const leastRead = 64 * 1024
 
 /** Twilio, by its official library; this is the only file that knows it. It is loaded when it is needed: it is large. */
-export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Parts): SmsProvider {
+export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Deps): SmsProvider {
   const { account_sid, auth_token, base_url } = settings
   let loaded: Promise<{ library: Library; client: Twilio }> | undefined
   const load = (): Promise<{ library: Library; client: Twilio }> => (loaded ??= open(settings, clock))
@@ -61,8 +59,8 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
       const choice = offered.length > 0 ? offered : await mobile(client, country)
       const [first] = choice
       if (!first) throw noSuchCountry(country)
-      const wish = { phoneNumber: first.phoneNumber, friendlyName: name, smsUrl: callback('inbound'), smsMethod: 'POST' }
-      return held(await heard(client.incomingPhoneNumbers.create(wish)))
+      const input = { phoneNumber: first.phoneNumber, friendlyName: name, smsUrl: callback('inbound'), smsMethod: 'POST' }
+      return held(await heard(client.incomingPhoneNumbers.create(input)))
     },
 
     async release({ provider_id }) {
@@ -113,7 +111,7 @@ export function twilio({ settings, clock, outside, mediaLimit, publicUrl }: Part
         // the token is for the API alone, not for the store it sends to
         const headers: Record<string, string> = url.startsWith(`${base_url}/2010-04-01/`) ? { Authorization: basic } : {}
         const answer = await outside
-          .get(url, { headers, limit: Math.max(mediaLimit(), leastRead), deadline: patience, signal, take })
+          .get(url, { headers, limit: Math.max(mediaLimit(), leastRead), deadline: timeout, signal, take })
           .catch((error: unknown) => {
             throw error instanceof Unreachable && error.tooLarge ? tooLarge() : error
           })
@@ -179,7 +177,7 @@ function absent(error: unknown): { phoneNumber: string }[] {
   throw error
 }
 
-function held({ sid, phoneNumber }: { sid: string; phoneNumber: string }): Held {
+function held({ sid, phoneNumber }: { sid: string; phoneNumber: string }): ProviderNumber {
   return { provider_id: sid, number: phoneNumber }
 }
 

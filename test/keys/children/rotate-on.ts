@@ -1,7 +1,7 @@
 import { createLog } from '../../../src/core/log.ts'
-import { MasterKey } from '../../../src/core/master-key.ts'
+import { MasterKey } from '../../../src/core/seal/master-key.ts'
 import { Keyring } from '../../../src/store/keyring.ts'
-import { SqliteDatabase } from '../../../src/store/sqlite.ts'
+import { SqliteDatabase } from '../../../src/store/sqlite/database.ts'
 import { sealedSecrets } from '../../../src/totp/secrets.ts'
 import { writeLine } from '../../support/write-line.ts'
 

@@ -1,17 +1,13 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chromium } from 'playwright-core'
-import type { Browser } from 'playwright-core'
+import { type Browser, chromium } from 'playwright-core'
 import { absent } from '../../support/peer.ts'
-import { limit, long } from './programs.ts'
-import type { Ended } from './programs.ts'
-import { cacheInside, environment } from './system.ts'
-import type { System } from './system.ts'
+import { type Ended, limit, long } from './programs.ts'
+import { cacheInside, environment, type System } from './system.ts'
 
 /** A machine ends with the test that started it, however that ends. */
 const last = ['--pdeathsig', 'KILL']

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
-import { Lock } from '../../../src/store/lock.ts'
+import { DirectoryLock } from '../../../src/store/lock.ts'
 
 // holds the lock of a directory until it is killed
-const lock = new Lock(process.argv[2]!)
+const lock = new DirectoryLock(process.argv[2]!)
 lock.note()
 writeSync(1, 'locked\n')
 setTimeout(() => lock.release(), 600_000)

@@ -1,0 +1,92 @@
+import { iso } from '../core/clock.ts'
+import { conflict, Fault } from '../core/fault.ts'
+import type { Caller, RateOf, Scope } from '../core/scopes.ts'
+import { type Reader, sql, type Transaction } from '../store/database.ts'
+import type { Bounds } from './granting.ts'
+import type { KeyRow } from './key-row.ts'
+import type { Origins } from './origins.ts'
+
+/** Keys above one another, each made by the one above: a call counts against all of them. */
+const maxGenerations = 16
+
+/** What callers may do to keys, as far as that depends on which keys there are and who made them. */
+export class KeyLimits {
+  readonly #origins: Origins
+  readonly #defaultRate: () => number
+
+  constructor(origins: Origins, defaultRate: () => number) {
+    this.#origins = origins
+    this.#defaultRate = defaultRate
+  }
+
+  /** What a key that this caller makes may have at most, and has when nothing is said. Throws Fault 401 to one that is admitted no more. */
+  async bounds(tx: Transaction, caller: Caller): Promise<Bounds> {
+    const until = await this.#origins.requireAdmitted(tx, caller)
+    if (caller.session_id !== null) return { rate_limit: 0, expires_at: null, usualRate: null }
+    const maker = await tx.get<Pick<KeyRow, 'rate_limit'>>(sql`SELECT rate_limit FROM api_keys WHERE id = ${caller.key_id}`)
+    const own = maker?.rate_limit ?? null
+    const usual = this.#defaultRate() === 0 ? Infinity : this.#defaultRate()
+    const usualRate = own === null || own === 0 ? null : Math.min(own, usual)
+    return { rate_limit: own ?? this.#defaultRate(), expires_at: until === Infinity ? null : iso(until), usualRate }
+  }
+
+  /** Whoever knows a secret that was replaced must neither prolong it nor shut out who knows the new one. */
+  async requireCurrent(tx: Transaction, caller: Caller): Promise<void> {
+    const until = await this.#origins.graceOf(tx, caller)
+    if (until === Infinity) return
+    throw new Fault(
+      'forbidden',
+      `This secret of the key was replaced: it works until ${iso(until)}, and rotates and revokes no key. Use the new one.`,
+      { code: 'former_secret' },
+    )
+  }
+
+  /** A key that was made with a former secret revokes itself and what it made. */
+  async requireOwn(tx: Transaction, caller: Caller, id: string): Promise<void> {
+    if ((await this.#origins.formerUntil(tx, caller)) === Infinity) return
+    if (await tx.get(sql`SELECT 1 WHERE ${id} IN (${this.#origins.madeWith(caller.key_id!, null)})`)) return
+    throw new Fault(
+      'forbidden',
+      'The secret with which this key was made, or a key above it, was replaced before: this key revokes itself and those it made. Use the new secret.',
+      { code: 'former_secret' },
+    )
+  }
+
+  /** Throws Fault 409, code `last_key`, where the account would have no lasting key left that can make others. */
+  async requireAnother(tx: Transaction, { account_id }: KeyRow, keep: boolean): Promise<void> {
+    const others = await tx.all<KeyRow>(
+      sql`SELECT * FROM api_keys WHERE account_id = ${account_id} AND revoked_at IS NULL AND identity_id IS NULL AND expires_at IS NULL`,
+    )
+    if (others.some((other) => makesOthers(other))) return
+    const otherwise = keep ? '' : ' If it did make one, keep what it made: ?keep=true.'
+    throw conflict(
+      `No lasting key with account:write would be left, and nobody could make another. Make one first.${otherwise}`,
+      { code: 'last_key' },
+    )
+  }
+
+  /** Throws Fault 403, code `too_many_generations`. */
+  async requireGeneration(tx: Transaction, { key_id }: Caller): Promise<void> {
+    if (key_id === null || (await this.line(tx, key_id)).length < maxGenerations) return
+    throw new Fault(
+      'forbidden',
+      `This key was made by a key that was made by a key, ${maxGenerations} times over: it makes no more. Make the key with one above it.`,
+      { code: 'too_many_generations' },
+    )
+  }
+
+  /** The keys that made one, from itself upwards. */
+  line(reader: Reader, id: string): Promise<RateOf[]> {
+    return reader.all<RateOf>(
+      sql`WITH RECURSIVE line (key_id, rate_limit, created_by, depth) AS (
+        SELECT id, rate_limit, created_by, 0 FROM api_keys WHERE id = ${id} UNION ALL
+        SELECT api_keys.id, api_keys.rate_limit, api_keys.created_by, depth + 1 FROM line JOIN api_keys ON api_keys.id = line.created_by
+        WHERE depth < ${maxGenerations}) SELECT key_id, rate_limit FROM line ORDER BY depth`,
+    )
+  }
+}
+
+/** Whether it lasts, and can make keys for the whole account. */
+export function makesOthers(row: KeyRow): boolean {
+  return row.identity_id === null && row.expires_at === null && (JSON.parse(row.scopes) as Scope[]).includes('account:write')
+}

@@ -1,0 +1,302 @@
+import { type Clock, iso } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { invalid, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import { type Caller, makerOf, type Scope, scopes as allScopes } from '../core/scopes.ts'
+import type { EventLog } from '../events/log.ts'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import { requireScopes, requireWithin } from './granting.ts'
+import { KeyLimits, makesOthers } from './key-limits.ts'
+import type { KeyRow } from './key-row.ts'
+import type { ApiKey, ApiKeyFilter, KeyRevoked, NewApiKey } from './model.ts'
+import { endOfSecret, Origins } from './origins.ts'
+import type { Plan } from './plan.ts'
+import { keyHash, newKey } from './secret.ts'
+
+type NewRow = Pick<ApiKey, 'label' | 'scopes' | 'identity_id' | 'expires_at' | 'created_by'> & {
+  rate_limit: number | null
+  former_until: string | null
+}
+
+/** A key found and ready: what admission needs without asking the store again. */
+interface Known {
+  id: string
+  admits: Identified
+}
+
+/** Who holds a key or session; `until` is when it ends. */
+export type Holder = Identified
+
+type Identified = Omit<Caller, 'ip' | 'user_agent'>
+
+/** What keys make that ends with them. */
+type Made = Exclude<keyof KeyRevoked['ended'], 'api_keys'>
+
+/** Ends, in the transaction, what was made with these keys (a subquery of their ids); answers how many. */
+type End = (tx: Transaction, keys: Sql) => Promise<number>
+
+/** The API keys of every account. Found keys stay in memory until they change, so a call costs no read of the store. */
+export class Keys {
+  readonly origins: Origins
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+  readonly #plan: Plan
+  readonly #limits: KeyLimits
+  #defaultRate: number
+  readonly #known = new Map<string, Known>()
+  readonly #used = new Map<string, string>()
+  readonly #changed = new Set<(id: string) => void>()
+  readonly #ends = new Map<Made, End>()
+
+  constructor(parts: { database: Database; events: EventLog; clock: Clock; cursors: Cursors; plan: Plan; rateLimit: number }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.origins = new Origins(parts.clock)
+    this.#limits = new KeyLimits(this.origins, () => this.#defaultRate)
+    this.#cursors = parts.cursors
+    this.#plan = parts.plan
+    this.#defaultRate = parts.rateLimit
+    parts.events.tail((event) => {
+      // a key bound to an identity dies with it
+      if (event.type === 'identity.deleted') this.#known.clear()
+    })
+  }
+
+  /** Calls a minute of keys that have no limit of their own, from now on; 0 means no limit. */
+  reload(rateLimit: number): void {
+    this.#defaultRate = rateLimit
+    this.#known.clear()
+  }
+
+  /** Who holds this key; undefined when nobody does (unknown, revoked, expired, or bound to a deleted identity). */
+  async authenticate(key: string): Promise<Identified | undefined> {
+    const hash = keyHash(key)
+    const known = this.#known.get(hash) ?? (await this.#find(hash))
+    if (!known || known.admits.until <= this.#clock.now()) return undefined
+    this.#used.set(known.id, iso(this.#clock.now()))
+    return known.admits
+  }
+
+  /** What a secret of a key is good for now; undefined once the key is revoked, expired, or bound to a deleted identity, or the secret was replaced. */
+  async holder(id: string, secret: number): Promise<Holder | undefined> {
+    const row = await this.#living(sql`api_keys.id = ${id}`)
+    const held = row && this.#identified(row, secret)
+    return held && held.until > this.#clock.now() ? held : undefined
+  }
+
+  /** Hears the id of each key that was revoked or rotated, once that is on disk. */
+  onChange(listener: (id: string) => void): void {
+    this.#changed.add(listener)
+  }
+
+  /** Before the first call: ends what was made with a key that is revoked. */
+  ends(what: Made, end: End): void {
+    this.#ends.set(what, end)
+  }
+
+  /** Whether the secret of a key that once admitted a caller still would. */
+  async stillAdmits(caller: Caller): Promise<boolean> {
+    return (await this.origins.until(this.#database, caller)) !== undefined
+  }
+
+  async create(caller: Caller, input: NewApiKey): Promise<ApiKey & { key: string }> {
+    const scopes = input.scopes ?? [...caller.scopes]
+    requireScopes(caller, scopes)
+    const identityId = input.identity_id ?? caller.identity_id
+    if (caller.identity_id !== null && identityId !== caller.identity_id) throw notFound('identity')
+    if (input.expires_at !== undefined && Date.parse(input.expires_at) <= this.#clock.now()) {
+      throw invalid('expires_at', 'expires_at must lie in the future.')
+    }
+    if (identityId !== null) await this.#requireIdentity(caller.account_id, identityId)
+    const key = newKey()
+    const row = await this.#database.transaction(async (tx) => {
+      const bounds = await this.#limits.bounds(tx, caller)
+      const rate_limit = input.rate_limit ?? bounds.usualRate
+      const expires_at = input.expires_at ?? bounds.expires_at
+      requireWithin(bounds, { rate_limit: rate_limit ?? this.#defaultRate, expires_at })
+      await this.#plan.require(tx, caller.account_id, 'api_keys')
+      await this.#limits.requireGeneration(tx, caller)
+      const former = await this.origins.formerUntil(tx, caller)
+      const former_until = former === Infinity ? null : iso(former)
+      const made = { label: input.label, scopes, identity_id: identityId, rate_limit, expires_at, created_by: makerOf(caller) }
+      const inserted = await this.#insert(tx, caller.account_id, { ...made, former_until }, key)
+      await this.origins.inherit(tx, inserted.id, caller)
+      return inserted
+    })
+    return { ...this.#shown(row), key }
+  }
+
+  /** The box's first key with every scope, in place of one that nobody ever used; null when there are others, or it is in use. */
+  async first(accountId: string, given: string | undefined): Promise<string | null> {
+    const key = given ?? newKey()
+    return this.#database.transaction(async (tx) => {
+      const others = await tx.all<Pick<KeyRow, 'last_used_at'>>(sql`SELECT last_used_at FROM api_keys LIMIT 2`)
+      if (others.length > 1 || others.some(({ last_used_at }) => last_used_at !== null)) return null
+      await tx.run(sql`DELETE FROM api_keys`)
+      await this.#insert(
+        tx,
+        accountId,
+        {
+          label: 'first key',
+          scopes: everyScope,
+          identity_id: null,
+          rate_limit: null,
+          expires_at: null,
+          created_by: null,
+          former_until: null,
+        },
+        key,
+      )
+      return key
+    })
+  }
+
+  list(
+    caller: Caller,
+    { created_by, ...paging }: ApiKeyFilter,
+  ): Promise<{ data: ApiKey[]; has_more: boolean; next_cursor: string | null }> {
+    const by = created_by === undefined ? [] : [sql`created_by = ${created_by}`]
+    const own = caller.identity_id === null ? [] : [sql`identity_id = ${caller.identity_id}`]
+    return page<KeyRow, ApiKey>(this.#database, this.#cursors, paging, {
+      name: `api-keys ${caller.account_id} ${created_by ?? ''}`,
+      columns: sql`*`,
+      from: sql`api_keys`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}`,
+      filters: [sql`revoked_at IS NULL`, ...own, ...by],
+      order: 'seq',
+      present: this.#shown,
+    })
+  }
+
+  /** A new secret for the same key; the old one works for `grace` seconds more. Throws Fault 403, code `former_secret`, to who calls with an old one. */
+  async rotate(caller: Caller, id: string, grace: number): Promise<ApiKey & { key: string }> {
+    const key = newKey()
+    const row = await this.#database.transaction(async (tx) => {
+      const bounds = await this.#limits.bounds(tx, caller)
+      const before = await this.#row(tx, caller, id)
+      requireScopes(caller, JSON.parse(before.scopes) as Scope[])
+      await this.#limits.requireCurrent(tx, caller)
+      requireWithin(bounds, this.#shown(before))
+      const until = iso(this.#clock.now() + grace * 1000)
+      // a key that rotates itself tells nobody else
+      const itself = caller.key_id === id
+      const rotated_by = itself ? before.rotated_by : makerOf(caller)
+      await (itself ? this.origins.renewed(tx, id) : this.origins.rotated(tx, id, caller, until))
+      return tx.get<KeyRow>(
+        sql`UPDATE api_keys SET hash = ${keyHash(key)}, key_prefix = ${prefixOf(key)}, previous_hash = ${grace > 0 ? before.hash : null},
+          previous_expires_at = ${until}, rotations = rotations + 1, rotated_by = ${rotated_by} WHERE id = ${id} RETURNING *`,
+      )
+    })
+    this.#forget(id)
+    return { ...this.#shown(row!), key }
+  }
+
+  /**
+   * The next call with the key is 401. What was made with it ends too, unless it is to be kept: keys, also those it gave a new secret, what
+   * those made, and whatever else `ends` was told of; but not the key that asks. Throws Fault 409, code `last_key`, where no lasting key
+   * that can make others would be left; 403, code `former_secret`, to who calls with an old secret, or with a key that was made with one and did
+   * not make this key.
+   */
+  async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
+    const [ids, ended] = await this.#database.transaction(async (tx) => {
+      const row = await this.#row(tx, caller, id)
+      requireScopes(caller, JSON.parse(row.scopes) as Scope[])
+      await this.#limits.requireCurrent(tx, caller)
+      await this.#limits.requireOwn(tx, caller, id)
+      const which = keep ? sql`SELECT ${id}` : this.origins.madeWith(id, caller.key_id)
+      const revoked = await tx.all<KeyRow>(
+        sql`UPDATE api_keys SET revoked_at = ${iso(this.#clock.now())}, kept = ${Number(keep)} WHERE id IN (${which}) AND revoked_at IS NULL RETURNING *`,
+      )
+      if (revoked.some((one) => makesOthers(one))) await this.#limits.requireAnother(tx, row, keep)
+      const counts = { api_keys: revoked.length - 1, webhooks: 0, jobs: 0, scheduled_emails: 0 }
+      if (!keep) for (const [what, end] of this.#ends) counts[what] = await end(tx, which)
+      return [revoked.map((one) => one.id), counts] as const
+    })
+    for (const one of ids) this.#forget(one)
+    return { id, deleted: true, ended }
+  }
+
+  /** Writes down when each key was last used; called on a schedule so that calls need not. */
+  async noteUse(): Promise<void> {
+    if (this.#used.size === 0) return
+    const used = [...this.#used]
+    await this.#database.transaction(async (tx) => {
+      for (const [id, at] of used) await tx.run(sql`UPDATE api_keys SET last_used_at = ${at} WHERE id = ${id}`)
+    })
+    for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
+  }
+
+  async #find(hash: string): Promise<Known | undefined> {
+    const row = await this.#living(sql`(hash = ${hash} OR previous_hash = ${hash})`)
+    if (!row) return undefined
+    const line = row.created_by === null ? [] : await this.#limits.line(this.#database, row.id)
+    const made_by = line.slice(1).filter(({ rate_limit }) => rate_limit)
+    const secret = row.hash === hash ? row.rotations : row.rotations - 1
+    const known: Known = { id: row.id, admits: { ...this.#identified(row, secret), made_by } }
+    if (this.#known.size >= 10_000) this.#known.clear()
+    this.#known.set(hash, known)
+    return known
+  }
+
+  async #living(condition: Sql): Promise<KeyRow | undefined> {
+    const row = await this.#database.get<KeyRow & { identity_status: string | null }>(
+      sql`SELECT api_keys.*, identities.status AS identity_status FROM api_keys LEFT JOIN identities ON identities.id = api_keys.identity_id
+        WHERE ${condition} AND revoked_at IS NULL`,
+    )
+    return row?.identity_status === 'deleted' ? undefined : row
+  }
+
+  #forget(id: string): void {
+    this.#known.clear()
+    for (const listener of this.#changed) listener(id)
+  }
+
+  #identified(row: KeyRow, secret: number): Identified {
+    const { account_id, id, identity_id } = row
+    const scopes = new Set(JSON.parse(row.scopes) as Scope[])
+    const rate_limit = row.rate_limit ?? this.#defaultRate
+    return { account_id, key_id: id, session_id: null, secret, scopes, identity_id, rate_limit, until: endOfSecret(row, secret) }
+  }
+
+  async #insert(tx: Transaction, accountId: string, made: NewRow, key: string): Promise<KeyRow> {
+    const row = await tx.get<KeyRow>(
+      sql`INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, identity_id, rate_limit, created_at, expires_at, created_by, former_until)
+        VALUES (${newId('key')}, ${accountId}, ${made.label}, ${JSON.stringify(made.scopes)}, ${prefixOf(key)}, ${keyHash(key)},
+        ${made.identity_id}, ${made.rate_limit}, ${iso(this.#clock.now())}, ${made.expires_at}, ${made.created_by}, ${made.former_until}) RETURNING *`,
+    )
+    return row!
+  }
+
+  readonly #shown = (row: KeyRow): ApiKey => {
+    const { id, label, key_prefix, identity_id, created_at, created_by, rotated_by, last_used_at, expires_at, revoked_at } = row
+    const scopes = JSON.parse(row.scopes) as Scope[]
+    const rate_limit = row.rate_limit ?? this.#defaultRate
+    const dates = { created_at, last_used_at, expires_at, revoked_at }
+    return { id, label, scopes, key_prefix, identity_id, rate_limit, created_by, rotated_by, ...dates }
+  }
+
+  async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
+    const row = await reader.get<KeyRow>(
+      sql`SELECT * FROM api_keys WHERE id = ${id} AND account_id = ${caller.account_id} AND revoked_at IS NULL`,
+    )
+    if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('API key')
+    return row
+  }
+
+  async #requireIdentity(accountId: string, id: string): Promise<void> {
+    const row = await this.#database.get(
+      sql`SELECT 1 FROM identities WHERE id = ${id} AND account_id = ${accountId} AND status <> 'deleted'`,
+    )
+    if (!row) throw notFound('identity')
+  }
+}
+
+function prefixOf(key: string): string {
+  return key.slice(0, key.startsWith('pbx_') ? 12 : 6)
+}
+
+/** What the box's first key holds. */
+const everyScope: Scope[] = [...allScopes]

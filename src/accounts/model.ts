@@ -1,0 +1,241 @@
+import * as z from 'zod'
+import { planned, type Planned } from '../core/planned.ts'
+import { scopes } from '../core/scopes.ts'
+import { Deleted, Flag, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+
+const Scopes = z
+  .array(z.enum(scopes, { error: `must be one of ${scopes.join(', ')}` }))
+  .min(1)
+  .transform((list) => [...new Set(list)])
+  .meta({ override: { type: 'array', items: { type: 'string', enum: [...scopes] }, minItems: 1 } })
+
+/** Who made something: the id of a key or a session. */
+export const Maker = z.string().nullable().meta({
+  description: 'the key or session it was made with; null for what was made on the machine of the box, or before this was kept',
+  example: 'key_01jd3v8m2ef1pbx9mz5k7q4w6a',
+})
+
+/** A part of a list: what was made with one key or session. */
+export const MadeBy = z.object({
+  created_by: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'only what this key or session made, also one that has ended' }),
+})
+
+/** A key as lists show it: never the key itself. */
+export const ApiKey = z
+  .object({
+    id: Id('key'),
+    label: z.string(),
+    scopes: z.array(z.enum(scopes)),
+    key_prefix: z.string().meta({ description: 'the first characters, to tell keys apart' }),
+    identity_id: Id('ident').nullable().meta({ description: 'the one identity the key is bound to' }),
+    rate_limit: z.int().meta({ description: 'calls a minute, of this key and those it made together; 0 is no limit' }),
+    created_at: Timestamp,
+    created_by: Maker,
+    rotated_by: Maker.meta({ description: 'the key or session that last gave it a new secret, if not the key itself' }),
+    last_used_at: Timestamp.nullable(),
+    expires_at: Timestamp.nullable(),
+    revoked_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'ApiKey' })
+export type ApiKey = z.output<typeof ApiKey>
+
+/** The one answer that shows the key. */
+export const ApiKeyWithSecret = z
+  .object({ ...ApiKey.shape, key: z.string().meta({ description: 'shown this once' }) })
+  .meta({ id: 'ApiKeyWithSecret' })
+
+export const NewApiKey = z
+  .strictObject({
+    label: z
+      .string()
+      .trim()
+      .min(1)
+      .max(128)
+      .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
+      .default('unnamed'),
+    scopes: Scopes.optional().meta({ description: 'all of the caller’s own when left out' }),
+    identity_id: Id('ident').optional(),
+    rate_limit: z.int().min(0).max(1_000_000).optional(),
+    expires_at: TimestampInput.optional(),
+  })
+  .meta({ id: 'NewApiKey' })
+export type NewApiKey = z.output<typeof NewApiKey>
+
+export const ApiKeyFilter = Paging.extend(MadeBy.shape)
+export type ApiKeyFilter = z.output<typeof ApiKeyFilter>
+
+export const Revocation = z.strictObject({
+  keep: Flag.default(false).meta({ description: 'what was made with the key stays; else it ends with the key' }),
+})
+
+const ended = z.int().min(0)
+
+export const KeyRevoked = z
+  .object({
+    ...Deleted.shape,
+    ended: z
+      .object({ api_keys: ended, webhooks: ended, jobs: ended, scheduled_emails: ended })
+      .meta({ id: 'EndedWithKey', description: 'how many of what was made with it ended; 0 with keep' }),
+  })
+  .meta({ id: 'KeyRevoked' })
+export type KeyRevoked = z.output<typeof KeyRevoked>
+
+export const Rotation = z
+  .strictObject({
+    grace_seconds: z.int().min(0).max(604_800).default(0).meta({ description: 'how long the old key still works' }),
+  })
+  .meta({ id: 'Rotation' })
+
+const number = z.int().min(0)
+
+/** What one account may have and use, and does. */
+export const Subscription = z
+  .object({
+    plan: z.literal('self_hosted'),
+    status: z.literal('active'),
+    limits: z.object(ofEach(number.nullable())).meta({ id: 'PlanLimits', description: 'null is no limit' }),
+    usage: z.object(ofEach(number)).meta({ id: 'PlanUsage' }),
+    current_period_start: Timestamp.meta({ description: 'the start of the month in UTC' }),
+    current_period_end: Timestamp.meta({ description: 'when emails_sent and sms_sent begin again at 0' }),
+  })
+  .meta({ id: 'Subscription' })
+export type Subscription = z.output<typeof Subscription>
+
+function ofEach<Shape extends z.ZodType>(shape: Shape): Record<Planned, Shape> {
+  return Object.fromEntries(planned.map((what) => [what, shape])) as Record<Planned, Shape>
+}
+/** The name of an account. */
+export const Name = z
+  .string()
+  .trim()
+  .min(1, { error: 'must not be empty' })
+  .max(128, { error: 'must have at most 128 characters' })
+  .regex(/^\P{Cc}*$/u, { error: 'must be on one line' })
+
+/** What a person signs in with; nothing is sent there. */
+export const Email = z
+  .string()
+  .max(254, { error: 'must have at most 254 characters' })
+  .regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]+$/u, { error: 'must be an address such as ada@example.com' })
+  .meta({ example: 'ada@example.com' })
+
+const Typed = z.string().min(1).max(1000)
+
+/** An account, as whoever may act for it sees it. */
+export const Account = z
+  .object({
+    id: Id('acct'),
+    name: z.string(),
+    email: z.string().nullable().meta({ description: 'what its person signs in with' }),
+    password_set: z.boolean(),
+    totp_enabled: z.boolean().meta({ description: 'whether signing in takes a second factor' }),
+    recovery_codes_left: z.int(),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Account' })
+export type Account = z.output<typeof Account>
+
+export const AccountInput = z
+  .strictObject({
+    name: Name.meta({ description: 'unique without regard to case' }),
+    email: Email.meta({ description: 'what its person signs in with' }),
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+  })
+  .meta({ id: 'AccountWish' })
+
+export const PasswordReset = z
+  .strictObject({
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+    email: Email.optional().meta({ description: 'a new address; required when there is none yet' }),
+    remove_second_factor: z.boolean().default(false),
+  })
+  .meta({ id: 'PasswordReset' })
+
+export const SignInInput = z
+  .strictObject({
+    email: Typed,
+    password: Typed,
+    totp: Typed.optional().meta({ description: 'the code of the authenticator app, or a recovery code' }),
+    recovery_code: Typed.optional().meta({ description: 'in place of totp' }),
+  })
+  .meta({ id: 'SignInWish' })
+export type SignInInput = z.output<typeof SignInInput>
+
+/** Who is signed in. */
+export const Session = z
+  .object({
+    id: Id('sess'),
+    account: z.object({ id: Id('acct'), name: z.string(), email: z.string() }),
+    totp_enabled: z.boolean(),
+    created_at: Timestamp,
+    expires_at: Timestamp.meta({ description: 'when it ends, however much it is used; unused, it ends before' }),
+  })
+  .meta({ id: 'Session' })
+export type Session = z.output<typeof Session>
+
+/** A session as lists show it. */
+export const SessionEntry = z
+  .object({
+    id: Id('sess'),
+    current: z.boolean().meta({ description: 'whether it is the one that asks' }),
+    ip: z.string(),
+    user_agent: z.string(),
+    created_at: Timestamp,
+    last_used_at: Timestamp,
+    expires_at: Timestamp,
+  })
+  .meta({ id: 'SessionEntry' })
+export type SessionEntry = z.output<typeof SessionEntry>
+
+/** How many sessions ended. */
+export const SessionsEnded = z.object({ id: Id('acct'), deleted: z.literal(true), count: z.int() }).meta({ id: 'SessionsEnded' })
+
+export const PasswordInput = z
+  .strictObject({
+    email: Email.optional().meta({ description: 'a new address to sign in with; the one there is when left out' }),
+    current_password: Typed.optional().meta({ description: 'the one there is' }),
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+  })
+  .meta({ id: 'PasswordWish' })
+export type PasswordInput = z.output<typeof PasswordInput>
+
+/** The first password of an account, and the proof that one may set it. */
+export const SetupInput = z
+  .strictObject({
+    token: Typed.meta({ description: 'what follows #token= in the link' }),
+    email: Email.meta({ description: 'what one signs in with' }),
+    password: Typed.meta({ description: '8 to 256 characters, none of the most common' }),
+  })
+  .meta({ id: 'SetupWish' })
+export type SetupInput = z.output<typeof SetupInput>
+
+export const SetupLink = z
+  .object({ url: z.string().meta({ description: 'shown this once; good once' }), expires_at: Timestamp })
+  .meta({ id: 'SetupLink' })
+export type SetupLink = z.output<typeof SetupLink>
+
+/** Shown this once. */
+export const SecondFactorSetup = z
+  .object({
+    uri: z.string().meta({ description: 'otpauth://, for the QR code' }),
+    secret: z.string().meta({ description: 'the same in base32, to be typed' }),
+    recovery_codes: z.array(z.string()).meta({ description: 'each stands in for a code once' }),
+  })
+  .meta({ id: 'SecondFactorSetup' })
+export type SecondFactorSetup = z.output<typeof SecondFactorSetup>
+
+export const FactorInput = z
+  .strictObject({ password: Typed.meta({ description: 'the one that signs in' }) })
+  .meta({ id: 'FactorWish' })
+
+export const FactorCode = z.strictObject({ code: Typed }).meta({ id: 'FactorCode' })
+
+export const FactorProof = z
+  .strictObject({ password: Typed.optional(), code: Typed.optional().meta({ description: 'of the app, or a recovery code' }) })
+  .meta({ id: 'FactorProof', description: 'One of the two.' })
+export type FactorProof = z.output<typeof FactorProof>

@@ -1,0 +1,110 @@
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Seal } from '../core/seal/seal.ts'
+import type { EventLog } from '../events/log.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Module } from '../module.ts'
+import type { Database } from '../store/database.ts'
+import type { StateFile } from '../store/state.ts'
+import { accountRoutes } from './account-routes.ts'
+import { Accounts } from './accounts.ts'
+import { Guesses } from './sign-in/guesses.ts'
+import { Holders } from './holders.ts'
+import { keyCount } from './key-count.ts'
+import { Keys } from './keys.ts'
+import { KnownNetworks } from './sign-in/known-networks.ts'
+import { Logins, sealedFactors } from './sign-in/logins.ts'
+import { operatorRoutes } from './operator-routes.ts'
+import { PasswordHashes } from './sign-in/password-hash.ts'
+import { People } from './people.ts'
+import type { Plan } from './plan.ts'
+import { planRoutes, routes } from './routes.ts'
+import { type CodeAt, SecondFactor } from './sign-in/second-factor.ts'
+import { sessionRoutes } from './sign-in/session-routes.ts'
+import { Sessions } from './sign-in/sessions.ts'
+import { AccountSetup } from './sign-in/setup.ts'
+import { setupRoutes } from './sign-in/setup-routes.ts'
+import { SignIn } from './sign-in/sign-in.ts'
+
+interface Deps {
+  config: Config
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  log: Log
+  metrics: Metrics
+  seal: Seal
+  state: StateFile
+  codeAt: CodeAt
+  plan: Plan
+  publicUrl: () => string
+}
+
+/** Accounts: their API keys, and the people who sign in. */
+export class AccountsModule implements Module {
+  readonly name = 'account'
+  readonly routes: AnyRoute[]
+  readonly sealed = [sealedFactors]
+  readonly jobs = [{ name: 'note-key-use', schedule: '*/20 * * * * *', run: () => this.#tidy() }]
+  readonly keys: Keys
+  readonly sessions: Sessions
+  readonly accounts: Accounts
+  /** Keys and sessions alike. */
+  readonly holders: Holders
+  readonly setup: AccountSetup
+  readonly #plan: Plan
+
+  constructor(deps: Deps) {
+    const { database, clock, cursors, config, seal, state, codeAt } = deps
+    this.#plan = deps.plan
+    this.#plan.counts('api_keys', keyCount(clock))
+    this.keys = new Keys({ ...deps, rateLimit: config.http.rate_limit })
+    const exists = (id: string): boolean => state.data.accounts.some((account) => account.id === id)
+    this.sessions = new Sessions({ database, clock, cursors, settings: config.http, exists })
+    this.holders = new Holders(this.keys, this.sessions)
+    const rows = {
+      logins: new Logins(database),
+      hashes: new PasswordHashes(),
+      factor: new SecondFactor(seal, codeAt),
+      sessions: this.sessions,
+    }
+    this.accounts = new Accounts({ ...deps, ...rows })
+    const parts = {
+      ...deps,
+      ...rows,
+      accounts: this.accounts,
+      keys: this.keys,
+      guesses: new Guesses(clock),
+      networks: new KnownNetworks(database, clock),
+    }
+    const signIn = new SignIn(parts)
+    this.setup = new AccountSetup(parts)
+    this.routes = [
+      ...routes(this.keys),
+      ...sessionRoutes({ accounts: this.accounts, sessions: this.sessions, signIn }),
+      ...planRoutes(this.#plan),
+      ...accountRoutes(this.accounts, new People(parts)),
+      ...setupRoutes(this.setup),
+      ...operatorRoutes(this.accounts, cursors),
+    ]
+  }
+
+  reload(config: Config): void {
+    this.keys.reload(config.http.rate_limit)
+    this.sessions.reload(config.http)
+    this.#plan.reload(config.limits)
+  }
+
+  stop(): Promise<void> {
+    return this.#tidy()
+  }
+
+  async #tidy(): Promise<void> {
+    await this.keys.noteUse()
+    await this.sessions.tidy()
+  }
+}

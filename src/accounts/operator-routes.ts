@@ -1,0 +1,73 @@
+import type { Cursors } from '../core/cursor.ts'
+import { invalid } from '../core/fault.ts'
+import { Page, Paging } from '../core/shapes.ts'
+import { type AnyRoute, route } from '../http/route.ts'
+import type { Accounts } from './accounts.ts'
+import { Account, AccountInput, PasswordReset } from './model.ts'
+
+const tag = 'Operation'
+
+/** What the operator does for the people of the box. */
+export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/accounts',
+      scope: 'account:read',
+      operator: true,
+      tag,
+      summary: 'List the accounts of the box',
+      description: 'All of them, oldest first.',
+      query: Paging,
+      reply: Page(Account),
+      handle: ({ query }) => listed(accounts, cursors, query),
+    }),
+    route({
+      method: 'POST',
+      path: '/accounts',
+      scope: 'account:write',
+      operator: true,
+      tag,
+      summary: 'Add an account',
+      description:
+        'Its person signs in with this address and password. Takes no Idempotency-Key: what would be kept of this body could be guessed from.',
+      body: AccountInput,
+      reply: Account,
+      status: 201,
+      // the fingerprint that is kept of a body is quick to compute
+      idempotent: false,
+      example: { body: { name: 'Grace', email: 'grace@example.com', password: 'a long and quiet evening' } },
+      handle: ({ body }) => accounts.add(body),
+    }),
+    route({
+      method: 'POST',
+      path: '/accounts/:id/password',
+      scope: 'account:write',
+      operator: true,
+      local: true,
+      tag,
+      summary: 'Set the password of an account',
+      description:
+        'For somebody who cannot get in: ends all sessions, and takes the second factor away if asked. Only on the machine of the box, by its own ' +
+        'socket (pillarbox account password). Takes no Idempotency-Key.',
+      body: PasswordReset,
+      reply: Account,
+      idempotent: false,
+      example: { body: { password: 'a longer and quieter evening', remove_second_factor: true } },
+      handle: ({ params, body }) => {
+        const { password, email, remove_second_factor: removeSecondFactor } = body
+        return accounts.setPassword({ who: params.id, password, removeSecondFactor, ...(email === undefined ? {} : { email }) })
+      },
+    }),
+  ]
+}
+
+const list = 'accounts'
+
+async function listed(accounts: Accounts, cursors: Cursors, { limit, cursor, offset }: Paging) {
+  if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+  const start = cursor === undefined ? offset : cursors.read(list, cursor)
+  const all = await accounts.list()
+  const has_more = start + limit < all.length
+  return { data: all.slice(start, start + limit), has_more, next_cursor: has_more ? cursors.write(list, start + limit) : null }
+}

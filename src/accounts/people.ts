@@ -1,0 +1,219 @@
+import { type Clock, iso } from '../core/clock.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import { type Caller, requireLasting } from '../core/scopes.ts'
+import type { Database } from '../store/database.ts'
+import type { Accounts } from './accounts.ts'
+import { requireSession } from './granting.ts'
+import type { Guess, Guesses, GuessTarget } from './sign-in/guesses.ts'
+import type { Keys } from './keys.ts'
+import type { KnownNetworks } from './sign-in/known-networks.ts'
+import type { LoginRow, Logins } from './sign-in/logins.ts'
+import type { Account, FactorProof, PasswordInput, SecondFactorSetup } from './model.ts'
+import type { PasswordHashes } from './sign-in/password-hash.ts'
+import { requirePassword } from './sign-in/password-rules.ts'
+import { isAppCode, keyUri, type SecondFactor } from './sign-in/second-factor.ts'
+import type { Sessions } from './sign-in/sessions.ts'
+
+interface Deps {
+  database: Database
+  clock: Clock
+  log: Log
+  accounts: Accounts
+  logins: Logins
+  hashes: PasswordHashes
+  factor: SecondFactor
+  guesses: Guesses
+  networks: KnownNetworks
+  sessions: Sessions
+  keys: Pick<Keys, 'origins'>
+}
+
+/** What people change of how they sign in. Each change ends every other session of the account. */
+export class People {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** Throws Fault 403, code `wrong_password`, or `setup_link_required` for a key where there is no password yet; 400 for a password that may not be one; 409 for an address that another account has. */
+  async changePassword(caller: Caller, input: PasswordInput): Promise<Account> {
+    const { database, clock, log, accounts, logins, hashes, sessions, keys } = this.#deps
+    const { id } = await accounts.get(caller)
+    requireLasting(caller, 'decide how people sign in')
+    const before = await logins.of(id)
+    if (before) await this.#requirePassword(caller, before, input.current_password, 'current_password')
+    else requireNoKey(caller)
+    const email = input.email ?? before?.email
+    if (email === undefined) throw invalid('email', 'email is required the first time: it is what you sign in with.', 'missing')
+    requirePassword(input.password, email)
+    const password = await hashes.hash(input.password)
+    await database.transaction(async (tx) => {
+      await keys.origins.requireAdmitted(tx, caller)
+      const now = await logins.of(id, tx)
+      if (now?.password !== before?.password) throw changedMeanwhile()
+      await logins.write(tx, { account_id: id, email, password, changed_at: iso(clock.now()) })
+      await sessions.endAll(tx, id, caller.session_id)
+    })
+    log.info({ ...line(caller), email_changed: email !== before?.email }, 'Password changed')
+    return accounts.get(caller)
+  }
+
+  /**
+   * A secret and recovery codes, shown this once; they count once confirmed. Takes the password: a session alone may be a stolen one. Throws
+   * Fault 403, code `wrong_password`; 409, code `totp_enabled`, when there is a second factor that counts.
+   */
+  async beginFactor(caller: Caller, password: string): Promise<SecondFactorSetup> {
+    const { database, factor, keys } = this.#deps
+    requirePerson(caller)
+    const login = await this.#login(caller)
+    await this.#requirePassword(caller, login, password, 'password')
+    return database.transaction(async (tx) => {
+      await keys.origins.requireAdmitted(tx, caller)
+      const now = await this.#login(caller, tx)
+      if (now.password !== login.password) throw changedMeanwhile()
+      if (now.confirmed_at !== null) {
+        throw conflict('There is a second factor already. Remove it first: DELETE /v1/account/totp.', { code: 'totp_enabled' })
+      }
+      const made = await factor.begin(tx, now)
+      return { ...made, uri: keyUri(login.email, made.secret) }
+    })
+  }
+
+  /** Throws Fault 403, code `wrong_code`; 409 when there is nothing to confirm. */
+  async confirmFactor(caller: Caller, code: string): Promise<Account> {
+    const { database, clock, log, accounts, factor, sessions, keys } = this.#deps
+    requirePerson(caller)
+    await this.#counted(caller, 'code', () =>
+      database.transaction(async (tx) => {
+        await keys.origins.requireAdmitted(tx, caller)
+        const login = await this.#login(caller, tx)
+        if (!login.second_factor || login.confirmed_at !== null) {
+          throw conflict('There is no second factor that waits to be confirmed. Begin with POST /v1/account/totp.', {
+            code: 'nothing_to_confirm',
+          })
+        }
+        const now = clock.now()
+        if (!(await factor.takeCode(tx, login, code, now))) throw wrongCode()
+        await factor.confirm(tx, login.account_id, iso(now))
+        await sessions.endAll(tx, login.account_id, caller.session_id)
+      }),
+    )
+    log.info(line(caller), 'Second factor added')
+    return accounts.get(caller)
+  }
+
+  /** By the password, or by a code (of the app, or for recovery). Throws Fault 403, code `wrong_password` or `wrong_code`; 404 without one. */
+  async removeFactor(caller: Caller, proof: FactorProof): Promise<{ id: string; deleted: true }> {
+    const { database, log, factor, sessions, keys } = this.#deps
+    requirePerson(caller)
+    const login = await this.#login(caller)
+    if (!login.second_factor) throw notFound('second factor')
+    if (proof.password === undefined && proof.code === undefined) {
+      throw invalid('password', 'Send the password, or a code of the second factor.', 'missing')
+    }
+    if (proof.password !== undefined) await this.#requirePassword(caller, login, proof.password, 'password')
+    else await this.#requireCode(caller, proof.code!)
+    await database.transaction(async (tx) => {
+      await keys.origins.requireAdmitted(tx, caller)
+      const now = await this.#login(caller, tx)
+      if (now.password !== login.password) throw changedMeanwhile()
+      await factor.clear(tx, login.account_id)
+      await sessions.endAll(tx, login.account_id, caller.session_id)
+    })
+    log.info(line(caller), 'Second factor removed')
+    return { id: login.account_id, deleted: true }
+  }
+
+  async #login(caller: Caller, reader?: Parameters<Logins['of']>[1]): Promise<LoginRow> {
+    const { id } = reader ? { id: caller.account_id } : await this.#deps.accounts.get(caller)
+    const login = await this.#deps.logins.of(id, reader)
+    if (login) return login
+    throw conflict('This account has no password yet. Set one first: POST /v1/account/password.', { code: 'no_password' })
+  }
+
+  async #requirePassword(caller: Caller, login: LoginRow, password: string | undefined, param: string): Promise<void> {
+    if (password === undefined) throw invalid(param, `${param} is required: the account has a password.`, 'missing')
+    await this.#counted(caller, 'password', async () => {
+      if (await this.#deps.hashes.fits(password, login.password)) return
+      throw new Fault('forbidden', 'That is not the password of this account.', { code: 'wrong_password', param })
+    })
+  }
+
+  async #requireCode(caller: Caller, code: string): Promise<void> {
+    const { database, clock, factor, guesses } = this.#deps
+    await this.#counted(
+      caller,
+      'code',
+      () =>
+        database.transaction(async (tx) => {
+          const login = await this.#login(caller, tx)
+          const good = isAppCode(code)
+            ? await factor.takeCode(tx, login, code, clock.now())
+            : await factor.takeRecoveryCode(tx, login, code)
+          if (!good) throw wrongCode()
+        }),
+      (target) => (isAppCode(code) ? guesses.beginCode({ ...target, name: caller.account_id }) : undefined),
+    )
+  }
+
+  /**
+   * Who holds a session or a key and not the password must not find it here. A right code must not forgive wrong passwords: whoever has a
+   * session can make a second factor of their own.
+   */
+  async #counted(
+    caller: Caller,
+    what: 'password' | 'code',
+    work: () => Promise<void>,
+    also?: (target: GuessTarget) => Guess | undefined,
+  ): Promise<void> {
+    const { guesses, networks } = this.#deps
+    const known = await networks.has(caller.account_id, caller.ip)
+    const target = { name: `${what} ${caller.account_id}`, exists: true, known }
+    const guess = guesses.begin(target, caller.ip)
+    let second: Guess | undefined
+    try {
+      second = also?.(target)
+      await work()
+      guess.right()
+      second?.right()
+    } catch (error) {
+      const wrong = error instanceof Fault && error.type === 'forbidden'
+      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Proof refused')
+      else for (const one of [guess, second]) one?.undone()
+      throw error
+    }
+  }
+}
+
+/** Whoever is signed in has given the second factor, if there is one: a confirmation ends all sessions but the one that gave its code. */
+function requirePerson(caller: Caller): void {
+  requireSession(caller, 'Only a person who is signed in changes the second factor; no key does, whatever it holds.')
+}
+
+/** A password outlives a key that sets it, and the end of the key would not end it: the first one is a person's, or the operator's on the machine. */
+function requireNoKey({ key_id }: Caller): void {
+  if (key_id === null) return
+  throw new Fault(
+    'forbidden',
+    'No key sets the first password of an account. Use its one-time link, which the first start printed; the operator makes another on the ' +
+      'machine of the box: pillarbox account setup-link.',
+    { code: 'setup_link_required' },
+  )
+}
+
+function line({ account_id, session_id, key_id, ip }: Caller): Record<string, unknown> {
+  return { account_id, session_id, key_id, address: ip }
+}
+
+function wrongCode(): Fault {
+  return new Fault('forbidden', 'This code is wrong, or was used before. Each code works once.', {
+    code: 'wrong_code',
+    param: 'code',
+  })
+}
+
+function changedMeanwhile(): Fault {
+  return conflict('The password was changed by somebody else at this moment.', { code: 'password_changed' })
+}

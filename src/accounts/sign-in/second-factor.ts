@@ -1,0 +1,114 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { sameBytes, type Seal } from '../../core/seal/seal.ts'
+import { type Reader, sql, type Transaction } from '../../store/database.ts'
+import { factorOf, type LoginRow } from './logins.ts'
+
+/** What authenticator apps take without being told (RFC 6238, 30 s steps). */
+export const recipe = { algorithm: 'SHA1', digits: 6, period: 30 } as const
+
+/** The code of a moment in milliseconds (RFC 6238). */
+export type CodeAt = (secret: Uint8Array, how: typeof recipe, now: number) => string
+
+/** Characters of base32 (RFC 4648 6). */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+const step = recipe.period * 1000
+
+/** Codes that the secret of a login makes, and the recovery codes beside it; each is taken once. */
+export class SecondFactor {
+  readonly #seal: Seal
+  readonly #codeAt: CodeAt
+
+  constructor(seal: Seal, codeAt: CodeAt) {
+    this.#seal = seal
+    this.#codeAt = codeAt
+  }
+
+  /** A new secret in base32, not yet confirmed, with new recovery codes; in place of those before. */
+  async begin(tx: Transaction, { account_id }: LoginRow): Promise<{ secret: string; recovery_codes: string[] }> {
+    const secret = randomBytes(20)
+    const recovery_codes = Array.from({ length: 10 }, recoveryCode)
+    await this.clear(tx, account_id)
+    const sealed = this.#seal.seal(secret, factorOf(account_id))
+    await tx.run(sql`UPDATE logins SET second_factor = ${sealed} WHERE account_id = ${account_id}`)
+    for (const code of recovery_codes) {
+      await tx.run(sql`INSERT INTO recovery_codes (account_id, hash) VALUES (${account_id}, ${hashOf(code)})`)
+    }
+    return { secret: base32(secret), recovery_codes }
+  }
+
+  /** Whether the code is one of now, or of the 30 s before or after, and later than any that was taken; then it is taken. */
+  async takeCode(tx: Transaction, login: LoginRow, code: string, now: number): Promise<boolean> {
+    if (!login.second_factor) return false
+    const secret = this.#seal.open(login.second_factor, factorOf(login.account_id))
+    const given = Buffer.from(plain(code))
+    const steps = [-1, 0, 1].map((offset) => Math.floor(now / step) + offset)
+    const fitting = steps.filter((one) => sameBytes(Buffer.from(this.#codeAt(secret, recipe, one * step)), given))
+    const taken = fitting.find((one) => one > login.last_step)
+    if (taken === undefined) return false
+    const { changes } = await tx.run(
+      sql`UPDATE logins SET last_step = ${taken} WHERE account_id = ${login.account_id} AND last_step < ${taken}`,
+    )
+    return changes === 1
+  }
+
+  /** Whether this is a recovery code that was not used before; then it is used up. */
+  async takeRecoveryCode(tx: Transaction, { account_id }: LoginRow, code: string): Promise<boolean> {
+    const { changes } = await tx.run(sql`DELETE FROM recovery_codes WHERE account_id = ${account_id} AND hash = ${hashOf(code)}`)
+    return changes === 1
+  }
+
+  /** Whether this is a recovery code of the account; it is not used up. */
+  async holdsRecoveryCode(reader: Reader, accountId: string, code: string): Promise<boolean> {
+    const row = await reader.get(sql`SELECT 1 FROM recovery_codes JOIN logins ON logins.account_id = recovery_codes.account_id
+      WHERE recovery_codes.account_id = ${accountId} AND hash = ${hashOf(code)} AND confirmed_at IS NOT NULL`)
+    return row !== undefined
+  }
+
+  async confirm(tx: Transaction, accountId: string, at: string): Promise<void> {
+    await tx.run(sql`UPDATE logins SET confirmed_at = ${at} WHERE account_id = ${accountId}`)
+  }
+
+  async clear(tx: Transaction, accountId: string): Promise<void> {
+    await tx.run(sql`UPDATE logins SET second_factor = NULL, confirmed_at = NULL, last_step = 0 WHERE account_id = ${accountId}`)
+    await tx.run(sql`DELETE FROM recovery_codes WHERE account_id = ${accountId}`)
+  }
+}
+
+/** Whether a text has the form of a code from an app, and is none of the recovery codes. */
+export function isAppCode(code: string): boolean {
+  return /^\d{6}$/.test(plain(code))
+}
+
+/** The key URI of authenticator apps. */
+export function keyUri(email: string, secret: string): string {
+  const { algorithm, digits, period } = recipe
+  const query = new URLSearchParams({ secret, issuer, algorithm, digits: String(digits), period: String(period) })
+  return `otpauth://totp/${issuer}:${encodeURIComponent(email)}?${query.toString()}`
+}
+
+const issuer = 'Pillarbox'
+
+/** 80 random bits, to be typed from paper. */
+function recoveryCode(): string {
+  const text = base32(randomBytes(10)).toLowerCase()
+  return text.match(/.{4}/g)!.join('-')
+}
+
+/** As it was meant: without the spaces and dashes that people put in or leave out. */
+function plain(code: string): string {
+  return code.replaceAll(/[\s-]/g, '').toLowerCase()
+}
+
+function hashOf(code: string): string {
+  return createHash('sha256').update(plain(code)).digest('base64url')
+}
+
+/** Of a multiple of five octets. */
+function base32(bytes: Buffer): string {
+  const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('')
+  return bits
+    .match(/.{5}/g)!
+    .map((five) => alphabet[Number.parseInt(five, 2)])
+    .join('')
+}

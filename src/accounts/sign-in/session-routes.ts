@@ -1,0 +1,113 @@
+import { iso } from '../../core/clock.ts'
+import { notFound } from '../../core/fault.ts'
+import type { Caller } from '../../core/scopes.ts'
+import { Deleted, Page, Paging } from '../../core/shapes.ts'
+import { type AnyRoute, route } from '../../http/route.ts'
+import type { Accounts } from '../accounts.ts'
+import { requireSession } from '../granting.ts'
+import { Session, SessionEntry, SessionsEnded, SignInInput } from '../model.ts'
+import type { SessionRow, Sessions } from './sessions.ts'
+import type { SignIn } from './sign-in.ts'
+
+interface Deps {
+  accounts: Accounts
+  sessions: Sessions
+  signIn: SignIn
+}
+
+const tag = 'Sessions'
+
+export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] {
+  const shown = async (row: SessionRow): Promise<Session> => {
+    const { id, name, email, totp_enabled } = await accounts.of(row.account_id)
+    // a session is begun with an address, and none is ever taken away
+    return {
+      id: row.id,
+      account: { id, name, email: email ?? '' },
+      totp_enabled,
+      created_at: row.created_at,
+      expires_at: iso(sessions.endOf(row)),
+    }
+  }
+  return [
+    route({
+      method: 'POST',
+      path: '/session',
+      scope: 'public',
+      rate: 'sign-in',
+      tag,
+      summary: 'Sign in',
+      description:
+        'Sets the cookie of a new session. Needs the header Origin, as every change by cookie does (forbidden, code csrf). A wrong address or ' +
+        'password is 401, code invalid_credentials; totp_required says that the account has a second factor, invalid_totp that its code was wrong.',
+      body: SignInInput,
+      reply: Session,
+      example: { body: { email: 'ada@example.com', password: 'a long and quiet evening' } },
+      cookie: ({ token, created_at }: SessionRow & { token: string }) => ({
+        value: token,
+        seconds: Math.floor((sessions.endOf({ created_at }) - Date.parse(created_at)) / 1000),
+      }),
+      handle: async ({ caller, body }) => {
+        const row = await signIn.enter(caller, body)
+        return { ...(await shown(row)), token: row.token }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/session',
+      scope: 'account:read',
+      tag,
+      summary: 'Who is signed in',
+      description: 'Only with a session: a key is forbidden, code session_required.',
+      reply: Session,
+      handle: async ({ caller }) => {
+        const row = await sessions.row(sessionOf(caller))
+        if (!row) throw notFound('session')
+        return shown(row)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/session',
+      scope: 'account:write',
+      tag,
+      summary: 'Sign out',
+      description: 'Ends the session, what it opened, and its cookie.',
+      reply: Deleted,
+      cookie: () => ({ value: '', seconds: 0 }),
+      handle: ({ caller }) => sessions.signOut(sessionOf(caller)),
+    }),
+    route({
+      method: 'GET',
+      path: '/account/sessions',
+      scope: 'account:read',
+      tag,
+      summary: 'List sessions',
+      description: 'Newest first: where the account is signed in.',
+      query: Paging,
+      reply: Page(SessionEntry),
+      handle: ({ caller, query }) => sessions.list(whole(caller), query),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/account/sessions',
+      scope: 'account:write',
+      tag,
+      receipt: ['count'],
+      summary: 'Sign out everywhere',
+      description: 'Ends every session of the account, but the one that asks.',
+      reply: SessionsEnded,
+      handle: ({ caller }) => sessions.signOutElsewhere(whole(caller)),
+    }),
+  ]
+}
+
+function sessionOf(caller: Caller): string {
+  return requireSession(caller, 'This is about a session, and was asked with a key.')
+}
+
+/** A key bound to one identity sees nothing of what is the account's. */
+function whole(caller: Caller): Caller {
+  if (caller.identity_id !== null) throw notFound('account')
+  return caller
+}

@@ -1,0 +1,245 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type Clock, iso } from '../../core/clock.ts'
+import type { Cursors } from '../../core/cursor.ts'
+import { newId } from '../../core/ids.ts'
+import { type Caller, type Scope, scopes } from '../../core/scopes.ts'
+import type { Paging } from '../../core/shapes.ts'
+import { type Database, empty, sql, type Sql, type Transaction } from '../../store/database.ts'
+import { page } from '../../store/page.ts'
+import type { Holder } from '../keys.ts'
+import type { SessionEntry } from '../model.ts'
+
+export interface SessionRow {
+  seq: number
+  id: string
+  account_id: string
+  hash: string
+  ip: string
+  user_agent: string
+  created_at: string
+  last_used_at: string
+}
+
+/** What the settings say of sessions; times in milliseconds. */
+export interface SessionSettings {
+  /** Calls a minute; 0 is no limit. */
+  rate_limit: number
+  session_idle: number
+  session_lifetime: number
+}
+
+/** A session found and ready: what admission needs without asking the store again. */
+interface Known {
+  id: string
+  account_id: string
+  began: number
+  used: number
+}
+
+type Identified = Omit<Caller, 'ip' | 'user_agent'>
+
+/** One person may be signed in so many times; with one more the oldest ends. */
+const most = 100
+
+/** A browser's name for itself, in characters. */
+const longestUserAgent = 200
+
+const everyScope: ReadonlySet<Scope> = new Set(scopes)
+
+/** Who is signed in. What a browser keeps is 256 random bits; we keep their SHA-256. Found sessions stay in memory until one ends. */
+export class Sessions {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+  readonly #exists: (accountId: string) => boolean
+  #settings: SessionSettings
+  readonly #known = new Map<string, Known>()
+  readonly #used = new Map<string, number>()
+  readonly #ended = new Set<(id: string) => void>()
+
+  constructor(parts: {
+    database: Database
+    clock: Clock
+    cursors: Cursors
+    settings: SessionSettings
+    /** Whether the operator's list still has the account. */
+    exists: (accountId: string) => boolean
+  }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#cursors = parts.cursors
+    this.#exists = parts.exists
+    this.#settings = parts.settings
+  }
+
+  reload(settings: SessionSettings): void {
+    this.#settings = settings
+  }
+
+  /** Whose session this is; undefined when it is nobody's, or has ended. */
+  async authenticate(token: string): Promise<Identified | undefined> {
+    const known = await this.#find(hashOf(token))
+    const now = this.#clock.now()
+    if (!known || !this.#lives(known, now)) return undefined
+    known.used = now
+    this.#used.set(known.id, now)
+    return this.#identified(known)
+  }
+
+  /** The session by its id, for what outlives the call it was made with. */
+  async holder(id: string): Promise<Holder | undefined> {
+    const row = await this.row(id)
+    if (!row) return undefined
+    return { ...this.#identified(row), until: this.endOf(row) }
+  }
+
+  /** Undefined once it has ended. */
+  async row(id: string): Promise<SessionRow | undefined> {
+    const row = await this.#database.get<SessionRow>(sql`SELECT * FROM sessions WHERE id = ${id}`)
+    return row && this.#lives(this.#knownOf(row), this.#clock.now()) ? row : undefined
+  }
+
+  /** When it ends however much it is used, in milliseconds since the epoch. */
+  endOf({ created_at }: Pick<SessionRow, 'created_at'>): number {
+    return Date.parse(created_at) + this.#settings.session_lifetime
+  }
+
+  /** Hears the id of each session that ended before its time, or for want of use, once that is on disk. */
+  onChange(listener: (id: string) => void): void {
+    this.#ended.add(listener)
+  }
+
+  /** Begins one, under a name that nobody knew before; `token` is what the browser keeps. */
+  async open(
+    tx: Transaction,
+    accountId: string,
+    from: Pick<Caller, 'ip' | 'user_agent'>,
+  ): Promise<SessionRow & { token: string }> {
+    const token = randomBytes(32).toString('base64url')
+    const now = iso(this.#clock.now())
+    const user_agent = from.user_agent.slice(0, longestUserAgent)
+    await this.#end(
+      tx,
+      sql`account_id = ${accountId} AND seq NOT IN (SELECT seq FROM sessions WHERE account_id = ${accountId} ORDER BY seq DESC LIMIT ${most - 1})`,
+    )
+    const row = await tx.get<SessionRow>(
+      sql`INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at)
+        VALUES (${newId('sess')}, ${accountId}, ${hashOf(token)}, ${from.ip}, ${user_agent}, ${now}, ${now}) RETURNING *`,
+    )
+    return { ...row!, token }
+  }
+
+  /** Ends all of an account, but the one that is kept; answers how many. */
+  endAll(tx: Transaction, accountId: string, keep: string | null): Promise<number> {
+    return this.#end(tx, sql`account_id = ${accountId}${keep === null ? empty : sql` AND id <> ${keep}`}`)
+  }
+
+  async signOut(id: string): Promise<{ id: string; deleted: true }> {
+    await this.#database.transaction((tx) => this.#end(tx, sql`id = ${id}`))
+    return { id, deleted: true }
+  }
+
+  /** Ends every session of the caller's account but the caller's own. */
+  async signOutElsewhere({ account_id, session_id }: Caller): Promise<{ id: string; deleted: true; count: number }> {
+    const count = await this.#database.transaction((tx) => this.endAll(tx, account_id, session_id))
+    return { id: account_id, deleted: true, count }
+  }
+
+  /** Those of the caller's account that live. */
+  list(caller: Caller, paging: Paging): Promise<{ data: SessionEntry[]; has_more: boolean; next_cursor: string | null }> {
+    const now = this.#clock.now()
+    const { session_idle, session_lifetime } = this.#settings
+    return page<SessionRow, SessionEntry>(this.#database, this.#cursors, paging, {
+      name: `sessions ${caller.account_id}`,
+      columns: sql`*`,
+      from: sql`sessions`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}`,
+      filters: [
+        sql`created_at > ${iso(now - session_lifetime)}`,
+        sql`(last_used_at > ${iso(now - session_idle)} OR id = ${caller.session_id})`,
+      ],
+      order: 'seq',
+      present: (row) => {
+        const { id, ip, user_agent, created_at, last_used_at } = row
+        return {
+          id,
+          current: id === caller.session_id,
+          ip,
+          user_agent,
+          created_at,
+          last_used_at,
+          expires_at: iso(this.endOf(row)),
+        }
+      },
+    })
+  }
+
+  /** Writes down when each was last used, and ends what was not for too long; called on a schedule so that calls need not. */
+  async tidy(): Promise<void> {
+    const now = this.#clock.now()
+    const [idle, old] = [iso(now - this.#settings.session_idle), iso(now - this.#settings.session_lifetime)]
+    const over = sql`last_used_at <= ${idle} OR created_at <= ${old}`
+    const used = [...this.#used]
+    if (used.length === 0 && !(await this.#database.get(sql`SELECT 1 FROM sessions WHERE ${over} LIMIT 1`))) return
+    await this.#database.transaction(async (tx) => {
+      for (const [id, at] of used) await tx.run(sql`UPDATE sessions SET last_used_at = ${iso(at)} WHERE id = ${id}`)
+      await this.#end(tx, over)
+    })
+    for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
+  }
+
+  async #end(tx: Transaction, which: Sql): Promise<number> {
+    const ended = await tx.all<{ id: string }>(sql`DELETE FROM sessions WHERE ${which} RETURNING id`)
+    if (ended.length > 0) tx.afterCommit(() => this.#forget(ended.map(({ id }) => id)))
+    return ended.length
+  }
+
+  #forget(ids: string[]): void {
+    this.#known.clear()
+    for (const id of ids) {
+      this.#used.delete(id)
+      for (const listener of this.#ended) listener(id)
+    }
+  }
+
+  async #find(hash: string): Promise<Known | undefined> {
+    const found = this.#known.get(hash)
+    if (found) return found
+    const row = await this.#database.get<SessionRow>(sql`SELECT * FROM sessions WHERE hash = ${hash}`)
+    if (!row) return undefined
+    const known = this.#knownOf(row)
+    if (this.#known.size >= 10_000) this.#known.clear()
+    this.#known.set(hash, known)
+    return known
+  }
+
+  #knownOf({ id, account_id, created_at, last_used_at }: SessionRow): Known {
+    const used = Math.max(Date.parse(last_used_at), this.#used.get(id) ?? 0)
+    return { id, account_id, began: Date.parse(created_at), used }
+  }
+
+  #lives({ account_id, began, used }: Known, now: number): boolean {
+    const { session_idle, session_lifetime } = this.#settings
+    return now < began + session_lifetime && now < used + session_idle && this.#exists(account_id)
+  }
+
+  /** A person may do what their account may. */
+  #identified({ id, account_id }: Pick<Known, 'id' | 'account_id'>): Identified {
+    const { rate_limit } = this.#settings
+    return {
+      account_id,
+      key_id: null,
+      session_id: id,
+      secret: 0,
+      scopes: everyScope,
+      identity_id: null,
+      rate_limit,
+      until: Infinity,
+    }
+  }
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}

@@ -1,0 +1,91 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { type Clock, iso } from '../../core/clock.ts'
+import { conflict, Fault } from '../../core/fault.ts'
+import type { Log } from '../../core/log.ts'
+import { type Database, sql, type Transaction } from '../../store/database.ts'
+import type { Accounts } from '../accounts.ts'
+import type { Logins } from './logins.ts'
+import type { Account, SetupLink, SetupInput } from '../model.ts'
+import type { PasswordHashes } from './password-hash.ts'
+import { requirePassword } from './password-rules.ts'
+
+interface Deps {
+  database: Database
+  clock: Clock
+  log: Log
+  accounts: Accounts
+  logins: Logins
+  hashes: PasswordHashes
+  publicUrl: () => string
+}
+
+/** How long a link is good, in milliseconds. */
+const lifetime = 24 * 3_600_000
+
+/** The first password of an account, set by whoever has a link that the operator made: once, and not after a day. */
+export class AccountSetup {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** A link in place of any before it. Throws Fault 409, code `password_set`, for an account that has a password. */
+  async invite(accountId: string): Promise<SetupLink> {
+    const { database, clock, accounts, logins, publicUrl } = this.#deps
+    const { name } = await accounts.of(accountId)
+    const token = randomBytes(32).toString('base64url')
+    const expires_at = iso(clock.now() + lifetime)
+    await database.transaction(async (tx) => {
+      if (await logins.of(accountId, tx)) {
+        throw conflict(`${name} has a password already. Whoever forgot it needs another: pillarbox account password.`, {
+          code: 'password_set',
+        })
+      }
+      await tx.run(sql`INSERT INTO setup_links (account_id, hash, expires_at) VALUES (${accountId}, ${hashOf(token)}, ${expires_at})
+        ON CONFLICT (account_id) DO UPDATE SET hash = ${hashOf(token)}, expires_at = ${expires_at}`)
+    })
+    // behind the #, which browsers keep to themselves: it is in no log of a server
+    return { url: `${publicUrl()}/setup#token=${token}`, expires_at }
+  }
+
+  /** Throws Fault 403, code `setup_link_invalid`, for a token that is not good any more; otherwise as a change of the password does. */
+  async finish(input: SetupInput, from: { ip: string }): Promise<Account> {
+    const { database, clock, log, accounts, logins, hashes } = this.#deps
+    const { token, email, password } = input
+    // the slow hash is worked out for nobody without a link
+    await this.#accountOf(token)
+    requirePassword(password, email)
+    const hash = await hashes.hash(password)
+    const accountId = await database.transaction(async (tx) => {
+      const account_id = await this.#accountOf(token, tx)
+      if (await logins.of(account_id, tx)) throw invalidLink()
+      await logins.write(tx, { account_id, email, password: hash, changed_at: iso(clock.now()) })
+      await tx.run(sql`DELETE FROM setup_links WHERE account_id = ${account_id}`)
+      return account_id
+    })
+    log.info({ account_id: accountId, address: from.ip }, 'First password set by a link')
+    return accounts.of(accountId)
+  }
+
+  async #accountOf(token: string, reader: Database | Transaction = this.#deps.database): Promise<string> {
+    const { clock, accounts } = this.#deps
+    const row = await reader.get<{ account_id: string; expires_at: string }>(
+      sql`SELECT account_id, expires_at FROM setup_links WHERE hash = ${hashOf(token)}`,
+    )
+    if (!row || Date.parse(row.expires_at) <= clock.now() || !accounts.exists(row.account_id)) throw invalidLink()
+    return row.account_id
+  }
+}
+
+function invalidLink(): Fault {
+  return new Fault(
+    'forbidden',
+    'This link is good no more: it was used or replaced, or a day is over. The operator makes another: pillarbox account setup-link.',
+    { code: 'setup_link_invalid', param: 'token' },
+  )
+}
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url')
+}

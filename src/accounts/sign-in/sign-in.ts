@@ -1,0 +1,155 @@
+import type { Clock } from '../../core/clock.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Log } from '../../core/log.ts'
+import type { Counter, Metrics } from '../../core/metrics.ts'
+import type { Caller } from '../../core/scopes.ts'
+import type { Database, Transaction } from '../../store/database.ts'
+import type { Accounts } from '../accounts.ts'
+import type { Guess, Guesses, GuessTarget } from './guesses.ts'
+import type { KnownNetworks } from './known-networks.ts'
+import { folded, type LoginRow, type Logins } from './logins.ts'
+import type { SignInInput } from '../model.ts'
+import type { PasswordHashes } from './password-hash.ts'
+import { isAppCode, type SecondFactor } from './second-factor.ts'
+import type { SessionRow, Sessions } from './sessions.ts'
+
+interface Deps {
+  metrics: Metrics
+  database: Database
+  clock: Clock
+  log: Log
+  accounts: Accounts
+  logins: Logins
+  hashes: PasswordHashes
+  factor: SecondFactor
+  guesses: Guesses
+  networks: KnownNetworks
+  sessions: Sessions
+}
+
+type Visitor = Pick<Caller, 'ip' | 'user_agent'>
+
+/** The door for people. */
+export class SignIn {
+  readonly #deps: Deps
+  readonly #counted: Counter<'result'>
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#counted = deps.metrics.counter(
+      'pillarbox_sign_ins_total',
+      'Sign-ins of people by what came of them: right, or the code of the error, such as invalid_credentials and too_many_attempts',
+      ['result'],
+    )
+  }
+
+  /**
+   * Begins a session. Throws Fault 401: `invalid_credentials`, whether nobody has that address or the password is wrong, with the same work
+   * behind it; `totp_required` and `invalid_totp` once the password was right.
+   */
+  async enter(visitor: Visitor, input: SignInInput): Promise<SessionRow & { token: string }> {
+    try {
+      const session = await this.#try(visitor, input)
+      this.#counted.labels('right').inc()
+      return session
+    } catch (error) {
+      if (error instanceof Fault) this.#counted.labels(error.code ?? error.type).inc()
+      throw error
+    }
+  }
+
+  async #try(visitor: Visitor, input: SignInInput): Promise<SessionRow & { token: string }> {
+    const { log, guesses, accounts, logins } = this.#deps
+    const found = await logins.byEmail(input.email)
+    const login = found && accounts.exists(found.account_id) ? found : undefined
+    const target = await this.#target(visitor, input, login)
+    const guess = guesses.begin(target, visitor.ip)
+    try {
+      const session = await this.#enter(visitor, input, login, target)
+      guess.right()
+      log.info({ account_id: session.account_id, session_id: session.id, address: visitor.ip }, 'Signed in')
+      return session
+    } catch (error) {
+      if (!isWrong(error)) guess.undone()
+      // what was typed for an address may be a password in the wrong place
+      if (error instanceof Fault) log.warn({ address: visitor.ip, why: error.code }, 'Sign-in refused')
+      throw error
+    }
+  }
+
+  /**
+   * What this attempt counts as. One with a recovery code, which nobody finds by trying, is counted by itself: strangers who use up the
+   * guesses of an account do not keep its owner out.
+   */
+  async #target(visitor: Visitor, input: SignInInput, login: LoginRow | undefined): Promise<GuessTarget> {
+    const { database, factor, networks } = this.#deps
+    const account = login?.account_id ?? ''
+    const code = input.totp ?? input.recovery_code
+    const known = await networks.has(account, visitor.ip)
+    const proven = code !== undefined && !isAppCode(code) && (await factor.holdsRecoveryCode(database, account, code))
+    return { name: `${proven ? 'recovery ' : ''}${folded(input.email)}`, exists: login !== undefined, known }
+  }
+
+  async #enter(
+    visitor: Visitor,
+    input: SignInInput,
+    login: LoginRow | undefined,
+    target: GuessTarget,
+  ): Promise<SessionRow & { token: string }> {
+    const { database, logins, hashes, networks, sessions } = this.#deps
+    const fits = await hashes.fits(input.password, login?.password)
+    if (!login || !fits) throw wrongCredentials()
+    const better = hashes.isOutdated(login.password) ? await hashes.hash(input.password) : undefined
+    const code = input.totp ?? input.recovery_code
+    const codeGuess = this.#codeGuess(login, code, target)
+    try {
+      const session = await database.transaction(async (tx) => {
+        const now = await logins.of(login.account_id, tx)
+        // changed while we worked it out
+        if (now?.password !== login.password) throw wrongCredentials()
+        await this.#requireFactor(tx, now, code)
+        if (better !== undefined) await logins.rehash(tx, login.account_id, better)
+        await networks.note(tx, login.account_id, visitor.ip)
+        return sessions.open(tx, login.account_id, visitor)
+      })
+      codeGuess?.right()
+      return session
+    } catch (error) {
+      if (!isWrong(error)) codeGuess?.undone()
+      throw error
+    }
+  }
+
+  #codeGuess({ account_id, confirmed_at }: LoginRow, code: string | undefined, target: GuessTarget): Guess | undefined {
+    if (confirmed_at === null || code === undefined || !isAppCode(code)) return undefined
+    return this.#deps.guesses.beginCode({ ...target, name: account_id })
+  }
+
+  async #requireFactor(tx: Transaction, login: LoginRow, code: string | undefined): Promise<void> {
+    const { factor, clock } = this.#deps
+    if (login.confirmed_at === null) return
+    if (code === undefined) {
+      throw new Fault('unauthorized', 'A second factor is needed: send totp, the code of your app, or a recovery code.', {
+        code: 'totp_required',
+        param: 'totp',
+      })
+    }
+    const good = isAppCode(code)
+      ? await factor.takeCode(tx, login, code, clock.now())
+      : await factor.takeRecoveryCode(tx, login, code)
+    if (good) return
+    throw new Fault('unauthorized', 'This code is wrong, or was used before. Each code works once.', {
+      code: 'invalid_totp',
+      param: 'totp',
+    })
+  }
+}
+
+function wrongCredentials(): Fault {
+  return new Fault('unauthorized', 'The e-mail address or the password is wrong.', { code: 'invalid_credentials' })
+}
+
+/** Whether it counts as a wrong guess: what is only missing, or failed on our side, does not. */
+function isWrong(error: unknown): boolean {
+  return error instanceof Fault && (error.code === 'invalid_credentials' || error.code === 'invalid_totp')
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { EventLog } from '../events/log.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Module } from '../module.ts'
+import type { Database } from '../store/database.ts'
+import type { TokenSigner } from '../tokens/model.ts'
+import type { Agents } from './agents.ts'
+import { documentRoutes } from './document-routes.ts'
+import { Documents } from './documents.ts'
+import { erc8004Routes } from './erc8004-routes.ts'
+import { Erc8004Links } from './erc8004.ts'
+import { agentCreated, agentDeleted, agentUpdated } from './model.ts'
+import { routes } from './routes.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  agents: Agents
+  signer: Pick<TokenSigner, 'published'>
+  publicUrl: () => string
+  version: string
+}
+
+/** Agents: the public faces of identities, and what strangers may read of them. */
+export class AgentsModule implements Module {
+  readonly name = 'agents'
+  readonly events = [agentCreated, agentUpdated, agentDeleted]
+  readonly routes: AnyRoute[]
+
+  constructor(deps: Deps) {
+    const links = new Erc8004Links(deps)
+    const documents = new Documents({ ...deps, links })
+    this.routes = [...routes(deps.agents), ...erc8004Routes(links), ...documentRoutes(documents)]
+  }
+}

@@ -1,0 +1,36 @@
+import type { Plan } from '../accounts/plan.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Module } from '../module.ts'
+import type { RetentionModule } from '../ops/retention/module.ts'
+import type { Database } from '../store/database.ts'
+import { Cards } from './cards.ts'
+import { Ledger } from './ledger.ts'
+import { cardCancelled, cardCreated, cardFrozen, cardLimitsUpdated, cardRevealed, cardUnfrozen } from './model.ts'
+import { Reveals } from './reveals.ts'
+import { routes } from './routes.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  plan: Plan
+  keeping: Pick<RetentionModule, 'clears'>
+}
+
+/** Payment cards that the box keeps without being able to read them. */
+export function cardsModule(deps: Deps): Module {
+  const ledger = new Ledger(deps)
+  const common = { ...deps, ledger }
+  const cards = new Cards(common)
+  deps.keeping.clears((tx, identityId) => cards.clear(tx, identityId))
+  return {
+    name: 'cards',
+    routes: routes(cards, new Reveals(common), ledger),
+    events: [cardCreated, cardRevealed, cardFrozen, cardUnfrozen, cardCancelled, cardLimitsUpdated],
+  }
+}

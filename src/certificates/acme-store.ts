@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as z from 'zod'
+import { flaw, type Pair, write } from './pair.ts'
+
+/** How it went with one certificate; times in milliseconds. */
+export const AcmeState = z.strictObject({
+  names: z.array(z.string()),
+  /** When it was tried within the last hour. */
+  tries: z.array(z.number()),
+  /** How often in a row it failed. */
+  failures: z.int(),
+  tried_at: z.number().nullable(),
+  /** Not before that; null after a success. */
+  next_try_at: z.number().nullable(),
+  problem: z.string().nullable(),
+})
+export type AcmeState = z.output<typeof AcmeState>
+
+const Standings = z.record(z.string(), AcmeState)
+
+/** What is kept of one CA in a directory of its own: our key there, the certificates it gave, and how it went. All for the owner alone. */
+export class AcmeStore {
+  readonly #directory: string
+  #standings: Record<string, AcmeState> = {}
+
+  private constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  /** Below `parent`, named after the CA. Throws a sentence when it cannot be made, or what is in it cannot be read. */
+  static async open(parent: string, directoryUrl: string): Promise<AcmeStore> {
+    const mark = createHash('sha256').update(directoryUrl).digest('hex').slice(0, 8)
+    const acmeStore = new AcmeStore(join(parent, `${new URL(directoryUrl).hostname.replace(/[^\w.-]/g, '')}-${mark}`))
+    await mkdir(acmeStore.#directory, { recursive: true, mode: 0o700 })
+    const kept = await textAt(acmeStore.#path('state.json'))
+    const read = Standings.safeParse(kept === undefined ? {} : attempt(() => JSON.parse(kept)))
+    // it only says when to try again: a damaged one is as good as none
+    acmeStore.#standings = read.success ? read.data : {}
+    return acmeStore
+  }
+
+  /** The key of our account, made by `make` when there is none. */
+  async accountKey(make: () => Promise<string>): Promise<string> {
+    const kept = await textAt(this.#path('account.pem'))
+    if (kept !== undefined) return kept
+    const made = await make()
+    await write(this.#path('account.pem'), made, 0o600)
+    return made
+  }
+
+  /** Undefined when there is none, or it is damaged. */
+  async pair(name: string): Promise<Pair | undefined> {
+    const text = await textAt(this.#path(`${name}.pem`))
+    if (text === undefined) return undefined
+    const at = text.indexOf('-----BEGIN CERTIFICATE-----')
+    const pair = { key: text.slice(0, Math.max(at, 0)), cert: text.slice(Math.max(at, 0)) }
+    return flaw(pair) === null ? pair : undefined
+  }
+
+  /** Both in one file, so that they are replaced together. */
+  async save(name: string, { cert, key }: Pair): Promise<void> {
+    await write(this.#path(`${name}.pem`), `${key.trim()}\n${cert.trim()}\n`, 0o600)
+  }
+
+  file(name: string): string {
+    return this.#path(`${name}.pem`)
+  }
+
+  /** As on disk, by name. */
+  get standings(): Readonly<Record<string, Readonly<AcmeState>>> {
+    return this.#standings
+  }
+
+  /** On disk when it resolves. */
+  async note(name: string, standing: AcmeState): Promise<void> {
+    const next = { ...this.#standings, [name]: standing }
+    await write(this.#path('state.json'), `${JSON.stringify(next, null, 2)}\n`, 0o600)
+    this.#standings = next
+  }
+
+  /** What nobody wants any more. */
+  async drop(name: string): Promise<void> {
+    const { [name]: _, ...next } = this.#standings
+    await write(this.#path('state.json'), `${JSON.stringify(next, null, 2)}\n`, 0o600)
+    this.#standings = next
+    await rm(this.#path(`${name}.pem`), { force: true })
+  }
+
+  #path(name: string): string {
+    return join(this.#directory, name)
+  }
+}
+
+async function textAt(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function attempt(work: () => unknown): unknown {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}

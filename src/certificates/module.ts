@@ -1,0 +1,198 @@
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Config, Endpoint } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { CronJob } from '../core/cron.ts'
+import { conflict } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Module } from '../module.ts'
+import type { Database } from '../store/database.ts'
+import { type Acme, openAcme } from './acme.ts'
+import { Certificates } from './certificates.ts'
+import { ChallengePort } from './challenge-port.ts'
+import { Challenges } from './challenges.ts'
+import { inventory } from './inventory.ts'
+import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
+import { routes } from './routes.ts'
+import type { AcmeSettings, CertificateSettings } from './settings.ts'
+
+interface Deps {
+  config: Config
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  database: Database
+  events: EventLog
+  /** The account of the operator. */
+  account: string
+  version: string
+  publicUrl: () => string
+  policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
+}
+
+/** Certificates: from files that others replace, by ACME, or the box's own; for SMTP and the API alike. */
+export class CertificatesModule implements Module {
+  readonly name = 'certificates'
+  readonly events: EventType[] = [certificateRenewed, certificateFailed]
+  readonly routes: AnyRoute[]
+  readonly jobs: CronJob[]
+  readonly shown: Certificates
+  readonly #deps: Deps
+  readonly #challenges: Challenges
+  #settings: CertificateSettings
+  #acme: Acme | undefined
+  #port: ChallengePort | undefined
+  #begun = false
+  #open: Promise<void> | undefined
+
+  constructor(deps: Deps) {
+    const { config, log, metrics } = deps
+    this.#deps = deps
+    this.#settings = settingsOf(config)
+    this.#challenges = new Challenges(() => this.#settings.acme?.webroot)
+    this.shown = new Certificates(
+      this.#settings,
+      log,
+      ({ cert }) => void this.#tell(({ source, file }) => source === 'file' && file === cert),
+    )
+    this.routes = routes({ list: () => this.list(), renew: (host) => this.#renew(host) })
+    this.jobs = [
+      { name: 'obtain-certificates', schedule: '*/10 * * * * *', run: async () => this.#acme?.renewal.begin() },
+      { name: 'look-at-certificates', schedule: '31 * * * * *', run: () => this.shown.refresh() },
+    ]
+    metrics.gauge(
+      'pillarbox_certificate_end_seconds',
+      'When each certificate runs out, in seconds since 1970, by where it is from and its first name',
+      async (gauge) => {
+        gauge.reset()
+        for (const { source, names, not_after } of await this.list()) {
+          if (not_after !== null) gauge.labels(source, names[0] ?? '').set(Date.parse(not_after) / 1000)
+        }
+      },
+      ['source', 'name'],
+    )
+  }
+
+  /** What a CA is to read; undefined for a token that nobody was given. */
+  readonly challenge = (token: string): string | undefined => this.#challenges.answer(token)
+
+  async start(): Promise<void> {
+    await this.#opened()
+    const { listen } = this.#deps.config.acme ?? {}
+    if (listen) {
+      this.#port = new ChallengePort(this.#challenges, this.#deps.publicUrl)
+      await this.#port.start(spelled(listen))
+    }
+    this.#begun = true
+  }
+
+  async stop(): Promise<void> {
+    this.#begun = false
+    await this.#port?.stop()
+    await this.#acme?.renewal.stop()
+    this.shown.stop()
+  }
+
+  async reload(config: Config): Promise<void> {
+    const next = settingsOf(config)
+    if (!isDeepStrictEqual(this.#settings.acme, next.acme) || (next.acme && !this.#acme)) {
+      await this.#acme?.renewal.stop()
+      // gone, should the next one not open: then a further reload opens it
+      this.#acme = undefined
+      this.#acme = await this.#openAcme(next)
+    }
+    this.#settings = next
+    await this.shown.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
+  }
+
+  /** Also of a box that is open and not started, which has nobody it could ask. */
+  #opened(): Promise<void> {
+    this.#open ??= (async () => {
+      this.#acme = await this.#openAcme(this.#settings)
+      await this.shown.start(this.#acme?.renewal.pairs ?? new Map())
+    })()
+    return this.#open
+  }
+
+  async #openAcme({ acme, obtained }: CertificateSettings): Promise<Acme | undefined> {
+    if (!acme) return undefined
+    const { clock, log, version, policyHosts } = this.#deps
+    return openAcme(acme, obtained, {
+      clock,
+      log,
+      policyHosts,
+      agent: `pillarbox/${version}`,
+      post: (token, text) => this.#challenges.post(token, text),
+      settled: async (name, news) => {
+        await this.shown.take(this.#acme?.renewal.pairs ?? new Map())
+        if (news) await this.#tell(({ source, file }) => source === 'acme' && file === this.#acme?.acmeStore.file(name))
+      },
+    })
+  }
+
+  /** Every certificate the box shows or should show; also of a box that is open and not started. */
+  async list(): Promise<Certificate[]> {
+    await this.#opened()
+    const obtained = (await this.#acme?.renewal.all()) ?? []
+    return inventory(this.shown, obtained, (name) => this.#acme?.acmeStore.file(name) ?? name)
+  }
+
+  async #renew(host: string | undefined): Promise<void> {
+    if (!this.#begun) throw conflict('The box does not run, so no CA could reach it. Start it first.', { code: 'not_running' })
+    await this.shown.refresh()
+    if (!this.#acme && host !== undefined) {
+      throw conflict('The settings ask for no certificates by ACME (acme.agree_terms).', { code: 'acme_not_configured' })
+    }
+    await this.#acme?.renewal.now(host)
+  }
+
+  /** One event for each that is meant. */
+  async #tell(meant: (one: Certificate) => boolean): Promise<void> {
+    const { database, events, account, log } = this.#deps
+    try {
+      for (const data of (await this.list()).filter(meant)) {
+        const type = data.problem === null ? certificateRenewed : certificateFailed
+        await database.transaction((tx) => events.append(tx, type, { account_id: account, identity_id: null, data }))
+      }
+    } catch (error) {
+      log.error({ err: error }, 'what became of a certificate could not be told')
+    }
+  }
+}
+
+function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, acme }: Config): CertificateSettings {
+  const { tls } = http
+  return {
+    hostname,
+    own: join(data_dir, 'tls'),
+    obtained: join(keys_dir, 'acme'),
+    mail: smtp.tls ?? null,
+    web: tls?.cert !== undefined && tls.key !== undefined ? { cert: tls.cert, key: tls.key } : null,
+    api: tls !== undefined,
+    acme: acme ? acmeSettings(acme) : null,
+  }
+
+  function acmeSettings(input: NonNullable<Config['acme']>): AcmeSettings {
+    const served = [...(smtp.tls ? [] : [hostname]), ...(tls && tls.cert === undefined ? [new URL(public_url).hostname] : [])]
+    return {
+      directory: input.directory,
+      email: input.email,
+      binding: input.eab_key_id && input.eab_hmac_key ? { kid: input.eab_key_id, hmacKey: input.eab_hmac_key } : undefined,
+      ca_file: input.ca_file,
+      hosts: input.names.length > 0 ? input.names : [...new Set(served)].filter((host) => host.includes('.') && isIP(host) === 0),
+      // also while mail.mta_sts is none: that is said there, to those who remember a policy
+      policies: tls !== undefined,
+      renew_before: input.renew_before,
+      webroot: input.webroot,
+    }
+  }
+}
+
+function spelled({ host = '', port }: Endpoint): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,117 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { version } from '../../version.ts'
+import { makeApart } from '../../ops/backup/run-in-child.ts'
+import type { BackupInput, MadeBackup } from '../../ops/backup/make.ts'
+import { passphraseIn } from '../../ops/backup/key-files.ts'
+import { BackupDirectory } from '../../ops/backup/backup-directory.ts'
+import type { Config } from '../../config.ts'
+import { type BoxOptions, ofBox, runningBox, type RunningBox, settingsOf } from '../support/box.ts'
+import { exits, Failure } from '../support/refuse.ts'
+import { actAsOwner, mustBeOpen } from '../support/owner.ts'
+import { say, withJson } from '../support/say.ts'
+import { untilSignal } from '../support/signals.ts'
+
+interface Options extends BoxOptions {
+  json?: boolean
+  force?: boolean
+  auto?: boolean
+  passphraseFile?: string
+}
+
+/** `pillarbox backup FILE`, and `pillarbox backup --auto`. */
+export function addBackupCommand(program: Command): void {
+  const command = program
+    .command('backup [file]')
+    .description('put all of the box into one file, while it runs or not')
+    .option('--passphrase-file <file>', 'seal the keys under the first line of this file, and take them along')
+    .option('--force', 'write over a file that is there')
+    .option('--auto', 'put it into backup.directory as the settings say, and remove those that are too many: for timers')
+  withJson(ofBox(command)).action(async (file: string | undefined, options: Options) => {
+    process.umask(0o077)
+    if (options.auto) {
+      if (file !== undefined) command.error('Give a file or --auto, not both.', { exitCode: exits.usage })
+      return auto(options)
+    }
+    return toFile(file ?? command.error('Give the file to write, or --auto.', { exitCode: exits.usage }), options)
+  })
+}
+
+async function toFile(file: string, options: Options): Promise<void> {
+  const input = { ...inputOf(await settingsOf(options)), file, force: options.force === true }
+  const work = (signal: AbortSignal): Promise<MadeBackup> =>
+    makeApart({ ...input, passphrase: passphraseIn(options.passphraseFile) }, { signal })
+  const made = await untilSignal(work)
+  tell(options, made, answerOf(made))
+}
+
+async function auto(options: Options): Promise<void> {
+  const box = await runningBox(options)
+  if (box) {
+    const result = await untilSignal((signal) => byTheBox(box, signal))
+    warn(result.warnings)
+    return say(options, result, `The box made ${result.name} (${result.size} bytes).`)
+  }
+  const config = await settingsOf(options)
+  const input = inputOf(config)
+  // what root put there the box could neither list nor remove
+  if (existsSync(config.data_dir)) actAsOwner(config.data_dir)
+  const made = await untilSignal((signal) => new BackupDirectory(config.backup).add(input, { signal }))
+  return tell(options, made, { ...answerOf(made), removed: made.removed })
+}
+
+interface Result {
+  name: string
+  size: number
+  warnings: string[]
+}
+
+/** Has the running box do it, and waits for the end. */
+async function byTheBox(box: RunningBox, signal: AbortSignal): Promise<Result> {
+  let job = await box.call<Running>('POST', '/v1/backups', {})
+  while (job.status === 'running') {
+    if (signal.aborted) await box.call('POST', `/v1/jobs/${job.id}/cancel`)
+    signal.throwIfAborted()
+    await sleep(300, undefined, { signal }).catch(() => undefined)
+    job = await box.call<Running>('GET', `/v1/jobs/${job.id}`)
+  }
+  if (job.status === 'done') return job.result!
+  throw new Failure(job.error?.message ?? `The backup was ${job.status}.`, 'backup_failed')
+}
+
+interface Running {
+  id: string
+  status: string
+  result: Result | null
+  error: { message: string } | null
+}
+
+function inputOf({ data_dir, keys_dir, master_key_file, mail }: Config): Omit<BackupInput, 'file'> {
+  mustBeOpen(data_dir)
+  const created_at = new Date().toISOString()
+  return { data_dir, keys_dir, master_key_file, mail_domain: mail.domain, program_version: version, created_at }
+}
+
+function tell(options: Options, { file, size, manifest, warnings }: MadeBackup, answer: object): void {
+  warn(warnings)
+  const { rows, created_at, keys } = manifest
+  const sealed = keys === 'sealed' ? 'the keys sealed' : 'without the keys'
+  const what = `${rows['identities'] ?? 0} identities, ${rows['emails'] ?? 0} e-mails, ${sealed}; ${size} bytes`
+  say(
+    options,
+    answer,
+    `${file} holds the box as of ${created_at} (${what}).\nIt says nothing of the settings: keep the configuration file too.\n` +
+      `Prove it with: pillarbox verify ${file}\nKeep a copy elsewhere than in ${dirname(file)}.`,
+  )
+}
+
+function warn(warnings: readonly string[]): void {
+  for (const warning of warnings) process.stderr.write(`Warning: ${warning}\n`)
+}
+
+function answerOf({ file, size, manifest, warnings }: MadeBackup): object {
+  const { program_version, box_id, created_at, database_version, keys, entries, rows } = manifest
+  return { file, size, box_id, created_at, program_version, database_version, keys: keys === 'sealed', entries, rows, warnings }
+}

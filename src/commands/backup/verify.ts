@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { type VerifiedBackup, verifyBackup } from '../../ops/backup/verify.ts'
+import { declared } from '../docs/declared.ts'
+import { passphraseIn } from '../../ops/backup/key-files.ts'
+import { say, withJson } from '../support/say.ts'
+import { untilSignal } from '../support/signals.ts'
+
+interface Options {
+  json?: boolean
+  passphraseFile?: string
+  masterKey?: string
+  scratch?: string
+}
+
+/** `pillarbox verify FILE`. */
+export function addVerifyCommand(program: Command): void {
+  const command = program
+    .command('verify <file>')
+    .description('prove a backup: every checksum, its database page by page, every message in it')
+    .option('--passphrase-file <file>', 'open the keys in it too, and everything sealed under them')
+    .option('--master-key <file>', 'open everything sealed under a master key that is kept elsewhere')
+    .option('--scratch <directory>', 'where the database is unpacked to meanwhile (default: beside the backup)')
+  withJson(command).action(async (file: string, { passphraseFile, masterKey, scratch, ...options }: Options) => {
+    process.umask(0o077)
+    const input = {
+      file,
+      passphrase: passphraseIn(passphraseFile),
+      master_key: masterKey,
+      scratch,
+      columns: () => declared(({ sealed }) => sealed),
+    }
+    const verified = await untilSignal((signal) => verifyBackup(input, signal))
+    const { manifest, ...rest } = verified
+    say(options, { ...rest, ...manifest, keys: verified.keys, sealed_values: verified.sealed }, formatVerified(verified))
+  })
+}
+
+const aboutKeys = {
+  'left out': 'It holds no keys: keep master.key elsewhere.',
+  'not opened': 'It holds the keys sealed; to see whether they open, add --passphrase-file.',
+  opened: 'The master key opens everything that is sealed',
+}
+
+function formatVerified({ file, manifest, blobs, keys, sealed }: VerifiedBackup): string {
+  const { created_at, program_version, database_version, rows } = manifest
+  const count = Object.values(rows).reduce((sum, one) => sum + one, 0)
+  const key = keys === 'opened' ? `${aboutKeys.opened} (${sealed} values).` : aboutKeys[keys]
+  return (
+    `${file} is whole: the box as of ${created_at}, by Pillarbox ${program_version} (database version ${database_version}).\n` +
+    `${count} rows in ${Object.keys(rows).length} tables, ${blobs} messages and other contents, each as it was kept.\n${key}`
+  )
+}

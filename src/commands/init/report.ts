@@ -1,0 +1,69 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Places } from '../../install/places.ts'
+import { serviceUser } from '../../install/service-user.ts'
+import { program } from '../../install/units.ts'
+import type { ZoneRecord } from '../../install/zone.ts'
+
+/** What init made, as it tells programs. */
+export interface InitOutcome {
+  data: string
+  keys: string
+  config: string
+  domain: string
+  hostname: string
+  /** The file with the records to publish. */
+  zone: string
+  units: string[]
+  log: string
+  dns_records: ZoneRecord[]
+  account: { id: string; name: string }
+  /** The API key; shown this once. Null when the operator gave one. */
+  first_key: string | null
+  /** Where the operator sets a password, once and within a day; null when there is one. */
+  setup_link: string | null
+  warnings: string[]
+}
+
+/** The same in words, with what is left to do. */
+export function formatOutcome(outcome: InitOutcome, places: Places): string {
+  const { data, config, domain, zone, first_key, warnings, log } = outcome
+  return `
+The box for ${domain} is set up.
+
+  Settings  ${config}
+  Data      ${data}
+  Keys      ${outcome.keys}
+  Log       ${log}
+${outcome.units.map((file) => `  Unit      ${file}\n`).join('')}
+${first_key === null ? 'Your API key is the bootstrap key you set.' : `Your API key, shown this once. Keep it:\n\nexport KEY='${first_key}'`}
+${warnings.length === 0 ? '' : `\nTo be mended:\n${warnings.map((one) => `\n  - ${one}`).join('')}\n`}
+Next:
+
+${steps(outcome, places).join('\n\n')}
+
+${readFileSync(zone, 'utf8')}`
+}
+
+function steps({ domain, config, units, zone, data, keys, setup_link }: InitOutcome, places: Places): string[] {
+  const command = places.system ? 'pillarbox' : join(program, 'bin', 'pillarbox')
+  const own = places.system ? '' : ` --config ${config}`
+  return [
+    `1. Start it:\n\n     ${start(places, units, `${command} serve${own}`)}`,
+    `2. Publish the records below (also in ${zone}), then see whether they are right:\n\n     ${command} domain check ${domain}${own}`,
+    ...(setup_link === null
+      ? []
+      : [`3. Set your password, once the box runs (this link is good once, for 24 hours):\n\n     ${setup_link}`]),
+    `${setup_link === null ? 3 : 4}. Keep a copy of ${join(keys, 'master.key')} on another machine: what is sealed under it is lost without it.\n` +
+      `   Backups of ${data} (pillarbox backup, ${program}/docs/backup.md) hold it only where backup.passphrase_file is set.`,
+  ]
+}
+
+function start({ system }: Places, units: string[], serve: string): string {
+  if (!system) return serve
+  if (existsSync('/run/systemd/system') && units.length > 0) {
+    return 'systemctl daemon-reload && systemctl enable --now pillarbox.service pillarbox-backup.timer'
+  }
+  const right = '--inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service'
+  return `setpriv --reuid=${serviceUser} --regid=${serviceUser} --clear-groups ${right} ${serve}`
+}

@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import type { Command } from 'commander'
+import { Failure, refuse } from '../support/refuse.ts'
+import { linesOf, readLine } from './source.ts'
+import { LogTrail } from './trail.ts'
+import { wordsOf } from './text.ts'
+import { withJson } from '../support/say.ts'
+
+interface Options {
+  messageId?: string
+  to?: string
+  from?: string
+  ip?: string
+  since?: string
+  file?: string
+  unit: string
+  follow?: boolean
+  json?: boolean
+}
+
+/** Exit statuses: 0, something was found; 1, nothing was; 2, the log could not be read. */
+const statuses = { nothing: 1, unread: 2 }
+
+/** `pillarbox log`: one message's whole life. */
+export function addLogCommand(program: Command): void {
+  const command = program
+    .command('log')
+    .description(
+      'what the log says of a message: from the connection it came by to webhooks, from the call that sent it to its bounce',
+    )
+    .option('--message-id <id>', 'its Message-ID')
+    .option('--to <address>', 'a recipient; @example.com is any of a domain')
+    .option('--from <address>', 'the sender, of the envelope where it came, the identity where it was sent')
+    .option('--ip <address>', 'the client it came from, or the server it went to')
+    .option('--since <time>', 'not what is older: 2026-11-22T10:00:00Z, or 30min, 2h, 1d ago')
+    .option('--file <file>', 'read this file in place of the journal; - is standard input')
+    .option('--unit <name>', 'the unit whose journal is read', 'pillarbox')
+    .option('--follow', 'go on with what is written from now on, until it is stopped')
+  withJson(command).addHelpText(
+    'after',
+    `
+Exit status 0: something was found; 1: nothing was; 2: the log could not be read.
+Without systemd, for example: docker compose logs --no-log-prefix pillarbox | pillarbox log --file - --to ada@example.com`,
+  )
+  command.action((options: Options) => show(options).catch((error: unknown) => refuse(error, statuses.unread)))
+}
+
+async function show({ json, since: when, file, unit, follow = false, ...input }: Options): Promise<void> {
+  const wanted = { message_id: input.messageId, to: input.to, from: input.from, ip: input.ip }
+  if (Object.values(wanted).every((value) => value === undefined)) {
+    throw new Failure('Say which message: --message-id, --to, --from or --ip.', 'nothing_asked')
+  }
+  if (follow && file !== undefined && file !== '-') {
+    throw new Failure(`--follow is for the journal; for a file: tail -F ${file} | pillarbox log --file - …`, 'not_followed')
+  }
+  const since = when === undefined ? undefined : timeOf(when)
+  const trail = new LogTrail(wanted)
+  const earliest = since === undefined ? '' : new Date(since).toISOString()
+  let found = 0
+  let skipped = 0
+  let read = 0
+  let gone = false
+  process.stdout.on('error', () => (gone = true))
+  for await (const text of linesOf({ file, unit, since, follow })) {
+    const line = readLine(text)
+    if (!line) {
+      skipped += text.trim() === '' ? 0 : 1
+      continue
+    }
+    read += 1
+    if (String(line['time']) < earliest) continue
+    for (const one of trail.take(line)) {
+      found += 1
+      await write(json ? JSON.stringify(one) : wordsOf(one))
+      if (gone) return
+    }
+  }
+  if (skipped > 0)
+    process.stderr.write(`${skipped} ${skipped === 1 ? 'line was' : 'lines were'} none of the box's log, and skipped.\n`)
+  if (found > 0) return
+  const elsewhere =
+    read > 0 || file !== undefined ? '' : ' Does the box run as another unit (--unit), or write its log to a file (--file)?'
+  process.stderr.write(`Nothing was found in ${read} ${read === 1 ? 'line' : 'lines'} of the log.${elsewhere}\n`)
+  process.exitCode = statuses.nothing
+}
+
+/** An error of the output is seen by the listeners of `error`. */
+async function write(text: string): Promise<void> {
+  if (!process.stdout.write(`${text}\n`)) await once(process.stdout, 'drain').catch(() => undefined)
+}
+
+const units: Record<string, number> = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** Milliseconds since the Unix epoch. Throws Failure for what is no time. */
+function timeOf(text: string): number {
+  const [, amount, unit] = /^(\d{1,6}) ?(s|min|h|d)(?: ago)?$/.exec(text) ?? []
+  if (amount !== undefined) return Date.now() - Number(amount) * units[unit!]!
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at))
+    throw new Failure(`--since must be a time such as 2026-11-22T10:00:00Z, or 30min, 2h, 1d, not ${text}.`, 'bad_time')
+  return at
+}

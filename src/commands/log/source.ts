@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process'
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { Failure } from '../support/refuse.ts'
+import type { LogLine } from './trail.ts'
+
+/** Where the log is read. */
+export interface LogSource {
+  /** A file, or `-` for standard input; the journal without one. */
+  file?: string | undefined
+  /** The unit whose lines the journal is asked for. */
+  unit: string
+  /** In milliseconds since the Unix epoch. */
+  since?: number | undefined
+  /** Whether to wait for what is yet to be written. */
+  follow: boolean
+}
+
+/** Characters of a line; longer ones are none of the box's. */
+const longestLine = 1024 * 1024
+
+/** The lines as they are written. Throws Failure with what to do when they cannot be read. */
+export async function* linesOf(source: LogSource): AsyncGenerator<string, void> {
+  const { file } = source
+  if (file === undefined) {
+    yield* journalLines(source)
+    return
+  }
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  try {
+    yield* split(input)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'it does not exist' : code === 'EACCES' ? 'permission denied' : message
+    throw new Failure(`${file === '-' ? 'Standard input' : file} cannot be read: ${why}.`, 'unreadable')
+  }
+}
+
+/** What a line says, whatever a log keeper wrote before it; undefined when it is no line of the box. */
+export function readLine(text: string): LogLine | undefined {
+  const start = text.indexOf('{"')
+  if (start < 0) return undefined
+  try {
+    const line = JSON.parse(text.slice(start)) as LogLine
+    // as journalctl -o json has it
+    const { MESSAGE: inner } = line
+    if (typeof inner === 'string') return readLine(inner)
+    return typeof line['msg'] === 'string' && typeof line['time'] === 'string' ? line : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function* journalLines({ unit, since, follow }: LogSource): AsyncGenerator<string, void> {
+  const words = ['--unit', unit, '--output', 'cat', '--all', '--no-pager', '--quiet']
+  if (since !== undefined) words.push('--since', `@${Math.floor(since / 1000)}`)
+  if (follow) words.push('--follow', '--lines', 'all')
+  const env = { ...process.env, LC_ALL: 'C', SYSTEMD_COLORS: '0' }
+  const child = spawn('journalctl', words, { stdio: ['ignore', 'pipe', 'pipe'], env })
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint = (complaint + text).slice(0, 2000)))
+  const ended = new Promise<number | Error>((resolve) => {
+    child.on('error', resolve)
+    child.on('close', (code) => resolve(code ?? 0))
+  })
+  let lines = 0
+  try {
+    for await (const line of split(child.stdout)) {
+      lines += 1
+      yield line
+    }
+    const end = await ended
+    if (end instanceof Error) throw withoutJournal(end)
+    if (end !== 0 || /insufficient permissions|not seeing messages|No journal files/i.test(complaint))
+      throw unread(complaint, unit)
+    if (lines === 0) await requireRights(unit)
+  } finally {
+    child.kill()
+  }
+}
+
+/** An empty answer may mean that the journal is not for this user to read: `--quiet` keeps that to itself. */
+async function requireRights(unit: string): Promise<void> {
+  const child = spawn('journalctl', ['--lines', '1', '--output', 'cat', '--no-pager'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, LC_ALL: 'C' },
+  })
+  let complaint = ''
+  for await (const chunk of child.stderr.setEncoding('utf8')) complaint = `${complaint}${chunk as string}`.slice(0, 2000)
+  if (/insufficient permissions|not seeing messages|No journal files/i.test(complaint)) throw unread(complaint, unit)
+}
+
+function withoutJournal({ code, message }: NodeJS.ErrnoException): Failure {
+  const why = code === 'ENOENT' ? 'there is no journalctl here' : message
+  return new Failure(
+    `The journal cannot be read: ${why}. Give the log as a file: pillarbox log --file FILE, or --file - for standard input.`,
+    'no_journal',
+  )
+}
+
+function unread(complaint: string, unit: string): Failure {
+  if (/insufficient permissions|not seeing messages/i.test(complaint)) {
+    const remedy = 'Run this as root, or join the group that may: usermod -aG systemd-journal NAME, then log in again.'
+    return new Failure(`This user may not read the journal of ${unit}. ${remedy}`, 'journal_forbidden')
+  }
+  const why = complaint.trim().split('\n', 1)[0] || 'journalctl failed'
+  return new Failure(
+    `The journal cannot be read: ${why.replace(/\.$/, '')}. Give the log as a file: pillarbox log --file FILE.`,
+    'no_journal',
+  )
+}
+
+async function* split(input: Readable): AsyncGenerator<string, void> {
+  let begun = ''
+  let overlong = false
+  for await (const chunk of input.setEncoding('utf8')) {
+    const lines = (begun + (chunk as string)).split('\n')
+    begun = lines.pop()!
+    for (const line of lines) {
+      yield overlong ? '' : line
+      overlong = false
+    }
+    if (begun.length <= longestLine) continue
+    begun = ''
+    overlong = true
+  }
+  if (begun !== '') yield begun
+}

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Box } from './box.ts'
+import { Failure } from './refuse.ts'
+
+/** Long work of the box, as its API tells of it. */
+export interface JobAnswer {
+  id: string
+  kind: string
+  status: 'running' | 'done' | 'failed' | 'cancelled'
+  progress: { done: number; total: number | null; unit: string }
+  result: Record<string, unknown> | null
+  error: { message: string } | null
+}
+
+/** Waits for the end of a job and answers its result; cancels it when told to stop. Whoever sits before a terminal sees how far it is. */
+export async function resultOf(box: Box, begun: JobAnswer, signal: AbortSignal): Promise<Record<string, unknown>> {
+  let job = begun
+  while (job.status === 'running') {
+    if (signal.aborted) await box.call('POST', `/v1/jobs/${job.id}/cancel`)
+    signal.throwIfAborted()
+    await sleep(200, undefined, { signal }).catch(() => undefined)
+    job = await box.call<JobAnswer>('GET', `/v1/jobs/${job.id}`)
+    tell(job)
+  }
+  if (process.stderr.isTTY) process.stderr.write('\n')
+  if (job.status === 'done') return job.result ?? {}
+  throw new Failure(job.error?.message ?? `The ${job.kind} was ${job.status}.`, `${job.kind}_failed`)
+}
+
+function tell({ progress: { done, total, unit } }: JobAnswer): void {
+  if (!process.stderr.isTTY) return
+  const share = total ? ` (${Math.floor((100 * done) / total)} %)` : ''
+  process.stderr.write(`\r${done}${total === null ? '' : ` of ${total}`} ${unit}${share}   `)
+}

@@ -1,0 +1,63 @@
+import { text as whole } from 'node:stream/consumers'
+import { confirm, intro, isCancel, password, text } from '@clack/prompts'
+import { Failure } from './refuse.ts'
+
+/** Says what the questions are for. */
+export function begin(title: string): void {
+  intro(title)
+}
+
+/** One line; `flaw` says what is wrong with it, if something is. Throws Failure when whoever sits in front goes away. */
+export async function askLine(question: {
+  message: string
+  usual?: string | undefined
+  optional?: boolean
+  flaw: (line: string) => string | undefined
+}): Promise<string | undefined> {
+  const { message, usual, optional, flaw } = question
+  const answer = await text({
+    message,
+    ...(usual === undefined ? {} : { placeholder: usual, defaultValue: usual }),
+    validate: (line = '') => (line === '' && (optional || usual !== undefined) ? undefined : flaw(line)),
+  })
+  if (isCancel(answer)) throw left()
+  return answer === '' ? undefined : answer
+}
+
+/** Yes or no. Throws Failure when whoever sits in front goes away. */
+export async function askYes(message: string, usual = true): Promise<boolean> {
+  const answer = await confirm({ message, initialValue: usual })
+  if (isCancel(answer)) throw left()
+  return answer
+}
+
+/**
+ * A password: typed unseen, twice, where somebody sits in front; else the first line of standard input. Never an argument, which every
+ * process of the machine can read. Throws Failure when there is none.
+ */
+export async function askPassword(): Promise<string> {
+  if (process.stdin.isTTY) return typed()
+  const [line = ''] = (await whole(process.stdin)).split(/\r?\n/)
+  if (line === '') throw new Failure('No password came. Type it, or pass it as the first line of standard input.')
+  return line
+}
+
+/** Asks whether to go on. Throws a sentence when the answer is no, or nobody sits in front. */
+export async function confirmed(question: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new Failure(`${question} Say so with --yes.`, 'not_confirmed', 'yes')
+  const answer = await confirm({ message: question, initialValue: false })
+  if (isCancel(answer) || !answer) throw new Failure('Nothing was changed.', 'not_confirmed')
+}
+
+async function typed(): Promise<string> {
+  const first = await password({ message: 'Password' })
+  if (isCancel(first)) throw left()
+  const second = await password({ message: 'Again' })
+  if (isCancel(second)) throw left()
+  if (first !== second) throw new Failure('The two are not the same. Nothing was changed.')
+  return first
+}
+
+function left(): Failure {
+  return new Failure('Nothing was changed.', 'cancelled')
+}

@@ -1,0 +1,101 @@
+import { request } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { controlSocket } from '../../config.ts'
+import { type BoxOptions, ofBox, placeOf } from './box.ts'
+import { exits, Failure, refuse } from './refuse.ts'
+import { say, withJson } from './say.ts'
+
+type Options = BoxOptions & { json?: boolean; wait: string }
+
+/** What keeps a box from its work, by the names of `/readyz`, and the same as a sentence. */
+interface Lack {
+  failing: string[]
+  message: string
+}
+
+/** Between two looks, in milliseconds. */
+const rhythm = 250
+
+/** `pillarbox ready`: for a service manager, a container's health check, a script that waits. It asks the box's own socket, and opens nothing. */
+export function addReadyCommand(program: Command): void {
+  const ready = program
+    .command('ready')
+    .description(
+      'whether the box runs and takes mail and calls: exit 0 when it does, also while it takes nothing new because the disk is short of room; else 1',
+    )
+  withJson(ofBox(ready))
+    .option('--wait <seconds>', 'for how long to look again while it does not', '0')
+    .action(async (options: Options) => {
+      const socket = controlSocket(await placeOf(options))
+      if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
+      const until = performance.now() + seconds(options.wait) * 1000
+      let lacking = await lacks(socket)
+      while (lacking !== undefined && !serves(lacking) && performance.now() < until) {
+        const ended = endOf(process.env['MAINPID'])
+        if (ended !== undefined) throw new Failure(ended, 'ended')
+        await pause(rhythm)
+        lacking = await lacks(socket)
+      }
+      if (lacking === undefined) return say(options, { ready: true, failing: [] }, 'The box is ready.')
+      if (!serves(lacking)) throw new Failure(lacking.message, 'not_ready')
+      const { failing } = lacking
+      say(options, { ready: true, failing }, 'The box is up, but takes nothing new: the disk is short of room.')
+    })
+}
+
+/** Without room it still reads, deletes and sends, and takes mail by itself once there is room: a restart would mend nothing. */
+function serves({ failing }: Lack): boolean {
+  return failing.length === 1 && failing[0] === 'space'
+}
+
+/** systemd names the process of the service (systemd.exec(5)); what has ended will not become ready, and the start need not wait for it. */
+function endOf(processId: string | undefined): string | undefined {
+  if (processId === undefined || !/^[1-9]\d*$/.test(processId)) return undefined
+  try {
+    process.kill(Number(processId), 0)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') return undefined
+    return `The box has ended (process ${processId}); its log says why: journalctl -u pillarbox`
+  }
+  return undefined
+}
+
+/** Undefined when nothing is lacking. */
+function lacks(socketPath: string): Promise<Lack | undefined> {
+  return new Promise((resolve) => {
+    const call = request(
+      { socketPath, path: '/readyz', headers: { Host: 'localhost' }, agent: false, timeout: 5000 },
+      (answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+        answer.on('error', () => resolve({ failing: [], message: 'The box broke off its answer.' }))
+        answer.on('end', () => resolve(answer.statusCode === 200 ? undefined : lackIn(text)))
+      },
+    )
+    call.on('timeout', () => call.destroy(new Error('no answer')))
+    call.on('error', (error: NodeJS.ErrnoException) => resolve({ failing: [], message: absence(error, socketPath) }))
+    call.end()
+  })
+}
+
+function absence({ code, message }: NodeJS.ErrnoException, socket: string): string {
+  if (code === 'ENOENT' || code === 'ECONNREFUSED') return `No box runs that answers at ${socket}.`
+  if (code === 'EACCES') return `${socket} belongs to another user: ask as root, or as the user the box runs as.`
+  return `The box does not answer at ${socket}: ${message}.`
+}
+
+function lackIn(text: string): Lack {
+  try {
+    const { failing } = JSON.parse(text) as { failing: string[] }
+    return { failing, message: `The box runs but is not ready: ${failing.join(', ')}.` }
+  } catch {
+    return { failing: [], message: 'The box runs, but its answer cannot be read.' }
+  }
+}
+
+function seconds(text: string): number {
+  const number = text.trim() === '' ? Number.NaN : Number(text)
+  if (number >= 0 && number <= 86_400) return number
+  return refuse(new Failure('--wait must be a number of seconds.', 'invalid_request', 'wait'), exits.usage)
+}

@@ -1,2 +1,0 @@
-/** Another process has the data directory. */
-export class InUse extends Error {}

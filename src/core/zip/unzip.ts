@@ -1,0 +1,242 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { crc32, createInflateRaw, inflateRawSync } from 'node:zlib'
+import { Fault } from '../fault.ts'
+import { through } from './zip.ts'
+import { Turns } from '../paced-work.ts'
+
+/** A file in a ZIP. */
+export interface ZipEntry {
+  name: string
+  /** Octets as the archive says; what comes out is counted. */
+  size: number
+  packed: number
+  crc: number
+  method: number
+  /** Why it cannot be read; null for most. */
+  flaw: 'encrypted' | 'unknown method' | 'no file' | null
+  offset: number
+}
+
+/** Files that one archive may have, and octets of the list of them. */
+const maxEntries = 300_000
+const maxDirectory = 64 * 1024 * 1024
+
+/** What a look at a file counts for, in octets. */
+const look = 256
+
+/** The most that is read at once. */
+const small = 64 * 1024
+
+const most32 = 0xffffffff
+
+/**
+ * A ZIP on disk (APPNOTE 6.3.10, with ZIP64), its files read one by one. Names are only names: nothing is written anywhere. Throws Fault
+ * invalid_request, code `bad_archive`, for what is no ZIP or damaged.
+ */
+export class ZipFile {
+  readonly entries: ZipEntry[]
+  readonly #file: FileHandle
+  /** Octets that came out so far, also of files that were refused, and 256 for each look at one. */
+  unpacked = 0
+
+  private constructor(file: FileHandle, entries: ZipEntry[]) {
+    this.#file = file
+    this.entries = entries
+  }
+
+  static async open(path: string): Promise<ZipFile> {
+    const file = await open(path, 'r')
+    try {
+      return new ZipFile(file, await directoryOf(file))
+    } catch (error) {
+      await file.close()
+      throw error instanceof RangeError ? damaged('its directory is cut off') : error
+    }
+  }
+
+  /** The octets of a file; no more than `most` come out before it throws Fault, code `too_large`. */
+  async *read(entry: ZipEntry, most: number): AsyncGenerator<Buffer> {
+    this.unpacked += look
+    if (entry.flaw !== null) throw damaged(`${entryName(entry)} cannot be read (${entry.flaw})`)
+    const head = await at(this.#file, entry.offset, 30)
+    if (head.length < 30 || head.readUInt32LE(0) !== 0x04034b50) throw damaged(`${entryName(entry)} is not where it should be`)
+    const start = entry.offset + 30 + head.readUInt16LE(26) + head.readUInt16LE(28)
+    let size = 0
+    let crc = 0
+    try {
+      for await (const chunk of this.#unpacked(entry, start)) {
+        size += chunk.length
+        if (size > most) throw tooLarge(entry, most)
+        crc = crc32(chunk, crc)
+        yield chunk
+      }
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).code?.match(/^Z_|^ERR_BUFFER_TOO_LARGE$/)
+        ? damaged(`${entryName(entry)} cannot be unpacked`)
+        : error
+    }
+    if (crc !== entry.crc || size !== entry.size) throw damaged(`${entryName(entry)} is not what was packed`)
+  }
+
+  close(): Promise<void> {
+    return this.#file.close()
+  }
+
+  async *#unpacked({ method, packed, size }: ZipEntry, start: number): AsyncGenerator<Buffer> {
+    const octets = pieces(this.#file, start, packed)
+    if (method !== 0 && size <= small && packed <= small) {
+      // at once, to no more than it is said to be: that much is counted also where it fails
+      const most = Math.max(size, 1)
+      for await (const chunk of octets) {
+        this.unpacked += most
+        yield inflateRawSync(chunk, { maxOutputLength: most })
+      }
+      return
+    }
+    for await (const chunk of method === 0 ? octets : through(octets, createInflateRaw())) {
+      this.unpacked += chunk.length
+      yield chunk
+    }
+  }
+}
+
+async function* pieces(file: FileHandle, start: number, length: number): AsyncGenerator<Buffer> {
+  for (let done = 0; done < length;) {
+    const chunk = await at(file, start + done, Math.min(small, length - done))
+    if (chunk.length === 0) throw damaged('it ends in the middle of a file')
+    done += chunk.length
+    yield chunk
+  }
+}
+
+async function directoryOf(file: FileHandle): Promise<ZipEntry[]> {
+  const { count, length, start } = await endOf(file)
+  if (count > maxEntries || length > maxDirectory) throw damaged(`it names more than ${maxEntries} files`)
+  const list = await at(file, start, length)
+  if (list.length < length) throw damaged('its directory is cut off')
+  const entries: ZipEntry[] = []
+  const turns = new Turns()
+  let place = 0
+  for (let number = 0; number < count; number += 1) {
+    if (list.readUInt32LE(place) !== 0x02014b50) throw damaged('its directory is no list of files')
+    const [name, extra, comment] = [28, 30, 32].map((field) => list.readUInt16LE(place + field)) as [number, number, number]
+    const end = place + 46 + name + extra + comment
+    if (end > list.length) throw damaged('its directory is cut off')
+    entries.push(entryOf(list.subarray(place, end), name, extra))
+    place = end
+    if (turns.due) await turns.yield()
+  }
+  requireApart(entries, start)
+  return entries.filter((entry) => !entry.name.endsWith('/'))
+}
+
+/** Throws Fault `bad_archive` where octets belong to two files: few of them could then be unpacked very often. */
+function requireApart(entries: ZipEntry[], directory: number): void {
+  const starts = Float64Array.from(entries, ({ offset }) => offset).toSorted()
+  // the name stands twice, and may be shorter at the file
+  const ends = Float64Array.from(entries, ({ offset, packed }) => offset + 30 + packed).toSorted()
+  // in order, each must end before the next begins: only then do those that end by a place number those that begin before it
+  if (ends.some((end, index) => end > (starts[index + 1] ?? directory))) throw damaged('files in it overlap')
+}
+
+function entryOf(record: Buffer, nameLength: number, extraLength: number): ZipEntry {
+  const flags = record.readUInt16LE(8)
+  const method = record.readUInt16LE(10)
+  const octets = record.subarray(46, 46 + nameLength)
+  const long = wideOf(record.subarray(46 + nameLength, 46 + nameLength + extraLength))
+  // in this order, and only those that are too long for their place (4.5.3)
+  const size = wide(record.readUInt32LE(24), long)
+  const packed = wide(record.readUInt32LE(20), long)
+  const offset = wide(record.readUInt32LE(42), long)
+  const mode = record.readUInt16LE(4) >> 8 === 3 ? record.readUInt16LE(40) & 0o170000 : 0
+  const isFile = mode === 0 || mode === 0o100000
+  return {
+    name: octets.toString(flags & 0x800 ? 'utf8' : 'latin1'),
+    size,
+    packed,
+    crc: record.readUInt32LE(16),
+    method,
+    flaw: flags & 1 ? 'encrypted' : method !== 0 && method !== 8 ? 'unknown method' : isFile ? null : 'no file',
+    offset,
+  }
+}
+
+/** The numbers of the ZIP64 field, if there is one. */
+function wideOf(extra: Buffer): number[] {
+  for (let place = 0; place + 4 <= extra.length;) {
+    const length = extra.readUInt16LE(place + 2)
+    if (extra.readUInt16LE(place) === 1) {
+      const field = extra.subarray(place + 4, place + 4 + length)
+      // no more than three are ever long (4.5.3)
+      return Array.from({ length: Math.min(3, field.length >> 3) }, (_, index) => number64(field, 8 * index))
+    }
+    place += 4 + length
+  }
+  return []
+}
+
+function wide(value: number, long: number[]): number {
+  if (value !== most32) return value
+  const whole = long.shift()
+  if (whole === undefined) throw damaged('a size is missing')
+  return whole
+}
+
+/** Where the directory is, from the record at the end of the file. */
+async function endOf(file: FileHandle): Promise<{ count: number; length: number; start: number }> {
+  const { size } = await file.stat()
+  // the comment behind the record has 65535 octets at most
+  const from = Math.max(0, size - 22 - 0xffff - 20)
+  const tail = await at(file, from, size - from)
+  const place = endIn(tail)
+  const short = {
+    count: tail.readUInt16LE(place + 10),
+    length: tail.readUInt32LE(place + 12),
+    start: tail.readUInt32LE(place + 16),
+  }
+  if (place < 20 || tail.readUInt32LE(place - 20) !== 0x07064b50) return short
+  const record = await at(file, number64(tail, place - 20 + 8), 56)
+  if (record.length < 56 || record.readUInt32LE(0) !== 0x06064b50) throw damaged('its end is damaged')
+  return { count: number64(record, 32), length: number64(record, 40), start: number64(record, 48) }
+}
+
+/** The record whose comment ends where the file does: in a comment may stand anything. */
+function endIn(tail: Buffer): number {
+  const mark = Buffer.from('PK\x05\x06', 'latin1')
+  for (let place = tail.lastIndexOf(mark); place !== -1; place = place === 0 ? -1 : tail.lastIndexOf(mark, place - 1)) {
+    if (place + 22 <= tail.length && place + 22 + tail.readUInt16LE(place + 20) === tail.length) return place
+  }
+  throw damaged('its end is missing')
+}
+
+async function at(file: FileHandle, position: number, length: number): Promise<Buffer> {
+  if (length > maxDirectory) throw damaged('a size in it is wrong')
+  const buffer = Buffer.alloc(length)
+  let done = 0
+  while (done < length) {
+    const { bytesRead } = await file.read(buffer, done, length - done, position + done)
+    if (bytesRead === 0) break
+    done += bytesRead
+  }
+  return buffer.subarray(0, done)
+}
+
+function number64(buffer: Buffer, place: number): number {
+  const value = buffer.readBigUInt64LE(place)
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw damaged('a size in it is wrong')
+  return Number(value)
+}
+
+function entryName({ name }: ZipEntry): string {
+  return JSON.stringify(name.slice(0, 100))
+}
+
+function tooLarge(entry: ZipEntry, most: number): Fault {
+  return new Fault('invalid_request', `The file ${entryName(entry)} in the archive has more than ${most} octets.`, {
+    code: 'too_large',
+  })
+}
+
+function damaged(why: string): Fault {
+  return new Fault('invalid_request', `The archive is no ZIP that can be read: ${why}.`, { code: 'bad_archive' })
+}

@@ -1,0 +1,117 @@
+import type { Plan } from '../accounts/plan.ts'
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { CronJob } from '../core/cron.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Seal } from '../core/seal/seal.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { FreshInquiry } from '../mailauth/inquire.ts'
+import type { Module } from '../module.ts'
+import { type Database, sql } from '../store/database.ts'
+import { NextCheck } from './next-check.ts'
+import { Domains } from './domains.ts'
+import { DkimKeys, type RsaPair, sealedKeys } from './keys.ts'
+import { domainFailed, domainVerified } from './model.ts'
+import { mailDomainOf } from './zone.ts'
+import { DomainReports } from './reports.ts'
+import { routes } from './routes.ts'
+import type { DomainSettings } from './settings.ts'
+import { type DomainStatusReport, statusOf } from './status.ts'
+import { Verification } from './verification.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  seal: Seal
+  plan: Plan
+  config: Config
+  log: Log
+  metrics: Metrics
+  operatorAccount: string
+  /** Begins to ask the DNS anew. */
+  inquire: (settings: DomainSettings) => FreshInquiry
+  testing?: { rsaPair?: RsaPair | undefined } | undefined
+}
+
+/** Our domains: what the DNS must say of them, whether it does, and the keys that sign for them. */
+export class DomainsModule implements Module {
+  readonly name = 'domains'
+  readonly events: EventType[] = [domainVerified, domainFailed]
+  readonly routes: AnyRoute[]
+  readonly jobs: CronJob[]
+  readonly sealed = [sealedKeys]
+  readonly domains: Domains
+  /** How every domain stands; `fresh` looks at them before. */
+  readonly standing: (fresh: boolean) => Promise<DomainStatusReport[]>
+  #settings: DomainSettings
+
+  constructor(deps: Deps) {
+    const { config, database, metrics, inquire } = deps
+    this.#settings = settingsOf(config)
+    const settings = (): DomainSettings => this.#settings
+    const nextCheck = new NextCheck()
+    const keys = new DkimKeys({ ...deps, nextCheck, rsaPair: deps.testing?.rsaPair })
+    this.domains = new Domains({ ...deps, keys, nextCheck, settings, domain: config.mail.domain })
+    const checked = metrics.counter(
+      'pillarbox_domain_checks_total',
+      'Looks at the DNS of a domain by what they found: right, wrong, unknown (no answer), late (overtaken by another look)',
+      ['outcome'],
+    )
+    const verification = new Verification({
+      ...deps,
+      keys,
+      nextCheck,
+      settings,
+      domains: this.domains,
+      inquire: () => inquire(this.#settings),
+      checked,
+    })
+    this.standing = async (fresh) => {
+      if (fresh) await verification.lookAgain()
+      return statusOf(database, keys, this.#settings)
+    }
+    this.routes = routes({ domains: this.domains, verification, reports: new DomainReports({ ...deps, domains: this.domains }) })
+    this.jobs = [
+      { name: 'check-domains', schedule: '*/10 * * * * *', run: () => verification.checkDue() },
+      { name: 'forget-dkim-keys', schedule: '23 * * * *', run: () => keys.forgetRetired() },
+    ]
+    metrics.gauge(
+      'pillarbox_domains',
+      'Domains by their status',
+      async (gauge) => {
+        const rows = await database.all<{ status: string; count: number }>(
+          sql`SELECT status, count(*) AS count FROM domains GROUP BY status`,
+        )
+        for (const status of ['pending', 'verified']) {
+          gauge.labels(status).set(rows.find((row) => row.status === status)?.count ?? 0)
+        }
+      },
+      ['status'],
+    )
+  }
+
+  start(): Promise<void> {
+    return this.domains.start()
+  }
+
+  reload(config: Config): void {
+    this.#settings = settingsOf(config)
+  }
+}
+
+function settingsOf({ hostname, public_url, mail, outbound, dns }: Config): DomainSettings {
+  return {
+    hostname,
+    policy_host: mailDomainOf(new URL(public_url).hostname) ?? hostname,
+    mta_sts: mail.mta_sts,
+    direct: outbound.mode === 'direct',
+    ipv6: outbound.ipv6,
+    dns: { servers: dns.servers, timeout: dns.timeout },
+  }
+}

@@ -1,0 +1,52 @@
+import { Fault, invalid } from '../core/fault.ts'
+import { TimestampInput } from '../core/shapes.ts'
+import { sql, type Sql } from '../store/database.ts'
+import type { EventLog } from './log.ts'
+
+/** Where a reader of the log begins: after `seq`, with events of `condition` only. */
+export interface LogPosition {
+  seq: number
+  condition: Sql
+}
+
+const anything = sql`1 = 1`
+
+/** How far the times of neighbouring events may be out of order, in milliseconds. */
+const disorder = 5000
+
+/** The place of the newest event. */
+export async function endOf(events: EventLog): Promise<number> {
+  return (await events.mark(Number.MAX_SAFE_INTEGER))?.seq ?? 0
+}
+
+/**
+ * The place that `since` names: after an event, or where events are at or after a time. Throws Fault invalid_request, code
+ * `since_expired`, for an event that is not in the log.
+ */
+export async function placeOf(events: EventLog, accountId: string, since: string): Promise<LogPosition> {
+  if (since.startsWith('evt_')) {
+    const seq = await events.place(since, accountId)
+    if (seq !== undefined) return { seq, condition: anything }
+    throw new Fault('invalid_request', 'since names an event that is not (or no longer) in the log. Begin with a time.', {
+      param: 'since',
+      code: 'since_expired',
+    })
+  }
+  const time = TimestampInput.safeParse(since)
+  if (!time.success) throw invalid('since', 'since must be an evt_ id or an ISO 8601 time.')
+  const early = new Date(Date.parse(time.data) - disorder).toISOString()
+  return { seq: await placeAt(events, early), condition: sql`created_at >= ${time.data}` }
+}
+
+/** The last place before a time. By halves: no index orders all events by time, but the log nearly is. */
+async function placeAt(events: EventLog, time: string): Promise<number> {
+  let low = 0
+  let high = await endOf(events)
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    const mark = await events.mark(middle)
+    if (mark && mark.created_at >= time) high = mark.seq - 1
+    else low = middle
+  }
+  return low
+}

@@ -1,0 +1,22 @@
+import { openapi } from './openapi.ts'
+import { type AnyRoute, route } from '../route.ts'
+
+/** `GET /v1/openapi.json`: made once, when somebody first asks. */
+export function openapiRoute(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): AnyRoute {
+  let document: Buffer | undefined
+  const described: AnyRoute = route({
+    method: 'GET',
+    path: '/openapi.json',
+    scope: 'public',
+    rate: 'document',
+    tag: 'Reference',
+    summary: 'Read this description',
+    description: 'Every call, in OpenAPI 3.1. The same is readable at `/docs`.',
+    download: 'application/json',
+    handle: async () => {
+      document ??= Buffer.from(JSON.stringify(openapi([...routes, described], about)))
+      return { type: 'application/json; charset=utf-8', bytes: document, headers: { 'Content-Disposition': 'inline' } }
+    },
+  })
+  return described
+}

@@ -1,0 +1,173 @@
+import * as z from 'zod'
+import {
+  createDocument,
+  type createDocument as Create,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponseObject,
+} from 'zod-openapi'
+import { withoutEnd } from '../../core/ends.ts'
+import { cookieName } from '../cookie.ts'
+import { type AnyRoute, isIdempotent, readersOf, type Spelling, spellings } from '../route.ts'
+
+/** An OpenAPI 3.1 document. */
+export type Document = ReturnType<typeof Create>
+
+const ErrorBody = z
+  .object({
+    error: z.object({
+      type: z.enum(['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', 'rate_limited', 'internal_error']),
+      message: z.string(),
+      param: z.string().optional().meta({ description: 'the offending parameter, dotted: `metadata.colour`' }),
+      status: z.int(),
+      code: z.string().meta({ description: 'a stable machine word' }),
+      request_id: z.string().meta({ description: 'also in X-Request-Id' }),
+    }),
+  })
+  .meta({ id: 'Error', description: 'Every error has this shape.' })
+
+const failures: Record<number, ZodOpenApiResponseObject> = {
+  400: failure(
+    'BadRequest',
+    'invalid_request: a parameter is missing or wrong; `param` names it, the message says what is allowed.',
+  ),
+  401: failure('Unauthorized', 'unauthorized: no API key or session, or one that is not valid.'),
+  403: failure('Forbidden', 'forbidden: the key lacks the scope, or a rule or a plan refuses.'),
+  404: failure('NotFound', 'not_found: no such thing, or not yours.'),
+  409: failure('Conflict', 'conflict: it exists already, or its state does not allow the call.'),
+  429: failure('RateLimited', 'rate_limited: too many requests; `Retry-After` says when to try again.'),
+  500: failure('InternalError', 'internal_error: a fault on our side.'),
+}
+
+/** Describes every spelling of every route. Throws when two routes would have one operation name: the summary must be unique. */
+export function openapi(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): Document {
+  const paths: ZodOpenApiPathsObject = {}
+  const names = new Set<string>()
+  for (const spelling of spellings(routes)) {
+    const path = spelling.path.replaceAll(/:(\w+)/g, '{$1}')
+    const described = operation(spelling)
+    if (names.has(described.operationId!)) throw new Error(`Two operations are named ${described.operationId}`)
+    names.add(described.operationId!)
+    paths[path] = { ...paths[path], [spelling.method.toLowerCase()]: described }
+  }
+  return createDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Pillarbox API',
+      version: about.version,
+      description: 'Identities with real mail for software agents, on a box of your own.',
+    },
+    servers: [{ url: withoutEnd(about.publicUrl, '/') || '/' }],
+    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
+    security: [{ key: [] }, { session: [] }],
+    components: {
+      securitySchemes: {
+        key: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer pbx_…`' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: cookieName(about.publicUrl),
+          description: 'What `POST /v1/session` sets. Calls that change something also need the header `Origin`.',
+        },
+      },
+    },
+    paths,
+  })
+}
+
+function operation({ route, path, alias }: Spelling): ZodOpenApiOperationObject {
+  const open = route.scope === 'public'
+  const header = isIdempotent(route) ? { header: z.object({ 'Idempotency-Key': idempotencyKey.optional() }) } : {}
+  const params = pathParams(path)
+  return {
+    operationId: alias ? `${nameOf(route.summary)}By${nameOf(path.replaceAll(/[/:]/g, ' '), true)}` : nameOf(route.summary),
+    tags: [route.tag],
+    summary: route.summary,
+    description: [route.description, alias ? `The same call as \`${route.method} /v1${route.path}\`.` : '', scopeText(route)]
+      .filter(Boolean)
+      .join('\n\n'),
+    ...(open ? { security: [] } : {}),
+    requestParams: {
+      ...(params ? { path: params } : {}),
+      ...(route.query ? { query: route.query as z.ZodObject } : {}),
+      ...header,
+    },
+    ...(route.body ? { requestBody: requestBody(route) } : {}),
+    ...(route.upload === undefined ? {} : { requestBody: octets(route.upload) }),
+    responses: { [route.status ?? 200]: success(route), ...errorsOf(route, path) },
+  }
+}
+
+function requestBody(route: AnyRoute) {
+  const body = route.body!
+  const example = route.example?.body === undefined ? {} : { example: route.example.body }
+  return { required: !body.safeParse({}).success, content: { 'application/json': { schema: body, ...example } } }
+}
+
+function octets(type: string) {
+  return { required: true, content: { [type]: { schema: z.string().meta({ format: 'binary' }) } } }
+}
+
+function success(route: AnyRoute): ZodOpenApiResponseObject {
+  if (route.download !== undefined) {
+    return { description: route.summary, content: { [route.download]: { schema: z.string().meta({ format: 'binary' }) } } }
+  }
+  return {
+    description: route.summary,
+    ...(route.location ? { headers: z.object({ Location: z.string().meta({ description: 'the path of what was made' }) }) } : {}),
+    content: { 'application/json': { schema: route.reply ?? z.object({}) } },
+  }
+}
+
+function errorsOf(route: AnyRoute, path: string): Record<string, ZodOpenApiResponseObject> {
+  const statuses = [400, 429, 500]
+  if (route.scope !== 'public') statuses.push(401, 403)
+  if (path.includes(':')) statuses.push(404)
+  if (route.method === 'POST' || route.method === 'PATCH' || isIdempotent(route)) statuses.push(409)
+  return Object.fromEntries(statuses.map((status) => [status, failures[status]!]))
+}
+
+function pathParams(path: string): z.ZodObject | undefined {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
+  if (names.length === 0) return undefined
+  return z.object(Object.fromEntries(names.map((name) => [name, z.string()])))
+}
+
+function scopeText(route: AnyRoute): string {
+  if (route.scope === 'public') return 'Needs no key.'
+  const readers = readersOf(route)
+  const shape = route.reply instanceof z.ZodObject ? route.reply.shape : {}
+  const fields = readers?.fields.filter((field) => field in shape)
+  return [
+    `Scope: ${anyOf([route.scope].flat())}${route.reads ? `, and ${anyOf(route.reads)}` : ''}.`,
+    ...(readers ? [`A key without ${anyOf(readers.scopes)} is answered no more than ${fields!.map(quoted).join(', ')}.`] : []),
+  ].join(' ')
+}
+
+function anyOf(scopes: readonly string[]): string {
+  return scopes.map(quoted).join(' or ')
+}
+
+function quoted(name: string): string {
+  return `\`${name}\``
+}
+
+/** `Send an e-mail` → `sendEmail` */
+function nameOf(summary: string, upper = false): string {
+  const words = summary
+    .replaceAll(/\be-mail/gi, 'email')
+    .replaceAll(/['’]s\b/g, '')
+    .split(/[^A-Za-z0-9]+/)
+    .filter((word) => word !== '' && !/^(an?|the)$/i.test(word))
+  return words
+    .map((word, index) => (index === 0 && !upper ? word.toLowerCase() : word[0]!.toUpperCase() + word.slice(1)))
+    .join('')
+}
+
+function failure(id: string, description: string): ZodOpenApiResponseObject {
+  return { id, description, content: { 'application/json': { schema: ErrorBody } } }
+}
+
+const idempotencyKey = z.string().min(1).max(255).meta({
+  description: 'A repeated call with the same key and body gets the first answer again, for 24 hours.',
+})

@@ -1,0 +1,34 @@
+import type { IncomingMessage } from 'node:http'
+import { Fault } from '../core/fault.ts'
+
+/** Fields whose second appearance would let two readers of one request see two requests (RFC 9110 5.3, RFC 9112 3.2). */
+const singular = new Map(
+  ['host', 'authorization', 'content-type', 'content-encoding', 'content-length', 'idempotency-key'].map((name, bit) => [
+    name,
+    1 << bit,
+  ]),
+)
+
+/** Refuses requests that could mean two things, and bodies we would have to decompress, before anything acts on them. */
+export function checkRequest(request: IncomingMessage): void {
+  let seen = 0
+  const raw = request.rawHeaders
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index]!.toLowerCase()
+    const bit = singular.get(name) ?? 0
+    if (seen & bit)
+      throw new Fault('invalid_request', `The header ${name} is there twice.`, { code: 'malformed_request', param: name })
+    seen |= bit
+  }
+  const host = request.headers.host ?? (request.httpVersion === '1.0' ? '' : undefined)
+  if (host === undefined || !/^[\w.~-]*(:\d{0,5})?$|^\[[\d.:a-f]+\](:\d{0,5})?$/i.test(host)) {
+    throw new Fault('invalid_request', 'The header Host is not a host and port.', { code: 'malformed_request', param: 'Host' })
+  }
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') {
+    throw new Fault('invalid_request', 'Bodies must be sent without Content-Encoding.', {
+      code: 'unsupported_encoding',
+      param: 'Content-Encoding',
+    })
+  }
+}

@@ -1,0 +1,48 @@
+import { performance } from 'node:perf_hooks'
+import type { Log } from '../../core/log.ts'
+import type { Counter, Histogram, Metrics } from '../../core/metrics.ts'
+import type { Cut } from './call-abort.ts'
+
+/** What is written of a request: never its query, its body or its key. */
+export interface Entry {
+  request_id: string
+  method: string
+  /** The route's template, never the path as it came: figures and log stay bounded, and no signed URL is kept. */
+  route: string
+  status: number
+  /** As of `performance.now()`. */
+  began: number
+  key_id: string | null
+  session_id: string | null
+  address: string
+  cut: Cut | undefined
+}
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
+
+/** One line and two figures for every request. */
+export class AccessLog {
+  readonly #log: Log
+  readonly #requests: Counter<'route' | 'method' | 'status'>
+  readonly #durations: Histogram<'route' | 'method'>
+
+  constructor(log: Log, metrics: Metrics) {
+    // Nothing secret can be in a line of ours, and looking for it would cost more than the line.
+    this.#log = log.child({}, { redact: [] })
+    this.#requests = metrics.counter('http_requests_total', 'Requests answered, by route.', ['route', 'method', 'status'])
+    this.#durations = metrics.histogram('http_request_duration_seconds', 'Seconds from request to answer, by route.', [
+      'route',
+      'method',
+    ])
+  }
+
+  note({ began, cut, ...entry }: Entry): void {
+    const milliseconds = performance.now() - began
+    const method = methods.has(entry.method) ? entry.method : 'other'
+    this.#requests.inc({ route: entry.route, method, status: entry.status })
+    this.#durations.observe({ route: entry.route, method }, milliseconds / 1000)
+    const line = { ...entry, duration_ms: Math.round(milliseconds * 10) / 10, ...(cut ? { cut } : {}) }
+    if (entry.route === '/healthz') this.#log.debug(line, 'request')
+    else this.#log.info(line, 'request')
+  }
+}

@@ -1,0 +1,45 @@
+import { canonicalAddress, type Networks } from '../../net/networks.ts'
+import type { IncomingMessage } from 'node:http'
+import type { AdmissionRequest } from '../admission.ts'
+
+/**
+ * Who is really calling: the peer, unless it is a trusted proxy; then the last hop of `X-Forwarded-For` that is none.
+ * Hops left of that one are the caller's own words and prove nothing.
+ */
+export function clientAddress(peer: string | undefined, forwarded: string | undefined, trusted: Networks): string {
+  let address = canonicalAddress(peer ?? '') ?? ''
+  const hops = (forwarded ?? '').split(',').toReversed()
+  for (const hop of hops) {
+    if (!trusted.has(address)) return address
+    const next = canonicalAddress(withoutPort(hop.trim()))
+    if (next === undefined) return address
+    address = next
+  }
+  return address
+}
+
+/** Some proxies write `203.0.113.7:4711` or `[2001:db8::7]:4711`. */
+function withoutPort(hop: string): string {
+  const bracketed = /^\[([^\]]+)\](:\d+)?$/.exec(hop)
+  if (bracketed) return bracketed[1]!
+  return /^[\d.]+:\d+$/.test(hop) ? hop.slice(0, hop.indexOf(':')) : hop
+}
+
+/** The address a request comes from, as far as `trusted` proxies tell. */
+export function addressOf({ headers, socket }: IncomingMessage, trusted: Networks): string {
+  const forwarded = headers['x-forwarded-for']
+  return clientAddress(socket.remoteAddress, typeof forwarded === 'string' ? forwarded : undefined, trusted)
+}
+
+/** What admission looks at in a request; `inPerson` for one that came by the box's own socket. */
+export function arrivalOf(request: IncomingMessage, trusted: Networks, inPerson: boolean): AdmissionRequest {
+  const { headers } = request
+  const account = headers['pillarbox-account']
+  return {
+    method: request.method,
+    headers,
+    address: addressOf(request, trusted),
+    userAgent: headers['user-agent'] ?? '',
+    operator: inPerson ? { account: typeof account === 'string' ? account : undefined } : undefined,
+  }
+}

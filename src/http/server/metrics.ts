@@ -1,0 +1,73 @@
+import type { Counter, Metrics } from '../../core/metrics.ts'
+import type { RateLimitState } from '../rate.ts'
+
+interface Deps {
+  metrics: Metrics
+  /** Requests that are being answered. */
+  underWay: () => number
+  /** Calls that wait for their account's turn. */
+  waiting: () => number
+}
+
+/** What callers get that is no success, and how many of them there are. */
+export class CallMetrics {
+  readonly #errors: Counter<'code'>
+  readonly #limited: Counter<'policy'>
+
+  constructor({ metrics, underWay, waiting }: Deps) {
+    this.#errors = metrics.counter(
+      'http_errors_total',
+      'Errors answered, by their code: missing_key, invalid_key, insufficient_scope, rate_limited, storage_full, …',
+      ['code'],
+    )
+    this.#limited = metrics.counter(
+      'http_rate_limited_total',
+      'Calls that were too many, by what they were counted by: key, session, account, address, document, sign-in, callback',
+      ['policy'],
+    )
+    metrics.gauge('http_requests_under_way', 'Requests that are being answered now, calls of wait among them', (gauge) =>
+      gauge.set(underWay()),
+    )
+    metrics.gauge('http_requests_waiting', 'Calls that wait now until it is the turn of their account', (gauge) =>
+      gauge.set(waiting()),
+    )
+  }
+
+  /** `code` is the error's; `standing` is how the caller stood with a limit. */
+  failed(code: string | undefined, standing: RateLimitState | undefined): void {
+    this.#errors.labels(code ?? 'internal_error').inc()
+    if (standing && standing.retryAfter > 0) this.#limited.labels(standing.policy).inc()
+  }
+}
+
+/** What happens on the ports below HTTP. */
+export class PortMetrics {
+  readonly #malformed: Counter<'code'>
+  readonly #handshakes: Counter
+  readonly #crowded: Counter
+
+  constructor(metrics: Metrics, connections: () => number, limit: () => number) {
+    this.#malformed = metrics.counter('http_malformed_total', 'What came and was no HTTP, by the code of the error', ['code'])
+    this.#handshakes = metrics.counter('http_tls_failures_total', 'TLS handshakes of the API that failed')
+    this.#crowded = metrics.counter(
+      'http_crowded_total',
+      'Connections that were closed as one address had too many (http.max_connections_per_address)',
+    )
+    metrics.gauge('http_connections', 'Connections of the API that are open now, sockets among them', (gauge) =>
+      gauge.set(connections()),
+    )
+    metrics.gauge(
+      'http_connections_limit',
+      'Connections that each listener of the API takes at most, sockets not counted (http.max_connections)',
+      (gauge) => gauge.set(limit()),
+    )
+  }
+
+  malformed(code: string): void {
+    this.#malformed.labels(code).inc()
+  }
+
+  readonly crowded = (): void => this.#crowded.inc()
+
+  readonly unsecured = (): void => this.#handshakes.inc()
+}

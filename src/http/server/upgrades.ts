@@ -1,0 +1,148 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import type { Duplex } from 'node:stream'
+import { Fault } from '../../core/fault.ts'
+import { newId } from '../../core/ids.ts'
+import type { Log } from '../../core/log.ts'
+import { checkRequest } from '../request-checks.ts'
+import type { AccessLog } from './access-log.ts'
+import { errorBody, problemOf } from '../problem.ts'
+import { type RateLimitState, tooMany } from '../rate.ts'
+import { readQuery, readTarget } from '../target.ts'
+
+/** A request that wants to become a WebSocket, admitted as far as HTTP goes. */
+export interface UpgradeRequest {
+  request: IncomingMessage
+  socket: Duplex
+  /** What came behind the request already. */
+  head: Buffer
+  query: Record<string, string>
+  /** Who is calling, as far as trusted proxies tell. */
+  address: string
+  user_agent: string
+}
+
+/** A path whose requests stop being HTTP: a part declares it, the listeners hand over. */
+export interface Upgrade {
+  /** The whole path, `/v1/realtime`. */
+  path: string
+  /** Takes the socket over, or throws a Fault before it wrote anything: the caller then reads it in the API's shape. */
+  handle(arrival: UpgradeRequest): Promise<void>
+  /** The box stops: says goodbye to every socket it took over. */
+  close(): void
+}
+
+interface UpgradeDeps {
+  journal: AccessLog
+  log: Log
+  headers: () => Readonly<Record<string, string>>
+  /** Origins whose pages may open sockets. */
+  origins: () => readonly string[]
+  address: (request: IncomingMessage) => string
+  /** Counts a refused call against its address. */
+  count: (address: string) => RateLimitState | undefined
+}
+
+/**
+ * Requests for WebSockets, on every listener alike. What is refused is refused before the upgrade, with a status and the usual
+ * error body; a page may connect only from an origin that may also read our answers, as sockets know no CORS (RFC 6455 10.2).
+ */
+export class Upgrades {
+  readonly #upgrades: ReadonlyMap<string, Upgrade>
+  readonly #deps: UpgradeDeps
+  #closing = false
+
+  constructor(upgrades: readonly Upgrade[], deps: UpgradeDeps) {
+    this.#upgrades = new Map(upgrades.map((upgrade) => [upgrade.path, upgrade]))
+    this.#deps = deps
+  }
+
+  /** Whether this request is ours; any other with an `Upgrade` field is an ordinary call (RFC 9110 7.8). */
+  wants(request: IncomingMessage): boolean {
+    return request.headers.upgrade?.toLowerCase() === 'websocket' && this.#upgrades.has(pathOf(request))
+  }
+
+  /** Never throws, never rejects. */
+  async take(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    // a client that goes away while it is being admitted is no news
+    socket.on('error', () => socket.destroy())
+    const began = performance.now()
+    const requestId = newId('req')
+    const address = this.#deps.address(request)
+    const route = pathOf(request)
+    let status = 101
+    try {
+      await this.#admit(request, socket, head, { address, route })
+    } catch (error) {
+      status = this.#refuse(socket, error, { address, requestId, route })
+    }
+    this.#deps.journal.note({
+      request_id: requestId,
+      method: request.method ?? '',
+      route,
+      status,
+      began,
+      key_id: null,
+      session_id: null,
+      address,
+      cut: undefined,
+    })
+  }
+
+  /** From now on nobody is taken; every socket hears goodbye. */
+  close(): void {
+    this.#closing = true
+    for (const upgrade of this.#upgrades.values()) upgrade.close()
+  }
+
+  async #admit(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    { address, route }: { address: string; route: string },
+  ): Promise<void> {
+    if (this.#closing) {
+      throw new Fault('internal_error', 'The box is restarting. Try again shortly.', { code: 'restarting', retryAfter: 2 })
+    }
+    checkRequest(request)
+    const { origin } = request.headers
+    if (origin !== undefined && !this.#deps.origins().includes(origin)) {
+      throw new Fault('forbidden', 'Pages of this origin may not open sockets here; http.cors_origins lists those that may.', {
+        code: 'origin_not_allowed',
+      })
+    }
+    const query = readQuery(readTarget(request.url ?? '').search)
+    const user_agent = request.headers['user-agent'] ?? ''
+    await this.#upgrades.get(route)!.handle({ request, socket, head, query, address, user_agent })
+  }
+
+  #refuse(socket: Duplex, thrown: unknown, call: { address: string; requestId: string; route: string }): number {
+    const standing = this.#deps.count(call.address)
+    const error = standing && standing.retryAfter > 0 ? tooMany(standing) : thrown
+    const problem = problemOf(error)
+    if (!(thrown instanceof Fault)) {
+      this.#deps.log.error({ request_id: call.requestId, route: call.route, err: thrown }, 'a request failed on our side')
+    }
+    const body = errorBody(problem, call.requestId)
+    const headers = {
+      ...this.#deps.headers(),
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': String(Buffer.byteLength(body)),
+      'X-Request-Id': call.requestId,
+      Date: new Date().toUTCString(),
+      ...(error instanceof Fault && error.retryAfter !== undefined ? { 'Retry-After': String(Math.ceil(error.retryAfter)) } : {}),
+      ...(problem.status === 401 ? { 'WWW-Authenticate': 'Bearer realm="pillarbox"' } : {}),
+      Connection: 'close',
+    }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    // ended, not destroyed: the answer is to be read; who does not hang up then is hung up on
+    socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`)
+    socket.resume()
+    setTimeout(() => socket.destroy(), 1000).unref()
+    return problem.status
+  }
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '').split('?', 1)[0]!
+}

@@ -1,0 +1,169 @@
+import { Resolver } from 'node:dns/promises'
+import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { isPublic } from '../net/public-addresses.ts'
+import { listenerAt } from './listeners.ts'
+
+/** One thing that was looked at. */
+export interface Finding {
+  subject: 'addresses' | 'hostname' | 'ptr' | 'port_25_in' | 'port_25_out' | 'web_server'
+  good: boolean
+  /** What was found, and where it is not good, what would be right. */
+  text: string
+}
+
+/** What the machine is and where it stands. */
+export interface Look {
+  hostname: string
+  domain: string
+  /** A domain whose mail servers may be greeted, to see whether port 25 leads out; undefined: nothing outside the machine is asked. */
+  outside: string | undefined
+  /** Where mail servers are greeted: 25. */
+  port: number
+  /** Name servers; none: the system's. */
+  servers: string[]
+  /** Addresses of the machine. */
+  addresses: string[]
+}
+
+/** How long one answer may take, in milliseconds. */
+const timeout = 3000
+
+/** The addresses of this machine's interfaces by which the internet could reach it. */
+export function ownAddresses(): string[] {
+  return Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .filter(({ internal, address }) => !internal && !address.startsWith('fe80:'))
+    .map(({ address }) => address)
+}
+
+/** Looks around. Nothing is changed, nothing is asked of anybody but the DNS and one mail server, and no network at all is an answer too. */
+export async function look(input: Look): Promise<Finding[]> {
+  const local = [addresses(input), ...ports()]
+  if (input.outside === undefined) return local
+  const resolver = new Resolver({ timeout: timeout, tries: 1 })
+  if (input.servers.length > 0) resolver.setServers(input.servers)
+  const reachable = input.addresses.filter(isPublic)
+  const [name, pointers, out] = await Promise.all([
+    hostname(input, resolver),
+    Promise.all(reachable.map((address) => pointer(address, input, resolver))),
+    portOut(input.outside, input.port, resolver),
+  ])
+  return [...local, name, ...pointers, out]
+}
+
+function addresses({ addresses: own }: Look): Finding {
+  const reachable = own.filter(isPublic)
+  if (reachable.length > 0)
+    return { subject: 'addresses', good: true, text: `Its interfaces have the public addresses ${reachable.join(', ')}.` }
+  const has = own.length === 0 ? 'no address at all' : `only ${own.join(', ')}`
+  const text = `No interface has a public address (${has}): the machine is behind NAT, and port 25 (and 443, 80) must be led to it.`
+  return { subject: 'addresses', good: false, text }
+}
+
+async function hostname({ hostname: name, addresses: own }: Look, resolver: Resolver): Promise<Finding> {
+  const subject = 'hostname'
+  const [four, six] = await Promise.all([resolver.resolve4(name).catch(failure), resolver.resolve6(name).catch(failure)])
+  const found = [four, six].flatMap((answer) => (Array.isArray(answer) ? answer : []))
+  const strange = found.filter((address) => !own.includes(address))
+  if (found.length === 0) {
+    const unheard = [four, six].some((answer) => !Array.isArray(answer) && !['ENOTFOUND', 'ENODATA'].includes(answer))
+    if (unheard) return finding(subject, false, `The DNS could not be asked about ${name}.`)
+    return finding(subject, false, `${name} has no address in the DNS yet: publish the records below.`)
+  }
+  if (strange.length === 0) return finding(subject, true, `${name} leads here (${found.join(', ')}).`)
+  return finding(
+    subject,
+    false,
+    `${name} leads to ${strange.join(', ')}, which no interface of this machine has: right only behind NAT.`,
+  )
+}
+
+async function pointer(address: string, { hostname: name }: Look, resolver: Resolver): Promise<Finding> {
+  const subject = 'ptr'
+  const names = await resolver.reverse(address).catch(failure)
+  const where = 'who rents out the address sets it (PTR, "reverse DNS"), and large receivers refuse mail without it'
+  if (!Array.isArray(names)) {
+    if (!['ENOTFOUND', 'ENODATA'].includes(names))
+      return finding(subject, false, `The DNS could not be asked for the name of ${address}.`)
+    return finding(subject, false, `${address} has no name: it should be ${name}; ${where}.`)
+  }
+  if (names.some((one) => one.toLowerCase() === name)) return finding(subject, true, `${address} is named ${name}.`)
+  return finding(subject, false, `${address} is named ${names.join(', ')}, it should be ${name}; ${where}.`)
+}
+
+async function portOut(domain: string, port: number, resolver: Resolver): Promise<Finding> {
+  const subject = 'port_25_out'
+  const servers = await resolver.resolveMx(domain).catch(failure)
+  if (!Array.isArray(servers))
+    return finding(subject, false, `Whether port 25 leads out could not be seen: the DNS names no mail server of ${domain}.`)
+  const best = servers.toSorted((one, other) => one.priority - other.priority).slice(0, 2)
+  for (const { exchange } of best) {
+    const [address] = await resolver.resolve4(exchange).catch(() => [])
+    if (address && (await greets(address, port))) return finding(subject, true, `Port 25 leads out: ${exchange} answered.`)
+  }
+  return finding(
+    subject,
+    false,
+    `Port 25 does not lead out (no mail server of ${domain} answered): many providers close it until they are asked. ` +
+      'Until then mail can be sent through a relay (outbound.mode: relay), and comes in all the same.',
+  )
+}
+
+/** Whether a mail server says hello at the port. */
+function greets(address: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: address, port, timeout: timeout })
+    const done = (answer: boolean): void => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once('data', (line) => {
+      socket.end('QUIT\r\n')
+      done(line.toString('latin1').startsWith('2'))
+    })
+    socket.on('error', () => done(false))
+    socket.on('timeout', () => done(false))
+    socket.on('close', () => done(false))
+  })
+}
+
+/** Programs by the names of their processes, and how each is stopped. */
+const mailServers: Record<string, [string, string]> = {
+  master: ['Postfix', 'postfix'],
+  exim4: ['Exim', 'exim4'],
+  exim: ['Exim', 'exim4'],
+  'sendmail-mta': ['Sendmail', 'sendmail'],
+  smtpd: ['OpenSMTPD', 'opensmtpd'],
+}
+
+function ports(): Finding[] {
+  const mail = listenerAt(25)
+  const web = [443, 80].map(listenerAt).find((program) => program !== undefined)
+  return [mailPort(mail), ...(web === undefined ? [] : [webServer(web)])]
+}
+
+function mailPort(program: string | undefined): Finding {
+  if (program === undefined) return { subject: 'port_25_in', good: true, text: 'Port 25 of this machine is free.' }
+  const [name, unit] = mailServers[program] ?? [program || 'another program', undefined]
+  const remedy = unit === undefined ? 'stop it' : `stop it (systemctl disable --now ${unit})`
+  return {
+    subject: 'port_25_in',
+    good: false,
+    text: `${name} has port 25 of this machine: ${remedy}, or give the box another address.`,
+  }
+}
+
+function webServer(program: string): Finding {
+  const name = program || 'A web server'
+  const text = `${name} has the web ports of this machine: let it pass the API on, as docs/tls.md shows (--behind-proxy).`
+  return { subject: 'web_server', good: false, text }
+}
+
+function finding(subject: Finding['subject'], good: boolean, text: string): Finding {
+  return { subject, good, text }
+}
+
+function failure(error: NodeJS.ErrnoException): string {
+  return error.code ?? 'failed'
+}

@@ -1,0 +1,24 @@
+import type { Metrics } from '../core/metrics.ts'
+import type { Module } from '../module.ts'
+import type { Jobs } from './jobs.ts'
+import { routes } from './routes.ts'
+
+/** Stopped before everything its work stands on: the last of the parts. */
+export function jobsModule(jobs: Jobs, metrics: Metrics): Module {
+  metrics.gauge(
+    'pillarbox_jobs',
+    'Long work that runs now, such as exports and imports',
+    (gauge) => {
+      gauge.reset()
+      for (const [kind, count] of jobs.counts) gauge.labels(kind).set(count)
+    },
+    ['kind'],
+  )
+  return {
+    name: 'jobs',
+    routes: routes(jobs),
+    jobs: [{ name: 'sweep-jobs', schedule: '41 * * * *', run: () => jobs.sweep() }],
+    start: () => jobs.beginAgain(),
+    stop: () => jobs.stop(),
+  }
+}

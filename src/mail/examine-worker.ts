@@ -1,4 +1,0 @@
-import { serve } from './examine.ts'
-import { attachment, parse } from './parse.ts'
-
-serve({ parse, attachment })

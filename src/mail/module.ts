@@ -1,0 +1,234 @@
+import type { Plan } from '../accounts/plan.ts'
+import type { Certificates } from '../certificates/certificates.ts'
+import type { Config, Endpoint } from '../config.ts'
+import { type Clock, iso } from '../core/clock.ts'
+import type { CronJob } from '../core/cron.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import { DnsTally } from '../net/dns-tally.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Module } from '../module.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
+import { MailArchive } from './archive.ts'
+import { Attachments, type SignedUrls } from './attachments.ts'
+import { sureAuthorOf } from '../mailauth/author.ts'
+import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
+import { Emails } from './emails.ts'
+import { Examiner, type ExaminerOptions } from './workers/examiner.ts'
+import type { ExamineSettings } from './workers/examine.ts'
+import { examinerMetrics } from './workers/metrics.ts'
+import { MailMetrics } from '../smtp/metrics.ts'
+import { Inbox, type InboxSettings } from './inbox.ts'
+import type { SystemAddressHandler, SubmissionAuth, Hosted, VerdictListener } from '../smtp/delivery-target.ts'
+import { emailReceived } from './model.ts'
+import { OutgoingEmails } from './outgoing.ts'
+import { RawMail } from './raw-mail.ts'
+import { Receiver, type ReceiverSettings } from '../smtp/receiver.ts'
+import { routes } from './routes.ts'
+import { Screening, type ScreeningSettings } from '../mailauth/screening.ts'
+import { Search } from './search.ts'
+import { HtmlView } from './html-view.ts'
+import { Threads } from './threads.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  space: Space
+  plan: Plan
+  trash: Trash
+  hosted: Hosted
+  certificates: Certificates
+  config: Config
+  log: Log
+  submissionLog: Log
+  metrics: Metrics
+  operatorAccount: string
+  urls: SignedUrls
+  testing?: { examiner?: ExaminerOptions | undefined } | undefined
+}
+
+/** Longest time in milliseconds from the end of DATA to our answer. */
+const dataTimeout = 300_000
+
+/** 500 octets a second, averaged over each minute: slower is nobody's line, but a way to hold ours. */
+const pace = { octets: 30_000, within: 60_000 }
+
+/** Mail in: the receiver, the workers that examine, the inbox that keeps, and what callers may ask of it all. */
+export class MailModule implements Module {
+  readonly name = 'mail'
+  readonly events: EventType[] = [emailReceived]
+  readonly routes: AnyRoute[]
+  readonly emails: Emails
+  readonly outgoing: OutgoingEmails
+  readonly archive: MailArchive
+  readonly examiner: Examiner
+  readonly inbox: Inbox
+  /** Where whoever delivers counts what is asked of the DNS. */
+  readonly deliveryQueries = new DnsTally()
+  readonly #deps: Deps
+  readonly #screening: Screening
+  readonly #figures: MailMetrics
+  readonly #desks: SystemAddressHandler[] = []
+  #receiver: Receiver | undefined
+  #submissionAuth: SubmissionAuth | undefined
+  #doors: SubmissionListeners | undefined
+  #config: Config
+
+  constructor(deps: Deps) {
+    const { config, log } = deps
+    this.#deps = deps
+    this.#config = config
+    this.#figures = new MailMetrics(deps.metrics, {
+      smtp: () => this.#receiver?.stats,
+      submission: () => this.#doors?.stats,
+      limits: () => ({ connections: this.#config.smtp.max_connections, octets: this.#receiver?.budget.limit ?? 0 }),
+    })
+    this.examiner = new Examiner(examinerSettings(config), log, deps.testing?.examiner)
+    this.#screening = new Screening(screeningSettings(config), log)
+    this.emails = new Emails({ ...deps, hostname: config.hostname })
+    this.outgoing = new OutgoingEmails(deps)
+    this.inbox = new Inbox({
+      ...deps,
+      desks: this.#desks,
+      examiner: this.examiner,
+      screening: this.#screening,
+      settings: inboxSettings(config),
+    })
+    this.archive = new MailArchive({
+      ...deps,
+      examiner: this.examiner,
+      hostname: config.hostname,
+      quota: () => this.#config.mail.quota,
+    })
+    this.routes = routes({
+      emails: this.emails,
+      search: new Search(deps),
+      threads: new Threads({ ...deps, emails: this.emails }),
+      htmlView: new HtmlView({ emails: this.emails, examiner: this.examiner }),
+      attachments: new Attachments({ emails: this.emails, examiner: this.examiner, urls: deps.urls, cursors: deps.cursors }),
+    })
+    deps.certificates.follow(() => this.#renew())
+    const { queries: checks } = this.examiner
+    const { queries: blocklists } = this.#screening
+    examinerMetrics(deps.metrics, this.examiner, { checks, blocklists, delivery: this.deliveryQueries })
+  }
+
+  /** Where mail is received; empty unless started. */
+  get addresses(): { host: string; port: number }[] {
+    return this.#receiver?.addresses ?? []
+  }
+
+  /** What the receiver has counted since the start; undefined unless started. */
+  get received(): Receiver['stats'] | undefined {
+    return this.#receiver?.stats
+  }
+
+  /** Where mail of our own is handed in: with STARTTLS, and with TLS from the first octet. */
+  get submissionAddresses(): SubmissionListeners['addresses'] {
+    return this.#doors?.addresses ?? { starttls: [], tls: [] }
+  }
+
+  /** The one author of a message, read so that nobody can read another (RFC 5322 3.6.2). */
+  readonly authorOf = sureAuthorOf
+
+  get jobs(): CronJob[] {
+    return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#letGo(signal) }]
+  }
+
+  /** Before `start`. */
+  addDesk(desk: SystemAddressHandler): void {
+    this.#desks.push(desk)
+  }
+
+  /** Who hears of the verdict on each message of others'. */
+  onVerdict(listener: VerdictListener): void {
+    this.inbox.onVerdict(listener)
+  }
+
+  /** Who may hand in mail; before `start`. */
+  setSubmissionAuth(submissionAuth: SubmissionAuth): void {
+    this.#submissionAuth = submissionAuth
+  }
+
+  async start(): Promise<void> {
+    const { clock, log, submissionLog } = this.#deps
+    this.#receiver = new Receiver(this.#receiverSettings(), this.inbox, log, { figures: this.#figures.of('smtp') })
+    await this.#receiver.start()
+    if (!this.#submissionAuth) return
+    this.#doors = new SubmissionListeners(this.#submissionAuth, this.#doorSettings(), {
+      clock,
+      log: submissionLog,
+      budget: this.#receiver.budget,
+      figures: this.#figures.of('submission'),
+    })
+    await this.#doors.start()
+  }
+
+  /** The receiver first: what it has taken is kept before the workers go. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#receiver?.stop(), this.#doors?.stop()])
+    await this.examiner.stop()
+  }
+
+  reload(config: Config): void {
+    this.examiner.reload(examinerSettings(config))
+    this.#screening.reload(screeningSettings(config))
+    this.inbox.reload(inboxSettings(config))
+    this.#config = config
+    this.#renew()
+  }
+
+  #renew(): void {
+    this.#receiver?.reload(this.#receiverSettings())
+    this.#doors?.reload(this.#doorSettings())
+  }
+
+  #receiverSettings(): ReceiverSettings {
+    const { hostname, smtp } = this.#config
+    const tls = this.#deps.certificates.mail
+    return { ...smtp, hostname, tls, listen: smtp.listen.map(spelled), data_timeout: dataTimeout, pace }
+  }
+
+  #doorSettings(): SubmissionListenerSettings {
+    const { listen, listen_tls, ...logins } = this.#config.submission
+    return { ...this.#receiverSettings(), ...logins, listen: listen.map(spelled), listen_tls: listen_tls.map(spelled) }
+  }
+
+  async #letGo(signal: AbortSignal | undefined): Promise<void> {
+    const age = this.#config.retention.raw
+    if (age === undefined) return
+    await new RawMail(this.#deps).sweep(iso(this.#deps.clock.now() - age), signal)
+  }
+}
+
+function examinerSettings({ hostname, mail, dns }: Config): ExamineSettings {
+  return {
+    hostname,
+    dmarc: mail.dmarc,
+    deadline: mail.verdict_timeout,
+    trusted_sealers: mail.trusted_sealers,
+    dns: { servers: dns.servers, timeout: dns.timeout },
+    verify: true,
+  }
+}
+
+function screeningSettings({ mail, dns }: Config): ScreeningSettings {
+  return { dnsbl: mail.dnsbl, rspamd: mail.rspamd, dns: { servers: dns.servers, timeout: dns.timeout } }
+}
+
+function inboxSettings({ hostname, mail }: Config): InboxSettings {
+  return { hostname, domain: mail.domain, quota: mail.quota, strict_temperror: mail.strict_temperror }
+}
+
+function spelled({ host, port }: Endpoint): string {
+  return host === undefined ? `[::]:${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

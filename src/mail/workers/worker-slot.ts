@@ -1,0 +1,175 @@
+import { performance } from 'node:perf_hooks'
+import { Worker } from 'node:worker_threads'
+import type { ExamineSettings, ExamineOrder, WorkerReport, Result, Start, Task } from './examine.ts'
+import type { Envelope, Verdict } from '../model.ts'
+
+/** A message (or, without an envelope, one attachment of it) on its way through a worker. */
+export interface ExamineJob {
+  raw: Buffer
+  envelope: Envelope | null
+  attachment: number
+  /** Whose message it is: of the first recipient here, or of who sends or reads it; '' for nobody's. */
+  account: string
+  /** It was in a worker that died, so it goes alone now. */
+  suspect: boolean
+  /** What a worker said of it before it had read it. */
+  verdict: Verdict | null
+  done(result: Result, octets: Uint8Array[]): void
+  /** A worker died over it, and it is not tried again. */
+  killed(why: End): void
+  /** It is given back unanswered. */
+  abandoned(): void
+}
+
+/** Why a worker is no more. */
+export type End = 'deadline' | 'memory' | 'crash'
+
+/** What a seat needs of a worker thread. */
+export interface WorkerThread {
+  on(event: 'message', listener: (report: WorkerReport) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'exit', listener: () => void): unknown
+  postMessage(order: ExamineOrder, transfer: ArrayBuffer[]): void
+  terminate(): Promise<unknown>
+}
+
+/** A thread of the program at `url`, with so many megabytes of heap. */
+export function startThread(url: URL, start: Start, memory: number): WorkerThread {
+  // a small young generation: much is made and little is kept
+  return new Worker(url, {
+    name: 'examiner',
+    workerData: start,
+    resourceLimits: { maxOldGenerationSizeMb: memory, maxYoungGenerationSizeMb: 24 },
+  })
+}
+
+export interface WorkerSlotOptions {
+  /** A worker thread that was just started. */
+  thread: WorkerThread
+  /** Where it notes which task it began last. */
+  begun: Int32Array
+  /** The worker can take more. */
+  onFree(): void
+  onEnd(slot: WorkerSlot, why: End, started: boolean): void
+}
+
+/** One worker thread and the jobs in it. */
+export class WorkerSlot {
+  readonly #worker: WorkerThread
+  readonly #options: WorkerSlotOptions
+  readonly #jobs = new Map<number, { job: ExamineJob; since: number }>()
+  #started = false
+  #ended = false
+  #octets = 0
+  #seen = 0
+  #next = 1
+
+  constructor(options: WorkerSlotOptions) {
+    this.#options = options
+    this.#worker = options.thread
+    this.#worker.on('message', (report: WorkerReport) => this.#hear(report))
+    this.#worker.on('error', (error: Error) => this.end(codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'crash'))
+    this.#worker.on('exit', () => this.end('crash'))
+    this.#seen = performance.now()
+  }
+
+  get started(): boolean {
+    return this.#started && !this.#ended
+  }
+
+  get count(): number {
+    return this.#jobs.size
+  }
+
+  /** Octets of the messages in it. */
+  get octets(): number {
+    return this.#octets
+  }
+
+  /** The jobs in it, the oldest first. */
+  get jobs(): ExamineJob[] {
+    return [...this.#jobs.values()].map(({ job }) => job)
+  }
+
+  /** The jobs that it has begun; all when it does not say. */
+  get begun(): ExamineJob[] {
+    const last = Atomics.load(this.#options.begun, 0)
+    const begun = [...this.#jobs].flatMap(([id, { job }]) => (id <= last ? [job] : []))
+    return begun.length > 0 ? begun : this.jobs
+  }
+
+  /** Sends these jobs in one go. The messages are copied: the caller keeps its own. */
+  post(jobs: ExamineJob[]) {
+    const now = performance.now()
+    if (this.#jobs.size === 0) this.#seen = now
+    const octets = new Uint8Array(jobs.reduce((sum, job) => sum + job.raw.length, 0))
+    let position = 0
+    const tasks = jobs.map((job): Task => {
+      octets.set(job.raw, position)
+      const id = this.#next++
+      this.#jobs.set(id, { job, since: now })
+      const start = position
+      position += job.raw.length
+      return { id, start, end: position, envelope: job.envelope, attachment: job.attachment, suspect: job.suspect }
+    })
+    this.#octets += octets.length
+    const order: ExamineOrder = { tasks, octets: octets.buffer }
+    this.#worker.postMessage(order, [octets.buffer])
+  }
+
+  reload(settings: ExamineSettings) {
+    const order: ExamineOrder = { settings }
+    this.#worker.postMessage(order, [])
+  }
+
+  /** Ends the worker when it was silent, or a job was in it, for longer than these milliseconds. */
+  check(silence: number, life: number) {
+    const now = performance.now()
+    const oldest = this.#jobs.values().next().value
+    const silent =
+      (oldest !== undefined || !this.#started) && now - this.#seen > (this.#started ? silence : Math.max(silence, 30_000))
+    if (silent || (oldest && now - oldest.since > life)) this.end('deadline')
+  }
+
+  /** Ends the worker, whatever it is doing; what was in it is left to `onEnd`. */
+  end(why: End) {
+    if (this.#ended) return
+    this.#ended = true
+    void this.#worker.terminate()
+    this.#options.onEnd(this, why, this.#started)
+  }
+
+  /** Ends the worker without a word to `onEnd`. */
+  async dismiss() {
+    this.#ended = true
+    await this.#worker.terminate()
+  }
+
+  #hear(report: WorkerReport) {
+    if (this.#ended) return
+    this.#seen = performance.now()
+    if ('verdict' in report) {
+      const entry = this.#jobs.get(report.id)
+      if (entry) entry.job.verdict = report.verdict
+      return
+    }
+    if ('results' in report) {
+      for (const result of report.results) {
+        const entry = this.#jobs.get(result.id)
+        if (!entry) continue
+        this.#jobs.delete(result.id)
+        this.#octets -= entry.job.raw.length
+        entry.job.done(
+          result,
+          result.spans.map(([start, end]) => new Uint8Array(report.octets, start, end - start)),
+        )
+      }
+    } else if (this.#started) return
+    this.#started = true
+    this.#options.onFree()
+  }
+}
+
+function codeOf(error: Error): unknown {
+  return 'code' in error ? error.code : undefined
+}

@@ -1,0 +1,274 @@
+import { firstValue, headEnd, type HeaderField } from '../message/headers.ts'
+
+/**
+ * Why the fields that say how the body is read (RFC 2045 3, RFC 2183), where a signature does not cover them, may be somebody else's; null when the
+ * body, which is signed, bears them out. `isSigned` says of which of them the signature covers all. Of a body that is one text 1 MiB is looked at.
+ */
+export function unsignedReading(raw: Buffer, fields: readonly HeaderField[], isSigned: (name: string) => boolean): string | null {
+  const disposition = firstValue(fields, 'content-disposition')
+  if (disposition !== undefined && !isSigned('content-disposition') && disposition.toLowerCase() !== 'inline')
+    return 'Content-Disposition is not signed, and is not plainly inline'
+  const typeIsSigned = isSigned('content-type')
+  const encodingIsSigned = isSigned('content-transfer-encoding')
+  if (typeIsSigned && encodingIsSigned) return null
+  const start = headEnd(raw)
+  const value = firstValue(fields, 'content-type')
+  const encoding = (firstValue(fields, 'content-transfer-encoding') ?? '7bit').toLowerCase()
+  const type = value === undefined ? plainText : mediaTypeIn(value)
+  const isWhole = raw.length - start <= longestText
+  const isParted = /^\s*multipart\//i.test(value ?? '')
+  if (
+    !encodingIsSigned &&
+    !(isParted ? plainly.test(encoding) : isEncodedSo(encoding, type?.params.get('charset') ?? '', raw, start))
+  )
+    return 'Content-Transfer-Encoding is not signed, and is not plainly that of the body'
+  if (typeIsSigned) return null
+  const isOfBody =
+    type !== null &&
+    (value !== undefined || disposition === undefined) &&
+    (type.name.startsWith('multipart/')
+      ? isMultipart(raw, start, type)
+      : isWhole && isText(type, encoding, raw.toString('latin1', start)))
+  return isOfBody ? null : 'Content-Type is not signed, and is not plainly that of the body'
+}
+
+/**
+ * Why a body of several parts can be read in two ways under a signature that takes runs of white space for one space, and none at the end of a line
+ * (relaxed, RFC 6376 3.4.4): spaces make a delimiter a line of text, and the empty line after a part's header one more line of it, a boundary
+ * that has a space may have two, and a space joins lines that flow. Null when there are no such lines. Linear in the message.
+ */
+export function spacedReading(raw: Buffer, fields: readonly HeaderField[]): string | null {
+  const type = firstValue(fields, 'content-type') ?? ''
+  const start = headEnd(raw)
+  let flowing = flowingFrom(type, start)
+  if (!/multipart/i.test(type)) return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
+  if (hasSpacedBoundary(type)) return spacedBoundary
+  let declared: ReadonlySet<string> | null | undefined
+  let lines = 0
+  for (let at = raw.indexOf('\n--', start - 1); at !== -1; at = raw.indexOf('\n--', at)) {
+    if (++lines > maxDashed) return twoWays
+    const next = lineEnd(raw, at + 1)
+    const isCut = next > at + 303
+    const line = raw.toString('latin1', at + 3, Math.min(next, at + 303)).replace(/\r?\n$/, '')
+    at = next - 1
+    if (line === '' || isSpace(line.charCodeAt(0))) continue
+    const header = headerFrom(raw, next)
+    at = header.end - 1
+    const text = raw.toString('latin1', next, header.end)
+    const isSpaced = header.spaced || isCut || /[ \t]{2}|\t| $/.test(line)
+    const flows = flowingFrom(text, header.end)
+    const hasSpace = hasSpacedBoundary(text)
+    if (!isSpaced && !hasSpace && flows === null && flowing === null) continue
+    declared = declared === undefined ? boundariesIn(raw) : declared
+    if (declared === null) return twoWays
+    const name = relaxed(line)
+    if (!declared.has(name) && !declared.has(name.replace(/--$/, ''))) continue
+    if (isSpaced) return twoWays
+    if (hasSpace) return spacedBoundary
+    if (flowing && isJoined(raw, flowing, next)) return joinedLines
+    flowing = flows
+  }
+  return flowing && isJoined(raw, flowing, raw.length) ? joinedLines : null
+}
+
+const twoWays = 'the parts of the body can be read in two ways: there are spaces at the end of a delimiter or of a header'
+
+export const spacedBoundary = 'the parts of the body can be read in two ways: there is white space in a boundary'
+
+/** Whether a boundary that is declared in these fields has white space, of which a relaxed signature sees neither how much there is nor of what kind. */
+export function hasSpacedBoundary(text: string): boolean {
+  const declared = text
+    .replace(/\r?\n(?=[ \t])/g, '')
+    .matchAll(/\bboundary(?:\*\d{0,3}\*?)?\s*=\s*(?:"((?:[^"\\\r\n]|\\.){0,1000})|([^;"\r\n]{0,1000}))/gi)
+  for (const [, quoted, plain = ''] of declared) if (/\s/.test(quoted ?? plain.trim())) return true
+  return false
+}
+
+const joinedLines =
+  'the text can be read in two ways: whether two of its lines are one (format=flowed) is up to a space at the end of the first'
+
+/** A text whose lines flow (RFC 3676), from its first octet. */
+interface Flowing {
+  start: number
+  /** Whether the space that joins two lines is taken out (`delsp`). */
+  delsp: boolean
+}
+
+/** The text from `start` on, if these fields have its lines flow; null otherwise. */
+function flowingFrom(fields: string, start: number): Flowing | null {
+  return /flowed/i.test(fields) ? { start, delsp: /delsp/i.test(fields) } : null
+}
+
+/** Whether spaces at the end of a line make one number of two, or one word where they are taken out, before `end`. */
+function isJoined(raw: Buffer, { start, delsp }: Flowing, end: number): boolean {
+  const text = raw.toString('latin1', start, end)
+  // not after the line before a signature, which does not flow (RFC 3676 4.3)
+  return /\d {1,998}\r?\n[> ]*\d/.test(text) || (delsp && /[^\s>](?<!^--) \r?\n[> ]*[^\s>]/m.test(text))
+}
+
+/** Octets of a body of one text that is held against unsigned fields. */
+const longestText = 1024 * 1024
+/** Lines of a body that begin with `--`, and boundaries that it declares. */
+const maxDashed = 100_000
+const maxDeclared = 1000
+/** Characters of a boundary (RFC 2046 5.1.1). */
+const longestBoundary = 70
+
+interface MediaType {
+  /** `text/plain`; lower case. */
+  name: string
+  params: ReadonlyMap<string, string>
+}
+
+const plainText: MediaType = { name: 'text/plain', params: new Map() }
+
+const token = String.raw`[A-Za-z0-9!#$%&'+._^{|}~-]`
+// Without comments, escapes, encoded words and continuations, which readers know how to read differently.
+const parameter = String.raw`\s*;\s*(${token}+)=(?:(${token}[A-Za-z0-9!#$%&'+._^{|}~=/:-]*)|"((?:(?!=\?)[^"\\()\x00-\x1f\x7f-\uffff])*)")`
+const wholeType = new RegExp(String.raw`^(${token}+/${token}+)((?:${parameter})*)\s*(?:;\s*)?$`)
+
+/** A Content-Type that every reader takes for the same; null for any other. */
+function mediaTypeIn(value: string): MediaType | null {
+  const [, name, rest = ''] = value.length > 2000 ? [] : (wholeType.exec(value) ?? [])
+  if (name === undefined) return null
+  const params = new Map<string, string>()
+  for (const [, key = '', plain, quoted] of rest.matchAll(new RegExp(parameter, 'gy'))) {
+    if (params.has(key.toLowerCase())) return null
+    params.set(key.toLowerCase(), plain ?? quoted ?? '')
+  }
+  return { name: name.toLowerCase(), params }
+}
+
+const plainly = /^(?:7bit|8bit|binary)$/
+
+/** Whether the body from `start` on is written in this encoding, and not for sure in another. */
+function isEncodedSo(encoding: string, charset: string, raw: Buffer, start: number): boolean {
+  const text = raw.toString('latin1', start, start + longestText)
+  const isWhole = start + text.length >= raw.length
+  // of lines, as many as are whole: in base64 they have fours of letters
+  const body = isWhole ? text : text.slice(0, text.lastIndexOf('\n') + 1)
+  const escapes = escapesIn(body)
+  const letters = base64In(body)
+  // a word of a few letters may be either
+  if (plainly.test(encoding)) return escapes !== 'sure' && (letters === null || (letters.length < 16 && !letters.endsWith('=')))
+  if (!isWhole) return false
+  if (encoding === 'base64') return letters !== null
+  if (encoding !== 'quoted-printable') return false
+  // a single octet above 127 is a letter in these alone
+  return escapes === 'none' || escapes === 'sure' || (escapes === 'unsure' && /^(?:iso-8859|windows-125)/i.test(charset))
+}
+
+/** The letters of a text that is base64 throughout, as none is that quotes another; null of any other. */
+function base64In(body: string): string | null {
+  if (/\S[ \t]+\S/.test(body)) return null
+  const letters = body.replace(/\s+/g, '')
+  return letters.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(letters) ? letters : null
+}
+
+/**
+ * Whether a text has the escapes of quoted-printable, which no encoder makes of letters, digits and markup. `unsure`: a text may be so that has nothing
+ * of it, such as the `=20` of an address with `?year=2026`; `foreign`: one of them is no such escape.
+ */
+function escapesIn(body: string): 'none' | 'sure' | 'unsure' | 'foreign' {
+  if (!body.includes('=')) return 'none'
+  if (/=(?![ \t]*\r?\n|3D|20|09|2E|46|[89A-F][\dA-F])/.test(body)) return 'foreign'
+  return /=(?:[ \t]*\r?\n|3D|(?:20|09)=?[ \t]*\r?\n|[89A-F][\dA-F]=[89A-F][\dA-F])|^=(?:2E|46rom )/m.test(body)
+    ? 'sure'
+    : 'unsure'
+}
+
+/** Several parts from the first line to the last: nothing is before the first delimiter but what says so, nothing after the last. */
+function isMultipart(raw: Buffer, start: number, { name, params }: MediaType): boolean {
+  const boundary = params.get('boundary') ?? ''
+  if (!subtypes.has(name) || boundary === '' || boundary.length > 200 || boundary.endsWith(' ')) return false
+  const head = raw.toString('latin1', start, start + 1000)
+  const [, preamble = '', opening] = /^((?:(?!--)[^\n]*\n)*)--([^\r\n]*)\r?\n/.exec(head) ?? []
+  if (opening !== boundary || !/^(?:this is a multi-?part message in mime format\.?)?$/i.test(preamble.trim())) return false
+  const tail = raw.toString('latin1', Math.max(start, raw.length - 1000)).trimEnd()
+  return tail.endsWith(`\n--${boundary}--`)
+}
+
+const subtypes = new Set(['alternative', 'mixed', 'related', 'report', 'signed'].map((subtype) => `multipart/${subtype}`))
+
+/** One text, and neither the source of another nor one that an odd charset or file name makes another. */
+function isText({ name, params }: MediaType, encoding: string, body: string): boolean {
+  if ([...params.keys()].some((key) => key !== 'charset' && key !== 'format')) return false
+  if (!/^(?:us-ascii|utf-8|iso-8859-\d{1,2}|windows-125\d)?$/i.test(params.get('charset') ?? '')) return false
+  const text = decoded(body, encoding)
+  if (name === 'text/html') return /^\s*<(?:!doctype\s+html|html|head|body)\b/i.test(text)
+  return name === 'text/plain' && !markup.test(text) && !isSource(text)
+}
+
+/** A tag, or a character reference: the source of HTML. What stands in angle brackets in texts, an address or a link, is neither. */
+const markup =
+  /<(?![^\0- <>@"'/&]{1,250}@[^\0- <>@"'/&]{1,255}>|(?:https?:\/\/|mailto:)[^\0- <>"'`]{1,2000}>)[a-z!/?]|&(?:#|[a-z][a-z\d]{1,31};)/i
+
+/** The octets of a text. */
+function decoded(body: string, encoding: string): string {
+  if (encoding === 'base64') return Buffer.from(body, 'base64').toString('latin1')
+  if (encoding !== 'quoted-printable') return body
+  return body
+    .replace(/=[ \t]*\r?\n/g, '')
+    .replace(/=([\dA-F]{2})/gi, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
+}
+
+/** Whether text holds the source of several parts: a delimiter and then a part's header, or then the delimiter that closes them. */
+function isSource(text: string): boolean {
+  if (/^--.+\r?\ncontent-[a-z-]+[ \t]*:/im.test(text)) return true
+  const opened = new Set<string>()
+  for (const [, line = ''] of text.matchAll(/^--([^\s][^\r\n]{0,200})/gm)) {
+    const delimiter = line.trimEnd()
+    if (/[^-]/.test(delimiter) && delimiter.endsWith('--') && opened.has(delimiter.slice(0, -2))) return true
+    opened.add(delimiter)
+    if (opened.size > maxDeclared) return true
+  }
+  return false
+}
+
+/** From `start` to the empty line, or to a line that begins with `--`; whether there is a line of nothing but spaces on the way. */
+function headerFrom(raw: Buffer, start: number): { end: number; spaced: boolean } {
+  let spaced = false
+  for (let at = start; at < raw.length;) {
+    const next = lineEnd(raw, at)
+    let first = at
+    while (first < next && isSpace(raw[first]!)) first++
+    const isBlank = first === next || raw[first] === 0x0a || (raw[first] === 0x0d && first === next - 2)
+    if (isBlank && first === at) return { end: next, spaced }
+    if (isBlank) spaced = true
+    if (raw[at] === 0x2d && raw[at + 1] === 0x2d) return { end: at, spaced }
+    at = next
+  }
+  return { end: raw.length, spaced }
+}
+
+/**
+ * The boundaries that are declared anywhere in the message, as a relaxed signature has them; null when they cannot be told: too many, continued,
+ * longer than they may be (RFC 2046 5.1.1), or with escapes or encoded words.
+ */
+function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
+  const found = new Set<string>()
+  for (const [, continued, quoted, plain] of raw
+    .toString('latin1')
+    .matchAll(/boundary(\*)?[^\s=]{0,5}\s*=\s*(?:\([^()\r\n]{0,200}\)\s*)?(?:"([^"\r\n]{1,200})|([^\s;"]{1,200}))/gi)) {
+    const boundary = relaxed(quoted ?? plain ?? '')
+    if (continued !== undefined || found.size > maxDeclared || boundary.length > longestBoundary) return null
+    if (/\\|=\?/.test(boundary)) return null
+    found.add(boundary)
+    // a comment may stand behind it
+    if (plain?.includes('(')) found.add(plain.slice(0, plain.indexOf('(')))
+  }
+  return found
+}
+
+function relaxed(line: string): string {
+  return line.replace(/[ \t]+/g, ' ').trimEnd()
+}
+
+function lineEnd(raw: Buffer, from: number): number {
+  const end = raw.indexOf(0x0a, from)
+  return end === -1 ? raw.length : end + 1
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09
+}

@@ -1,0 +1,344 @@
+import { arc as verifyArc } from 'mailauth/lib/arc/index.js'
+import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
+import { evaluateDmarc } from 'mailauth/lib/dmarc/index.js'
+import { spf as verifySpf } from 'mailauth/lib/spf/index.js'
+import { isIP } from 'node:net'
+import { domainNameOf } from '../core/domain-names.ts'
+import { oneLine } from './authentication-results.ts'
+import type { Inquiry, Lookup } from '../net/dns.ts'
+import type { Header } from './author.ts'
+import { headEnd, type HeaderField } from '../message/headers.ts'
+import type { Authentication, AuthResult, Envelope, PublishedPolicy } from '../mail/model.ts'
+import { SignedHeader } from './signed-fields.ts'
+
+export type Spf = Authentication['spf']
+/** A DKIM signature. One that is right and yet does not speak for what is shown is `policy` (RFC 8601 2.7.1). */
+export type Signature = Authentication['dkim'][number]
+/** The ARC chain; `vouched` names the sealer whose word on the message's first hop is to be taken. */
+export type Arc = Authentication['arc'] & { vouched: string | null }
+
+/** What the signatures of a message came to. */
+export interface Signed {
+  dkim: Signature[]
+  /** Those of them that are right, and `policy` as what they sign can be read in two ways: they prove the author, and nothing that is shown. */
+  ambiguous: ReadonlySet<Signature>
+  arc: Arc
+  /** The From addresses as the verifier read them; null when it had nothing to read. */
+  authors: string[] | null
+}
+
+/** What DMARC makes of an author. */
+export interface DmarcPolicy {
+  result: AuthResult
+  domain: string | null
+  policy: Authentication['dmarc']['policy']
+  /** Whether SPF is aligned. */
+  spf: boolean
+  /** The signing domains that are aligned. */
+  aligned: Set<string>
+  reason: string | null
+  /** The record, when it asks for reports. */
+  published: PublishedPolicy | null
+}
+
+type Verified = Awaited<ReturnType<typeof dkimVerify>>
+type VerifiedSignature = Verified['results'][number]
+type Resolver = NonNullable<NonNullable<Parameters<typeof dkimVerify>[1]>['resolver']>
+
+const maxSignatures = 10
+const maxSeals = 5
+/** Signatures with `l=`, which never count: the body is hashed anew for each length that one names. */
+const maxWithLength = 1
+/** Fields that one signature names; people name some twenty. */
+const maxNamed = 300
+/** Field names that are shown of one signature, and characters of each. */
+const maxShown = 50
+const longestName = 100
+/** Blanks or dots in a row: a line has at most 998 octets and is not of blanks alone (RFC 5322 2.1.1 and 3.2.2). */
+const longestRun = 2000
+/** What the verifier trims: blanks of tags and names, dots of domains. */
+const trimmed = new Set([0x09, 0x0a, 0x0d, 0x20, 0x2e])
+/** Characters of an author's address; more than RFC 5321 4.5.3.1 allows. */
+const longestAddress = 1000
+/** How far a signer's clock may be ahead, in milliseconds; that of OpenDKIM. */
+const clockDrift = 300_000
+const strictly = { strict: true, minBitLength: 1024 }
+const noArc: Arc = { result: 'none', chain: 0, reason: null, vouched: null }
+const noPolicy: DmarcPolicy = {
+  result: 'fail',
+  domain: null,
+  policy: null,
+  spf: false,
+  aligned: new Set(),
+  reason: null,
+  published: null,
+}
+const results: readonly AuthResult[] = ['pass', 'fail', 'softfail', 'neutral', 'none', 'temperror', 'permerror', 'policy']
+
+/** SPF for MAIL FROM, or for the HELO name of the null sender (RFC 7208 2.4); `none` of what is no domain name (4.3). */
+export async function checkSpf(
+  envelope: Pick<Envelope, 'helo' | 'mail_from' | 'remote_address'>,
+  inquiry: Inquiry,
+  mta: string,
+): Promise<Spf> {
+  const at = envelope.mail_from.lastIndexOf('@') + 1
+  const domain = domainNameOf(envelope.mail_from === '' ? envelope.helo : envelope.mail_from.slice(at))
+  if (domain === undefined) return { result: 'none', domain: null, reason: 'the sender has no domain name' }
+  const from = envelope.mail_from === '' ? '' : `${envelope.mail_from.slice(0, at)}${domain}`
+  const client = {
+    sender: from,
+    ip: envelope.remote_address,
+    helo: isIP(envelope.helo) ? `[${envelope.helo}]` : envelope.helo,
+    mta,
+  }
+  const { status } = await verifySpf({ ...client, ...strictly, resolver: resolverOf(inquiry) })
+  const comment = status.comment?.replace(`${mta}: `, '')
+  return {
+    result: resultOf(status.result),
+    domain,
+    reason: comment ? oneLine(comment) : null,
+  }
+}
+
+/** Asks for the keys of the first ten signatures at once; answers come to those who ask again. */
+export function askForKeys(header: Header, inquiry: Inquiry) {
+  for (const { value } of named(header, 'dkim-signature').slice(0, maxSignatures)) {
+    const domain = domainNameOf(/(?:^|;)\s*d\s*=\s*([^;\s]+)/.exec(value)?.[1] ?? '')
+    const selector = /(?:^|;)\s*s\s*=\s*([^;\s]+)/.exec(value)?.[1]
+    if (domain && selector) inquiry.lookup(`${selector}._domainkey.${domain}`, 'TXT').catch(() => undefined)
+  }
+}
+
+/**
+ * DKIM and ARC: the first ten signatures, and a chain of at most five sets. The verifier takes time by the lines of the header, by its runs of
+ * blanks and dots and by the fields that a signature names: a header with too many lines is not complete, in one with long runs no signature
+ * is looked at, and a signature that names too many is passed over.
+ */
+export async function checkSignatures(raw: Buffer, header: Header, inquiry: Inquiry, trusted: string[]): Promise<Signed> {
+  const sealed = header.fields.some(({ name }) => name.startsWith('arc-'))
+  const signed = sealed || header.fields.some(({ name }) => name === 'dkim-signature')
+  // Nearly all the work is hashing the body, which a message without signatures needs not have done.
+  const nothing: Signed = { dkim: [], ambiguous: new Set(), arc: noArc, authors: null }
+  if (!signed || !header.complete) return nothing
+  if (hasLongRuns(raw)) {
+    const arc: Arc = sealed
+      ? { ...noArc, result: 'fail', reason: 'the header has longer runs of blanks or dots than any may have' }
+      : noArc
+    return { ...nothing, arc }
+  }
+  const surplus = surplusOf(header)
+  // With a sender given the library does not look for one in the header.
+  const options = { ...strictly, resolver: resolverOf(inquiry), sender: '<>' }
+  const verified = await dkimVerify(without(raw, surplus.fields), options)
+  const names = verified.headers?.parsed.map(({ key }) => key) ?? []
+  const signedHeader = new SignedHeader(raw, header.fields, names)
+  const arc = surplus.seals
+    ? { ...noArc, result: 'fail' as const, reason: `more than ${maxSeals} ARC sets, or one that names too many fields` }
+    : await checkArc(verified, signedHeader, inquiry, trusted)
+  const found = verified.results.map((row) => signatureOf(row, signedHeader))
+  return {
+    dkim: found.map(({ signature }) => signature),
+    ambiguous: new Set(found.filter(({ isAmbiguous }) => isAmbiguous).map(({ signature }) => signature)),
+    arc,
+    authors: verified.headerFrom,
+  }
+}
+
+/** DMARC for one author, whose domain is as the DNS has it, and the domains that passed (RFC 9989); `aligned` are those of the signatures that count. */
+export async function checkPolicy(address: string, spf: string[], dkim: string[], inquiry: Inquiry): Promise<DmarcPolicy> {
+  if (address.length > longestAddress) return { ...noPolicy, reason: 'the address in From is longer than any may be' }
+  const { response, dkimAligned, reason } = await evaluateDmarc({
+    headerFrom: [address],
+    fromFields: 1,
+    spfDomains: spf,
+    dkimDomains: dkim.map((domain) => ({ domain })),
+    resolver: resolverOf(inquiry),
+    strict: true,
+  })
+  if (!response) return { ...noPolicy, reason: reason ?? null }
+  return {
+    result: resultOf(response.status.result),
+    domain: response.status.header?.from ?? null,
+    policy: policyOf(response.policy),
+    spf: Boolean(response.alignment?.spf?.result),
+    aligned: dkimAligned ?? new Set(),
+    reason: response.error ?? null,
+    published: publishedIn(response),
+  }
+}
+
+/** A domain's DMARC record as the DNS has it now, where it was found, and the organizational domain (RFC 9989 4.10). */
+export interface Discovery {
+  record: string | null
+  found_at: string | null
+  organizational: string | null
+}
+
+/** Throws when the DNS gives no clear answer. */
+export async function discoverDmarc(domain: string, lookup: Lookup): Promise<Discovery> {
+  const { response } = await evaluateDmarc({
+    headerFrom: [`postmaster@${domain}`],
+    fromFields: 1,
+    spfDomains: [],
+    dkimDomains: [],
+    resolver: lookup as Resolver,
+    strict: true,
+  })
+  if (!response) return { record: null, found_at: null, organizational: null }
+  if (response.status.result === 'temperror') throw new Error(response.error ?? 'the DNS gave no answer')
+  return {
+    record: response.rr ?? null,
+    found_at: response.policyDomain ?? null,
+    organizational: response.domain ?? null,
+  }
+}
+
+function publishedIn(response: Exclude<Awaited<ReturnType<typeof evaluateDmarc>>['response'], false>): PublishedPolicy | null {
+  const { policyDomain, rr, p, sp, np, testMode, alignment } = response
+  if (!policyDomain || !rr || !/;\s*rua\s*=[^;]*mailto:/i.test(rr)) return null
+  const fo = /;\s*fo\s*=\s*([01ds](?:\s*:\s*[01ds]){0,3})\s*(?:;|$)/i.exec(rr)?.[1]
+  return {
+    domain: policyDomain,
+    p,
+    sp,
+    np: np ?? null,
+    adkim: alignment?.dkim?.strict ? 's' : 'r',
+    aspf: alignment?.spf?.strict ? 's' : 'r',
+    fo: fo?.replaceAll(/\s/g, '').toLowerCase() ?? null,
+    testing: testMode,
+  }
+}
+
+async function checkArc(verified: Verified, header: SignedHeader, inquiry: Inquiry, trusted: string[]): Promise<Arc> {
+  if (!verified.arc) return noArc
+  // Read beforehand, as the library rewrites what it parsed.
+  const first = verified.arc.chain ? verified.arc.chain[0]?.['arc-authentication-results']?.parsed?.['dmarc']?.value : undefined
+  // one object under two names in the library's types
+  const data = verified.arc as Parameters<typeof verifyArc>[0]
+  const answer = await verifyArc(data, { ...strictly, resolver: resolverOf(inquiry) })
+  const { status } = answer
+  const chain = answer.chain || []
+  // The library calls a failed lookup a failed chain; a lookup may well work the next time.
+  const unknown = status.result === 'fail' && !status.comment && !status.policy && inquiry.troubled
+  const sealers = chain.map((set) => domainNameOf(String(set['arc-seal']?.parsed?.d?.value ?? '')))
+  // A chain is as good as its weakest seal, and only the first hop saw the message as its author sent it.
+  // The newest seal speaks for the message as its sealer had it.
+  const newest = verified.arc.lastEntry ? verified.arc.lastEntry.messageSignature : undefined
+  const { flaw, ambiguity } = status.result === 'pass' && newest ? flawOf(newest, header) : { flaw: null, ambiguity: null }
+  if (flaw !== null) return { result: 'fail', chain: chain.length, reason: flaw, vouched: null }
+  const believed =
+    status.result === 'pass' &&
+    first === 'pass' &&
+    sealers.every((sealer) => sealer !== undefined && trusted.some((domain) => domainNameOf(domain) === sealer))
+  return {
+    result: unknown ? 'temperror' : resultOf(status.result),
+    chain: chain.length,
+    // what a chain vouches for is kept, and never verified
+    reason: ambiguity ?? (status.comment ? oneLine(status.comment) : unknown ? 'DNS failure' : null),
+    vouched: believed ? (sealers[0] ?? null) : null,
+  }
+}
+
+function signatureOf(row: VerifiedSignature, header: SignedHeader): { signature: Signature; isAmbiguous: boolean } {
+  const { status } = row
+  const { fields, flaw, ambiguity } = flawOf(row, header)
+  const found = resultOf(status.result)
+  const isFlawed = flaw !== null && (found === 'pass' || found === 'temperror')
+  const isAmbiguous = !isFlawed && ambiguity !== null && found === 'pass'
+  const reason = isFlawed ? flaw : isAmbiguous ? ambiguity : status.comment
+  const signature: Signature = {
+    result: isFlawed || isAmbiguous ? 'policy' : found,
+    domain: domainNameOf(row.signingDomain ?? '') ?? oneLine(row.signingDomain ?? ''),
+    selector: oneLine(row.selector ?? ''),
+    algorithm: row.algo ? oneLine(row.algo) : null,
+    aligned: false,
+    reason: reason ? oneLine(reason) : null,
+    signed_fields: fields.slice(0, maxShown).map((name) => oneLine(name).slice(0, longestName)),
+  }
+  return { signature, isAmbiguous }
+}
+
+/** What a signature covers, why it does not count although it may be right, and why what it signs can be read in two ways. */
+function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<SignedHeader['coveredBy']> {
+  const { fields, flaw, ambiguity } = header.coveredBy(row.signingHeaders?.headers ?? [])
+  return {
+    fields,
+    flaw: tagFlawOf(row) ?? flaw,
+    ambiguity: ambiguity ?? (row.status.result === 'pass' ? header.spacing(row.format ?? '') : null),
+  }
+}
+
+/** Why a signature does not count by what it and its key say. */
+function tagFlawOf(row: VerifiedSignature): string | null {
+  // the verifier asks for the key of one name, and others may read another
+  if (domainNameOf(row.signingDomain ?? '') === undefined) return 'd= is no domain name, or one that can be read in two ways'
+  // RFC 6376 3.6.1: a domain that tests has not signed
+  if (row.status.testing === true) return 'the key is in testing (t=y)'
+  // RFC 6376 8.2
+  if (row.canonBodyLengthLimited === true) return 'l= leaves the rest of the body unsigned'
+  if (row.signTime && Date.parse(row.signTime) > Date.now() + clockDrift) return 'it says that it was made in the future (t=)'
+  return null
+}
+
+function resolverOf(inquiry: Inquiry): Resolver {
+  // the library's type forgets that MX answers are objects
+  return inquiry.lookup as Resolver
+}
+
+function resultOf(text: string): AuthResult {
+  return results.find((result) => result === text) ?? 'temperror'
+}
+
+function policyOf(text: string | undefined): Authentication['dmarc']['policy'] {
+  return text === 'none' || text === 'quarantine' || text === 'reject' ? text : null
+}
+
+function named(header: Header, name: string): HeaderField[] {
+  return header.fields.filter((field) => field.name === name)
+}
+
+/** The DKIM-Signature fields beyond the tenth, naming too many fields, or beyond the first with `l=`, and all ARC fields when there are more than five of a kind or one does. */
+function surplusOf(header: Header): { fields: Set<HeaderField>; seals: boolean } {
+  const sets = ['arc-seal', 'arc-message-signature', 'arc-authentication-results'].map((name) => named(header, name))
+  const seals = sets.some((set) => set.length > maxSeals) || sets[1]!.some(namesTooMany)
+  const signatures = named(header, 'dkim-signature')
+  const looked = signatures.slice(0, maxSignatures)
+  const limited = looked.filter(({ value }) => /(?:^|;)\s*l\s*=/.test(value)).slice(maxWithLength)
+  const surplus = [...signatures.slice(maxSignatures), ...looked.filter(namesTooMany), ...limited]
+  return { fields: new Set([...surplus, ...(seals ? sets.flat() : [])]), seals }
+}
+
+function namesTooMany({ value }: HeaderField): boolean {
+  let at = -1
+  for (let colons = 0; colons < maxNamed; colons++) {
+    at = value.indexOf(':', at + 1)
+    if (at === -1) return false
+  }
+  return true
+}
+
+/**
+ * Whether the blanks and dots of a header cost the verifier more than one run of the longest would: it trims names, tags and domains in time by
+ * the square of each run. Of the whole header, as the verifier adds lines that are no fields to the field above them.
+ */
+function hasLongRuns(raw: Buffer): boolean {
+  const end = Math.min(headEnd(raw), raw.length)
+  let cost = 0
+  for (let at = 0, start = 0; at <= end; at += 1) {
+    if (at < end && trimmed.has(raw[at]!)) continue
+    cost += (at - start) ** 2
+    start = at + 1
+  }
+  return cost > longestRun ** 2
+}
+
+function without(raw: Buffer, fields: Set<HeaderField>): Buffer {
+  if (fields.size === 0) return raw
+  const kept: Buffer[] = []
+  let position = 0
+  for (const field of [...fields].toSorted((one, other) => one.start - other.start)) {
+    kept.push(raw.subarray(position, field.start))
+    position = field.end
+  }
+  return Buffer.concat([...kept, raw.subarray(position)])
+}

@@ -1,0 +1,45 @@
+import type { Log } from '../core/log.ts'
+import { Dns, type DnsSettings } from '../net/dns.ts'
+import { DnsTally } from '../net/dns-tally.ts'
+import { blocklisted, rspamd, type RspamdSettings } from './filters.ts'
+import type { Envelope } from '../mail/model.ts'
+import { Refusal } from '../smtp/replies.ts'
+
+export interface ScreeningSettings {
+  /** DNS lists of unwelcome clients (RFC 5782). */
+  dnsbl: string[]
+  rspamd: RspamdSettings | undefined
+  dns: DnsSettings
+}
+
+/** The operator's own filters, none by default. Their trouble never costs a message. */
+export class Screening {
+  readonly queries = new DnsTally()
+  readonly #log: Log
+  #settings: ScreeningSettings
+  #dns: Dns
+
+  constructor(settings: ScreeningSettings, log: Log) {
+    this.#settings = settings
+    this.#log = log
+    this.#dns = new Dns(settings.dns, undefined, this.queries)
+  }
+
+  reload(settings: ScreeningSettings): void {
+    this.#settings = settings
+    this.#dns = new Dns(settings.dns, undefined, this.queries)
+  }
+
+  /** Whether to mark the message as spam; throws the Refusal of a filter that does not want it. */
+  async isSpam(envelope: Envelope, raw: Buffer): Promise<boolean> {
+    const { dnsbl, rspamd: server } = this.#settings
+    if (dnsbl.length > 0) {
+      const list = await blocklisted(envelope.remote_address, dnsbl, this.#dns.lookup)
+      if (list !== null) throw new Refusal(550, '5.7.1', `Your address is listed by ${list}`)
+    }
+    if (!server) return false
+    const { action, reply } = await rspamd(raw, envelope, server, this.#log)
+    if (reply) throw new Refusal(reply.code, reply.enhanced, reply.text)
+    return action === 'spam'
+  }
+}

@@ -1,0 +1,43 @@
+import { authenticationResults, oneLine } from './authentication-results.ts'
+import type { Authentication, AuthResult, Envelope, Verdict } from '../mail/model.ts'
+
+/** The verdict on a message that was not judged: one result throughout, and kept. */
+export function undecided(envelope: Envelope, hostname: string, why: string, result: AuthResult = 'temperror'): Verdict {
+  const reason = oneLine(why)
+  const authentication: Authentication = {
+    spf: { result, domain: null, reason },
+    dkim: [],
+    dmarc: { result, domain: null, policy: null, aligned_by: [], reason },
+    arc: { result, chain: 0, reason },
+  }
+  return {
+    authentication,
+    verified_domain: null,
+    action: 'keep',
+    reply: null,
+    authentication_results: authenticationResults(hostname, authentication, envelope),
+    published: null,
+    forwarder: null,
+  }
+}
+
+/** The verdict on a message that one of our identities sends to another: its From is who it is, for it never left this box. */
+export function vouched(envelope: Envelope, hostname: string, from: string): Verdict {
+  const domain = from.slice(from.lastIndexOf('@') + 1)
+  const reason = 'sent on this box'
+  const authentication: Authentication = {
+    spf: { result: 'none', domain: null, reason },
+    dkim: [],
+    dmarc: { result: 'pass', domain, policy: null, aligned_by: [], reason },
+    arc: { result: 'none', chain: 0, reason },
+  }
+  return {
+    authentication,
+    verified_domain: domain,
+    action: 'keep',
+    reply: null,
+    authentication_results: authenticationResults(hostname, authentication, envelope),
+    published: null,
+    forwarder: null,
+  }
+}

@@ -1,0 +1,187 @@
+import { mailboxes } from './addresses.ts'
+import { mediaType, servedName } from './attachment-names.ts'
+import { isAutomated } from './automated.ts'
+import { codesIn } from './codes.ts'
+import { firstValue, headEnd, type HeaderField, headerLimit, headersOf } from './headers.ts'
+import { linksOf } from './links.ts'
+import { markdownOf, strippedOf } from './markdown.ts'
+import { decodeWords, type File, type Mime, readable, takeApart } from './mime.ts'
+import type { Attachment } from '../mail/model.ts'
+import type { Parsed } from './parsed.ts'
+import { newPart, snippetOf, unmarked } from './reply-text.ts'
+import { reportOf } from './reports/report.ts'
+import { shownLine } from './shown-line.ts'
+
+/** The most characters kept of each body. */
+export const textLimit = 5 * 1024 * 1024
+
+/**
+ * What a message says. Never throws: of what cannot be read whole, the headers are, and `parse_error` starts with a stable
+ * word: `header_too_large`, `too_many_lines`, `too_many_parts`, `part_header_too_large`, `no_parts`, `text_too_long`,
+ * `unreadable`.
+ */
+export async function parse(raw: Buffer): Promise<Parsed> {
+  const fields = headersOf(raw)
+  if (headEnd(raw) === Infinity)
+    return headersOnly(fields, raw, `header_too_large: The header has more than ${headerLimit} octets.`)
+  const start = readable(raw)
+  let mail: Mime
+  try {
+    mail = await takeApart(start, fields)
+  } catch (error) {
+    return headersOnly(fields, raw, reasonOf(error))
+  }
+  if (isLost(mail, fields, raw)) {
+    mail.text = unixText(raw.subarray(headEnd(raw), headEnd(raw) + textLimit))
+    return make(fields, mail, 'no_parts: None of the parts that the header announces is there.')
+  }
+  return make(fields, mail, start.length < raw.length ? 'too_many_lines: The message is read up to its line 1200000.' : null)
+}
+
+/** An attachment and its decoded octets, by its index in `parse()`; undefined when there is none. */
+export async function attachment(raw: Buffer, index: number): Promise<{ attachment: Attachment; content: Buffer } | undefined> {
+  if (headEnd(raw) === Infinity) return undefined
+  const mail = await takeApart(readable(raw)).catch(() => undefined)
+  const part = mail?.files[index]
+  return part === undefined ? undefined : { attachment: describe(part, index), content: part.content }
+}
+
+// Just the fields we show are given to the library once more: it decodes the subject, there is no body to fail on.
+async function headersOnly(fields: readonly HeaderField[], raw: Buffer, reason: string): Promise<Parsed> {
+  const subject = fields.find(({ name }) => name === 'subject')
+  const lines = subject === undefined ? [] : [raw.subarray(subject.start, Math.min(subject.end, subject.start + 32_768))]
+  const mail = await takeApart(Buffer.concat([...lines, Buffer.from('\r\n\r\n')])).catch(() => undefined)
+  return make(fields, mail, reason)
+}
+
+function make(fields: readonly HeaderField[], mail: Mime | undefined, reason: string | null): Parsed {
+  const subject = subjectOf(fields, mail)
+  const plain = bodyOf(mail?.text)
+  const html = bodyOf(mail?.html)
+  const [bodyText, bodyHtml] = [capped(plain), capped(html)]
+  const { links, depth, tags } = linksOf(bodyHtml, bodyText, firstValue(fields, 'list-unsubscribe'))
+  let markdown: string | undefined
+  const written = (markup: string) => (markdown ??= depth > deepest || tags > maxTags ? strippedOf(markup) : markdownOf(markup))
+  const whole = wholeText(bodyText, bodyHtml, written, mail?.beside ?? false)
+  const text = newPart(whole, subject)
+  const from = mailboxes(first(fields, 'from'), decodeWords)[0] ?? null
+  const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
+  // What an answer quotes are the codes of another message.
+  let codes = codesIn(subject, inReplyTo === null ? whole : text)
+  // A text part may leave the code to the HTML.
+  if (codes.length === 0 && inReplyTo === null && bodyText !== null && bodyHtml !== null)
+    codes = codesIn(subject, written(bodyHtml))
+  return {
+    subject,
+    from,
+    reply_to: mailboxes(first(fields, 'reply-to'))[0]?.address ?? null,
+    to: mailboxes(every(fields, 'to'), decodeWords),
+    cc: mailboxes(every(fields, 'cc'), decodeWords),
+    message_id: messageIds(first(fields, 'message-id'))[0] ?? null,
+    in_reply_to: inReplyTo,
+    references: messageIds(every(fields, 'references')),
+    body_text: bodyText,
+    body_html: bodyHtml,
+    text,
+    snippet: snippetOf(bodyText === null ? unmarked(text) : text),
+    automated: isAutomated(fields, from?.address),
+    codes,
+    links,
+    attachments: (mail?.files ?? []).map(describe),
+    report: mail === undefined ? null : reportOf(fields, mail),
+    parse_error:
+      reason ?? (bodyText === plain && bodyHtml === html ? null : `text_too_long: A body has more than ${textLimit} characters.`),
+  }
+}
+
+function wholeText(text: string | null, html: string | null, written: (markup: string) => string, isBesideHtml: boolean): string {
+  if (html === null) return text ?? ''
+  if (text === null) return written(html)
+  if (!isBesideHtml) return text
+  // The library leaves an empty line where the HTML stood.
+  return text.startsWith('\n') ? `${written(html)}\n\n${text.trimStart()}` : `${text}\n\n${written(html)}`
+}
+
+/** Octets as text with the line ends of Unix; by hand, as replacing in a text of nothing but line ends takes a hundred times its memory. */
+function unixText(octets: Buffer): string {
+  const kept = Buffer.allocUnsafe(octets.length)
+  let length = 0
+  for (let at = 0; at < octets.length; at += 1) {
+    if (octets[at] !== 0x0d || octets[at + 1] !== 0x0a) kept[length++] = octets[at]!
+  }
+  return kept.toString('utf8', 0, length)
+}
+
+// A boundary that never comes: the words are there, but in no part.
+function isLost(mail: Mime, fields: readonly HeaderField[], raw: Buffer): boolean {
+  if (mail.files.length > 0 || bodyOf(mail.text) !== null || bodyOf(mail.html) !== null) return false
+  return /^multipart\//i.test(firstValue(fields, 'content-type') ?? '') && raw.length > headEnd(raw)
+}
+
+// The HTML parser takes quadratic time in the depth, and a few microseconds for each element; browsers flatten beyond 512.
+const deepest = 512
+const maxTags = 100_000
+
+function bodyOf(text: string | undefined): string | null {
+  if (text === undefined || text.trim() === '') return null
+  return text.includes('\0') ? text.replaceAll('\0', '') : text
+}
+
+function capped(text: string | null): string | null {
+  return text !== null && text.length > textLimit ? text.slice(0, textLimit).toWellFormed() : text
+}
+
+function subjectOf(fields: readonly HeaderField[], mail: Mime | undefined): string {
+  const decoded = mail?.subject ?? ''
+  const asWritten = firstValue(fields, 'subject') ?? ''
+  // Raw octets that are no UTF-8: the library has lost them.
+  const subject = decoded.includes('\uFFFD') && !asWritten.includes('=?') ? asWritten : decoded
+  return shownLine(subject.slice(0, 4096).toWellFormed())
+}
+
+function first(fields: readonly HeaderField[], name: string): string[] {
+  const value = firstValue(fields, name)
+  return value === undefined ? [] : [value]
+}
+
+function every(fields: readonly HeaderField[], name: string): string[] {
+  return fields.flatMap((field) => (field.name === name ? [field.value] : []))
+}
+
+// Of very many the first (the thread's root) and the last hundred.
+function messageIds(values: readonly string[]): string[] {
+  const ids = values.flatMap(
+    (value) => value.match(/<[^<>\s]{1,990}>/g) ?? (/^[^<>\s]{1,990}$/.test(value) ? [`<${value}>`] : []),
+  )
+  return ids.length > 101 ? [...ids.slice(0, 1), ...ids.slice(-100)] : ids
+}
+
+function describe(part: File, index: number): Attachment {
+  return {
+    index,
+    filename: servedName(part.filename ?? embeddedName(part), index),
+    // The library says false where the part names no type.
+    content_type: mediaType(part.contentType),
+    size: part.content.length,
+    content_id: part.cid === undefined || part.cid === '' ? null : part.cid.slice(0, 998),
+    disposition:
+      part.contentDisposition === 'inline' || (part.contentDisposition === undefined && part.related === true)
+        ? 'inline'
+        : 'attachment',
+    sha256: part.checksum ?? '',
+  }
+}
+
+// A forwarded message is called after its subject.
+function embeddedName(part: File): string | undefined {
+  if (part.contentType !== 'message/rfc822') return undefined
+  const subject = decodeWords(firstValue(headersOf(part.content), 'subject') ?? '').trim()
+  return subject === '' ? undefined : `${subject.replaceAll('/', '_').slice(0, 190)}.eml`
+}
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (/child nodes/i.test(message)) return 'too_many_parts: The message has more than 1000 parts.'
+  if (/header/i.test(message)) return `part_header_too_large: The header of a part has more than ${headerLimit} octets.`
+  return `unreadable: ${message.slice(0, 200)}`
+}

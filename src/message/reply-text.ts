@@ -1,0 +1,194 @@
+/**
+ * What the writer wrote: without the quoted message, its attribution (`On … wrote:`, Outlook's header block,
+ * `-----Original Message-----`) and the signature (RFC 3676 4.3). A forwarded message is kept, it is the point of the
+ * mail; so is everything when nothing else would be left, or nothing is quoted in the first half million characters. Linear in the text.
+ */
+export function newPart(text: string, subject = ''): string {
+  if (text.length > longest) {
+    const start = text.slice(0, longest)
+    const part = newPart(start, subject)
+    return part === tidy(start) ? tidy(text) : part
+  }
+  if (!mayQuote(text)) return tidy(text)
+  const lines = text.split('\n')
+  const kept = withoutSignature(withoutQuotes(lines, forwarded.test(subject)))
+  return tidy(kept.join('\n')) || tidy(text)
+}
+
+// Who writes more than this before the first quote is no person.
+const longest = 512 * 1024
+
+// One cheap look before anything is split: a quote, a dashed line, or the colon that ends an attribution or follows From.
+function mayQuote(text: string): boolean {
+  return beginsQuote.test(text) || endsInColon.test(text) || program.test(text)
+}
+
+const beginsQuote =
+  /^(?:>|--[ \t]*$|[-_*]{4,}|[ *]{0,8}(?:from|von|de|da|van|fra|från|od|lähettäjä|kimden|от|відправник|发件人|寄件者|差出人|보낸))/im
+const endsInColon = /[:：][* ]{0,8}$/m
+const program = /iphone|ipad|outlook|android/i
+
+const forwarded = /^\s*(?:fwd?|wg|tr|rv|enc|i|doorst|vs|vb|pd|転送|转发|轉寄|전달|переслано|ilt)\s*[:：]/i
+
+const originalMessage =
+  /^[-_\s*]{2,60}(?:original message|original appointment|reply message|ursprüngliche nachricht|mensaje original|message d['’]origine|messaggio originale|oorspronkelijk bericht|mensagem original|ursprungligt meddelande|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|wiadomość oryginalna|původní zpráva|eredeti üzenet|özgün ileti|orijinal mesaj|исходное сообщение|пересылаемое сообщение|原始邮件|原始郵件|元のメッセージ|원본 메시지|원본 메일)[-_\s*]{2,60}$/i
+
+const attribution =
+  /(?:\bwrote|\bschrieb(?:\s.{1,120})?|\ba\s[ée]crit|\bescribi[óo]|\bha\s+scritto|\bescreveu|\bschreef(?:\s.{1,120})?|\bskrev(?:\s.{1,120})?|\bnapisał(?:\(a\)|a)?|\bpisze|\bkirjoitti|\bnapsala?\(?a?\)?|\bírta|\bşunu yazdı|\byazdı|\ba scris|έγραψε|писал\(?а?\)?|написала?\(?а?\)?|пишет|כתב\/?ה?|كتب|写道|寫道|のメール|さんは書きました|のメッセージ|님이 작성|작성)\s*[:：]\s*$/iu
+
+// Gmail in languages that need no verb: "2026年11月19日(木) 16:12 Robin <robin@box.example>:"
+const namedSender = /^[^<]{0,300}\d[^<]{0,300}<[^<>\s]{1,200}@[^<>\s]{1,200}>\)?\s?[:：]$/u
+
+const fieldNames = [
+  'from|sent|date|to|subject|cc',
+  'von|gesendet|datum|an|betreff',
+  'de|envoyé|date|à|objet|cc',
+  'de|enviado(?: el)?|fecha|para|asunto',
+  'da|inviato|data|a|oggetto',
+  'de|enviada em|enviado|data|para|assunto',
+  'van|verzonden|datum|aan|onderwerp',
+  'från|skickat|datum|till|ämne',
+  'fra|sendt|dato|til|emne',
+  'od|wysłano|data|do|temat',
+  'kimden|gönderildi|gönderme tarihi|tarih|kime|konu',
+  'от|отправлено|дата|кому|тема',
+  '发件人|发送时间|日期|收件人|主题',
+  '寄件者|寄件日期|收件者|主旨',
+  '差出人|送信日時|日付|宛先|件名',
+  '보낸 사람|보낸 날짜|날짜|받는 사람|제목',
+]
+const sender = /^[\s*]*(?:from|von|de|da|van|från|fra|od|kimden|от|发件人|寄件者|差出人|보낸 사람)\s?\**[:：]/iu
+const headerLine = new RegExp(`^[\\s*]*(?:${fieldNames.join('|')})\\s?\\**[:：]`, 'iu')
+
+const sentFrom =
+  /^(?:sent from (?:my|mail|outlook|yahoo|proton|samsung)\b.{0,80}|get outlook for .{1,80}|von meinem .{1,40} gesendet|gesendet (?:von|mit|aus) .{1,80}|envoyé (?:de|depuis|à partir de) .{1,80}|enviado (?:desde|do meu|a partir do) .{1,80}|inviato da .{1,80}|verzonden (?:vanaf|met) .{1,80}|verstuurd vanaf .{1,80}|skickat från .{1,80}|sendt fra .{1,80}|wysłane z .{1,80}|отправлено (?:с|из) .{1,80}|发自我的.{1,40}|從我的.{1,40}傳送|.{0,40}から送信|나의 .{1,40}에서 보냄|.{1,40}['’]?(?:dan|den|mdan|mden) gönderildi)\.?$/iu
+
+function withoutQuotes(lines: readonly string[], isForward: boolean): string[] {
+  const kept: string[] = []
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? ''
+    if (line.startsWith('>') && !/^>From[ \t]/.test(line)) continue
+    if (line.length < 200 && originalMessage.test(line)) {
+      if (hasWords(kept)) return kept
+    } else if (!isForward && line.length < 400 && sender.test(line) && isHeaderBlock(lines, at)) {
+      if (hasWords(kept)) return kept
+    } else {
+      const length = attributionLength(lines, at)
+      if (length > 0) {
+        const next = nextWords(lines, at + length)
+        // Above quoted lines only the attribution goes, an answer may stand below them.
+        if (next?.startsWith('>') === true || next === undefined) {
+          at += length - 1
+          continue
+        }
+        if (hasWords(kept)) return kept
+      }
+    }
+    kept.push(line)
+  }
+  return kept
+}
+
+function isHeaderBlock(lines: readonly string[], at: number): boolean {
+  let fields = 0
+  for (const line of lines.slice(at + 1, at + 8)) if (line.length < 2000 && headerLine.test(line)) fields++
+  return fields >= 2
+}
+
+// How many lines from here make up an attribution; mail programs wrap it over up to three.
+function attributionLength(lines: readonly string[], at: number): number {
+  const first = lines[at] ?? ''
+  if (first.trim() === '') return 0
+  let joined = ''
+  for (let count = 1; count <= 3; count++) {
+    const line = lines[at + count - 1]
+    if (line === undefined || line.trim() === '' || line.length > 300) return 0
+    joined = joined === '' ? line : `${joined} ${line}`
+    if (/[:：]\s*$/.test(line)) {
+      // Someone who tells what another wrote does not give the date or address of it.
+      return joined.length < 500 && /[\d@]/.test(joined) && (attribution.test(joined.trim()) || namedSender.test(joined.trim()))
+        ? count
+        : 0
+    }
+    if (count === 1 && !startsAttribution.test(line)) return 0
+  }
+  return 0
+}
+
+const startsAttribution =
+  /^\s*(?:on|am|le|el|il|em|op|den|w dniu|dnia|pe|ma|ti|ke|to|la|su|dne|în|la|στις|в|at|\p{L}{2,4}[.,]|\d|在|["'<\p{Lu}])/iu
+
+/** Lines of a signature with its mark: what is longer has more to say. */
+const longestSignature = 12
+
+// `-- ` (RFC 3676 4.3). A relaxed signature does not cover blanks at line ends (RFC 6376 3.4.4): one that was put there must leave nothing out.
+const signatureMark = /^--[ \t]*$/
+
+function withoutSignature(lines: readonly string[]): string[] {
+  const kept = [...lines]
+  for (let at = 0; at < kept.length; at++) {
+    const line = kept[at]
+    if (kept.length - at <= longestSignature && signatureMark.test(line ?? '')) {
+      if (hasWords(kept.slice(0, at))) kept.length = at
+      break
+    }
+  }
+  dropEmptyEnd(kept)
+  const last = kept.at(-1)?.trim() ?? ''
+  if (last.length < 140 && sentFrom.test(last) && hasWords(kept.slice(0, -1))) kept.pop()
+  dropEmptyEnd(kept)
+  return kept
+}
+
+function dropEmptyEnd(lines: string[]): void {
+  while (lines.length > 0 && /^[\s_*-]*$/.test(lines.at(-1) ?? '')) lines.pop()
+}
+
+function hasWords(lines: readonly string[]): boolean {
+  return lines.some((line) => /[\p{L}\p{N}]/u.test(line))
+}
+
+function nextWords(lines: readonly string[], from: number): string | undefined {
+  for (let at = from; at < lines.length; at++) {
+    const line = lines[at] ?? ''
+    if (line.trim() !== '') return line
+  }
+  return undefined
+}
+
+function tidy(text: string): string {
+  const trimmed = text.trim()
+  return trimmed.includes('\n\n\n') ? trimmed.replace(/\n{3,}/g, '\n\n') : trimmed
+}
+
+const most = 200
+
+/** At most 200 characters of one line: white space folded, invisible padding taken out. */
+export function snippetOf(text: string): string {
+  const close = text.slice(0, 600)
+  // Far more is looked at only where padding fills the first of it.
+  const start = padded.test(close) || /\s{9}/.test(close) ? text.slice(0, 6000) : close
+  const visible = padded.test(start) ? start.replace(padding, '').replace(looseJoiners, '') : start
+  const line = visible.replace(/\s+/g, ' ').trim()
+  if (line.length <= most) return line
+  return line
+    .slice(0, most)
+    .toWellFormed()
+    .replace(/\uFFFD$/, '')
+    .trimEnd()
+}
+
+/** Markdown without its marks, for people to read in one line. */
+export function unmarked(markdown: string): string {
+  return markdown
+    .slice(0, 8000)
+    .replace(/\[([^[\]\n]{0,200})\]\(https?:[^()\s]{0,8192}\)/g, '$1')
+    .replace(/^(?:#{1,6} |- |> )/gm, '')
+    .replace(/^---$/gm, '')
+    .replace(/ \| /g, ' ')
+}
+
+const padded = /[\u034f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/
+const padding = /[\u034f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\u2800\u3164\ufeff]/g
+// Joiners mean something between letters (Persian, emoji); beside a space they only fill.
+const looseJoiners = /(?<=^|\s)[\u200c\u200d]|[\u200c\u200d](?=[\s\u200c\u200d]|$)/g

@@ -1,0 +1,42 @@
+import { isAbsent, type Records } from './resolve.ts'
+
+/** What became of a query: an answer, no such record, nothing in time, or trouble of a name server. */
+export const dnsResults = ['found', 'absent', 'timeout', 'trouble'] as const
+export type DnsResult = (typeof dnsResults)[number]
+
+/** Counts queries that went to the DNS; in memory that threads share, as most of them ask in threads of their own. */
+export class DnsTally {
+  readonly cells: BigUint64Array
+
+  constructor(cells: BigUint64Array = new BigUint64Array(new SharedArrayBuffer(dnsResults.length * 8))) {
+    this.cells = cells
+  }
+
+  note(result: DnsResult): void {
+    Atomics.add(this.cells, dnsResults.indexOf(result), 1n)
+  }
+
+  /** What a query failed with. */
+  failed(error: unknown): void {
+    const late = error instanceof Error && 'code' in error && (error.code === 'ETIMEOUT' || error.code === 'ECANCELLED')
+    this.note(isAbsent(error) ? 'absent' : late ? 'timeout' : 'trouble')
+  }
+
+  /** Counts what these records are asked for. */
+  counting(records: Records): Records {
+    return async (name, type) => {
+      try {
+        const found = await records(name, type)
+        this.note('found')
+        return found
+      } catch (error) {
+        this.failed(error)
+        throw error
+      }
+    }
+  }
+
+  *counts(): Generator<[DnsResult, number]> {
+    for (const [index, result] of dnsResults.entries()) yield [result, Number(Atomics.load(this.cells, index))]
+  }
+}

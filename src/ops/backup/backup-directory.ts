@@ -1,0 +1,128 @@
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+import { type Heed, makeApart } from './run-in-child.ts'
+import { BackupArchive } from './archive/archive.ts'
+import type { BackupInput, MadeBackup } from './make.ts'
+import type { Manifest } from './archive/manifest.ts'
+import { passphraseIn } from './key-files.ts'
+
+export interface BackupDirectorySettings {
+  directory?: string | undefined
+  passphrase_file?: string | undefined
+  keep: number
+}
+
+/** One backup on the shelf. */
+export interface Shelved {
+  name: string
+  size: number
+  manifest: Manifest
+}
+
+const form = /^pillarbox-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.tar$/
+
+/** What a process that was killed can have left. */
+const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal)?)?$/
+
+/** A draft that nobody has written to for so long is nobody's, in milliseconds. */
+const abandoned = 3_600_000
+
+/** The directory in which the box keeps its newest backups. It may be another machine's: nothing here waits for it on the event loop. */
+export class BackupDirectory {
+  readonly #settings: BackupDirectorySettings
+
+  constructor(settings: BackupDirectorySettings) {
+    this.#settings = settings
+  }
+
+  /** Makes one, then removes those of this box that are too many. Throws Fault. */
+  async add(input: Omit<BackupInput, 'file' | 'passphrase'>, heed: Heed = {}): Promise<MadeBackup & { removed: string[] }> {
+    const directory = this.#directory()
+    const passphrase = passphraseIn(this.#settings.passphrase_file)
+    await this.#clear(directory)
+    const name = `pillarbox-${input.created_at.replaceAll(/[-:.]/g, '')}.tar`
+    const made = await makeApart({ ...input, file: join(directory, name), passphrase }, heed)
+    return { ...made, removed: await this.#prune(directory, made.manifest.box_id) }
+  }
+
+  /** The names that are there, of whatever box, newest first; none when no directory is set. Throws Fault when it cannot be read. */
+  async names(): Promise<string[]> {
+    const { directory } = this.#settings
+    if (directory === undefined) return []
+    const names = await namesIn(directory)
+    return names.filter((name) => form.test(name)).toSorted((one, other) => (one < other ? 1 : -1))
+  }
+
+  /**
+   * The newest backup of a box that is there, whatever its file is called: `pillarbox backup FILE` may have put it there. Of the files it looks
+   * into the 50 that were written last. Throws Fault when the directory cannot be read.
+   */
+  async newest(box: string): Promise<Shelved | undefined> {
+    const { directory } = this.#settings
+    if (directory === undefined) return undefined
+    const seen = await Promise.all(
+      (await namesIn(directory)).map(async (name) => ({ name, entry: await stat(join(directory, name)).catch(() => undefined) })),
+    )
+    const files = seen.filter(({ entry }) => entry?.isFile()).toSorted((one, other) => other.entry!.mtimeMs - one.entry!.mtimeMs)
+    const found: Shelved[] = []
+    for (const { name } of files.slice(0, 50)) {
+      const one = await this.read(name)
+      if (one?.manifest.box_id === box) found.push(one)
+    }
+    return found.toSorted((one, other) => (one.manifest.created_at < other.manifest.created_at ? 1 : -1))[0]
+  }
+
+  /** One of them; undefined when it is gone or damaged at its beginning: verify tells. */
+  async read(name: string): Promise<Shelved | undefined> {
+    try {
+      const { size, manifest } = await BackupArchive.open(join(this.#directory(), name))
+      return { name, size, manifest }
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Throws Fault when nothing can be put there. */
+  async mustBeThere(): Promise<void> {
+    await namesIn(this.#directory())
+  }
+
+  #directory(): string {
+    const { directory } = this.#settings
+    if (directory !== undefined) return directory
+    throw new Fault('conflict', 'The box does not know where its backups go: set backup.directory, and reload.', {
+      code: 'backup_not_configured',
+    })
+  }
+
+  async #prune(directory: string, box: string): Promise<string[]> {
+    const own: string[] = []
+    for (const name of await this.names()) if ((await this.read(name))?.manifest.box_id === box) own.push(name)
+    const surplus = own.slice(this.#settings.keep)
+    for (const name of surplus) await rm(join(directory, name), { force: true })
+    return surplus
+  }
+
+  async #clear(directory: string): Promise<void> {
+    for (const name of (await namesIn(directory)).filter((one) => drafts.test(one))) {
+      const file = join(directory, name)
+      const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Infinity }))
+      if (Date.now() - mtimeMs > abandoned) await rm(file, { force: true })
+    }
+  }
+}
+
+/** The moment that a backup of this name holds, in milliseconds since 1970. */
+export function momentOf(name: string): number {
+  return Date.parse(name.replace(form, '$1-$2-$3T$4:$5:$6.$7Z'))
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory)
+  } catch (error) {
+    const message = `The directory of backups cannot be read: ${(error as Error).message}. Make it, or mend backup.directory.`
+    throw new Fault('conflict', message, { code: 'backup_not_configured', cause: error })
+  }
+}

@@ -1,0 +1,99 @@
+import { type Clock, iso } from '../../core/clock.ts'
+import type { Cursors } from '../../core/cursor.ts'
+import { invalid } from '../../core/fault.ts'
+import type { Log } from '../../core/log.ts'
+import type { Caller } from '../../core/scopes.ts'
+import type { Paging } from '../../core/shapes.ts'
+import type { Jobs } from '../../jobs/jobs.ts'
+import type { Job } from '../../jobs/model.ts'
+import type { KeyPlace } from './key-files.ts'
+import type { Backup } from './model.ts'
+import { BackupDirectory, type BackupDirectorySettings, momentOf, type Shelved } from './backup-directory.ts'
+
+export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
+  data_dir: string
+  mail_domain: string
+}
+
+interface Deps {
+  settings: BackupSettings
+  /** The id of this box. */
+  box: string
+  version: string
+  clock: Clock
+  cursors: Cursors
+  jobs: Jobs
+  log: Log
+}
+
+/** The backups that the box makes when its operator asks. */
+export class Backups {
+  readonly #deps: Deps
+  #settings: BackupSettings
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#settings = deps.settings
+  }
+
+  reload(settings: BackupSettings): void {
+    this.#settings = settings
+  }
+
+  /** Begins a backup. Throws Fault conflict when it is not said where to, or another is being made. */
+  async begin(caller: Caller): Promise<Job> {
+    const { jobs, clock, version, log } = this.#deps
+    const { data_dir, keys_dir, master_key_file, mail_domain } = this.#settings
+    const backupDirectory = new BackupDirectory(this.#settings)
+    // whoever asks hears at once that the directory is not there
+    await backupDirectory.mustBeThere()
+    const place = { data_dir, keys_dir, master_key_file, mail_domain }
+    return jobs.start(
+      caller,
+      'backup',
+      async (report, signal) => {
+        const created_at = iso(clock.now())
+        const progress = (done: number, total: number | null): void => report({ done, total, unit: 'bytes' })
+        const made = await backupDirectory.add({ ...place, program_version: version, created_at }, { signal, progress })
+        const { file, size, manifest, warnings, removed } = made
+        report({ done: manifest.database_size, total: manifest.database_size, unit: 'bytes' })
+        for (const warning of warnings) log.warn({ file, warning }, 'a backup does not hold everything')
+        log.info({ file, size, keys: manifest.keys, removed }, 'a backup was made')
+        return { name: nameOf(file), size, created_at, keys: manifest.keys === 'sealed', warnings, removed }
+      },
+      { scopes: ['account:read'] },
+    )
+  }
+
+  /** A page of those that are there, newest first. */
+  async list({ limit, cursor, offset }: Paging): Promise<{ data: Backup[]; has_more: boolean; next_cursor: string | null }> {
+    if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
+    const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
+    const backupDirectory = new BackupDirectory(this.#settings)
+    const found: Shelved[] = []
+    for (const name of (await backupDirectory.names()).filter((one) => momentOf(one) < before)) {
+      if (found.length > offset + limit) break
+      const one = await backupDirectory.read(name)
+      if (one) found.push(one)
+    }
+    const page = found.slice(offset, offset + limit)
+    const has_more = found.length > offset + limit
+    const next_cursor = has_more ? this.#deps.cursors.write('backups', momentOf(page.at(-1)!.name)) : null
+    return { data: page.map(toBackup), has_more, next_cursor }
+  }
+
+  /** The moment that the newest backup of this box there holds, in milliseconds; undefined without one. */
+  async newest(): Promise<number | undefined> {
+    const newest = await new BackupDirectory(this.#settings).newest(this.#deps.box)
+    return newest && Date.parse(newest.manifest.created_at)
+  }
+}
+
+function toBackup({ name, size, manifest }: Shelved): Backup {
+  const { box_id, created_at, program_version, database_version, keys, rows } = manifest
+  return { name, size, box_id, created_at, program_version, database_version, keys: keys === 'sealed', rows }
+}
+
+function nameOf(file: string): string {
+  return file.slice(file.lastIndexOf('/') + 1)
+}

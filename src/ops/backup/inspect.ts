@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { Seal, type SealedColumn } from '../../core/seal/seal.ts'
+import { applicationId } from '../../store/migrate.ts'
+import { State } from '../../store/state.ts'
+import { unpack as inflated } from '../../store/blobs.ts'
+import type { BackupArchive } from './archive/archive.ts'
+import { damaged, refused } from './faults.ts'
+import { entryNames } from './archive/manifest.ts'
+import { rowsOf, value } from './snapshot.ts'
+
+/**
+ * Looks whether an unpacked database is what the manifest says, whole, and not of a newer program (`known` is the newest version this one
+ * has). Throws Fault.
+ */
+export function inspectDatabase(archive: BackupArchive, file: string, known: number): void {
+  const { database_version, program_version, rows } = archive.manifest
+  if (database_version > known) {
+    throw refused(
+      `${archive.file} holds a database of a newer Pillarbox (${program_version}, version ${database_version}; this one knows ${known}). ` +
+        'Use the newer program; nothing was changed.',
+      'backup_newer',
+    )
+  }
+  reading(archive, file, (database) => {
+    if (value(database, 'PRAGMA application_id') !== applicationId)
+      throw damaged(archive.file, 'its database is not one of Pillarbox')
+    const version = Number(value(database, 'PRAGMA user_version'))
+    if (version !== database_version)
+      throw damaged(archive.file, `its database is of version ${version}, and its manifest says ${database_version}`)
+    const trouble = String(value(database, 'PRAGMA integrity_check(1)'))
+    if (trouble !== 'ok') throw damaged(archive.file, `its database is not whole (${trouble.split('\n').at(-1)})`)
+    const orphan = database.prepare('PRAGMA foreign_key_check').get()
+    if (orphan) throw damaged(archive.file, `in its database a row of ${String(orphan['table'])} points to nothing`)
+    const found = rowsOf(database)
+    const names = [...new Set([...Object.keys(rows), ...Object.keys(found)])]
+    const wrong = names.find((name) => rows[name] !== found[name])
+    if (wrong !== undefined)
+      throw damaged(
+        archive.file,
+        `its table ${wrong} has ${found[wrong] ?? 'no'} rows, and its manifest says ${rows[wrong] ?? 'none'}`,
+      )
+  })
+}
+
+/** Looks whether state.json is one, and of the box that the manifest names. Throws Fault. */
+export async function inspectState(archive: BackupArchive): Promise<void> {
+  const text = await archive.text(entryNames.state)
+  let state: State
+  try {
+    state = State.parse(JSON.parse(text))
+  } catch (error) {
+    throw damaged(archive.file, 'its state.json is not one that this program knows', error)
+  }
+  if (state.box_id !== archive.manifest.box_id) throw damaged(archive.file, 'its state.json is of another box')
+}
+
+/** Unpacks every message, body and picture and compares it with what was noted of it; answers how many there are. Throws Fault. */
+export function inspectBlobs(archive: BackupArchive, file: string): number {
+  return reading(archive, file, (database) => {
+    let count = 0
+    const rows = database.prepare('SELECT id, size, sha256, deflated, bytes FROM blobs').iterate() as IterableIterator<Blob>
+    const piecesOf = pieces(database)
+    for (const { id, size, sha256, deflated, bytes } of rows) {
+      const octets = plain(deflated === 1, Buffer.concat([bytes, ...piecesOf(id)]))
+      const sound = octets?.length === size && (sha256 === null || createHash('sha256').update(octets).digest().equals(sha256))
+      if (!sound) throw damaged(archive.file, `the octets of blob ${id} are not those that were kept`)
+      count += 1
+    }
+    return count
+  })
+}
+
+/** Opens every sealed value of a database under a master key; answers how many there are. Throws Fault when one does not open. */
+export function inspectSealed(archive: BackupArchive, file: string, columns: readonly SealedColumn[], master: Buffer): number {
+  const seal = new Seal(master)
+  return reading(archive, file, (database) => {
+    let count = 0
+    for (const { table, column, from, base64, only, context } of columns) {
+      // what was written before there was such a column has none of it
+      if (!database.prepare('SELECT 1 FROM pragma_table_info(?) WHERE name = ?').get(table, column)) continue
+      const query = `SELECT *, ${table}.rowid AS place_of_it, ${table}.${column} AS value_of_it FROM ${from ?? table}
+        WHERE ${table}.${column} IS NOT NULL AND ${only ?? '1'}`
+      for (const row of database.prepare(query).iterate()) {
+        const { place_of_it: place, value_of_it: kept } = row as { place_of_it: number; value_of_it: string | Uint8Array }
+        try {
+          seal.open(base64 === true ? Buffer.from(String(kept), 'base64') : (kept as Uint8Array), context(row))
+        } catch (error) {
+          throw damaged(archive.file, `${table}.${column} of row ${place} does not open under the master key`, error)
+        }
+        count += 1
+      }
+    }
+    return count
+  })
+}
+
+interface Blob {
+  id: number
+  size: number
+  sha256: Uint8Array | null
+  deflated: number
+  bytes: Uint8Array
+}
+
+/** What follows the first piece of a blob; a backup from before there were pieces has none. */
+function pieces(database: DatabaseSync): (id: number) => Uint8Array[] {
+  if (!database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'blob_pieces'").get()) return () => []
+  const query = database.prepare('SELECT bytes FROM blob_pieces WHERE blob_id = ? ORDER BY place')
+  return (id) => query.all(id).map(({ bytes }) => bytes as Uint8Array)
+}
+
+function plain(deflated: boolean, bytes: Uint8Array): Buffer | undefined {
+  try {
+    return inflated(deflated, bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** What SQLite cannot read is damage too. */
+function reading<T>(archive: BackupArchive, file: string, look: (database: DatabaseSync) => T): T {
+  const database = new DatabaseSync(file, { readOnly: true })
+  try {
+    return look(database)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ERR_SQLITE_ERROR') throw error
+    throw damaged(archive.file, `its database cannot be read (${(error as Error).message})`, error)
+  } finally {
+    database.close()
+  }
+}

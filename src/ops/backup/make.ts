@@ -1,0 +1,151 @@
+import { createReadStream, existsSync, realpathSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { constants, createZstdCompress } from 'node:zlib'
+import { masterKeySource } from '../../core/service-unit.ts'
+import { syncPath } from '../../store/files.ts'
+import { ArchiveWriter } from './archive/archive-writer.ts'
+import { diskFault, refused } from './faults.ts'
+import { keyFiles, type KeyPlace } from './key-files.ts'
+import { entryNames, formatName, formatVersion, type Manifest } from './archive/manifest.ts'
+import { keysContext, sealKeys } from './sealed-keys.ts'
+import { takeSnapshot } from './snapshot.ts'
+
+/** What is backed up, and where to. */
+export interface BackupInput extends KeyPlace {
+  file: string
+  data_dir: string
+  /** What the keys are sealed under; without it they are left out. */
+  passphrase?: string | undefined
+  /** Write over a file that is there. */
+  force?: boolean
+  program_version: string
+  mail_domain: string
+  created_at: string
+}
+
+/** A backup that was made. */
+export interface MadeBackup {
+  file: string
+  /** In octets. */
+  size: number
+  manifest: Manifest
+  warnings: string[]
+}
+
+/** Makes one file of a box, running or not: all of it is on disk under its name, or nothing is there. Throws Fault. */
+export async function makeBackup(
+  input: BackupInput,
+  told: (done: number, total: number) => void = () => {},
+  signal?: AbortSignal,
+): Promise<MadeBackup> {
+  const [draft, copy] = draftsOf(input.file)
+  checkPlace(input)
+  checkRoom(input)
+  try {
+    const { state, master_key_name, ...moment } = takeSnapshot(input.data_dir, copy)
+    signal?.throwIfAborted()
+    const keys = input.passphrase === undefined ? undefined : keyFiles(input, master_key_name)
+    const { program_version, mail_domain, created_at } = input
+    const writer = new ArchiveWriter(draft, {
+      format: formatName,
+      format_version: formatVersion,
+      program_version,
+      created_at,
+      mail_domain,
+      keys: keys ? 'sealed' : 'left out',
+      ...moment,
+    })
+    try {
+      await writer.add(
+        entryNames.database,
+        compressed(copy, (done) => told(done, moment.database_size), signal),
+      )
+      await writer.add(entryNames.state, [state])
+      if (keys) {
+        const sealed = await sealKeys(keys, input.passphrase!, keysContext({ ...moment, created_at }))
+        await writer.add(entryNames.keys, [Buffer.from(sealed)])
+      }
+      const manifest = writer.finish()
+      signal?.throwIfAborted()
+      mustBeFree(input)
+      adopt(writer, draft, input.file)
+      return { file: input.file, size: writer.size, manifest, warnings: keys ? [] : [withoutKeys(input)] }
+    } finally {
+      writer.close()
+    }
+  } catch (error) {
+    rmSync(draft, { force: true })
+    throw diskFault(error, `${input.file} could not be written`)
+  } finally {
+    rmSync(copy, { force: true })
+  }
+}
+
+/** What lies beside a backup while it is made: the archive, and the copy of the database. */
+export function draftsOf(file: string): [archive: string, copy: string] {
+  return [`${file}.part`, `${file}.part.db`]
+}
+
+function checkPlace(input: BackupInput): void {
+  const folder = dirname(resolve(input.file))
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory())
+    throw refused(`There is no directory ${folder}. Make it first.`, 'no_directory')
+  const data = existsSync(input.data_dir) ? realpathSync(input.data_dir) : resolve(input.data_dir)
+  if (`${realpathSync(folder)}/`.startsWith(`${data}/`)) {
+    throw refused(
+      `${input.file} lies in the data directory: what happens to that would happen to the backup. Choose another place.`,
+      'inside_data_dir',
+    )
+  }
+  if (input.passphrase !== undefined && input.passphrase.length < 12)
+    throw refused(
+      'The passphrase must have at least 12 characters: whoever finds the backup can try as many as they like.',
+      'weak_passphrase',
+    )
+  mustBeFree(input)
+}
+
+/** A copy that cannot fit must not fill the disk first: the box may live on it. */
+function checkRoom({ file, data_dir }: BackupInput): void {
+  const folder = dirname(resolve(file))
+  const { bavail, bsize } = statfsSync(folder)
+  const needed = statSync(join(data_dir, 'pillarbox.db'), { throwIfNoEntry: false })?.size ?? 0
+  if (bavail * bsize > needed) return
+  const message = `${folder} has not enough room: ${needed} bytes are needed at least, ${bavail * bsize} are free. Nothing was left behind.`
+  throw refused(message, 'storage_full')
+}
+
+function mustBeFree({ file, force }: BackupInput): void {
+  const there = statSync(file, { throwIfNoEntry: false })
+  if (there && !there.isFile()) throw refused(`${file} is not a file.`, 'exists')
+  if (there && !force)
+    throw refused(`${file} is there already, and was left as it is. Choose another name, or add --force.`, 'exists')
+}
+
+async function* compressed(file: string, told: (done: number) => void, signal?: AbortSignal): AsyncIterable<Buffer> {
+  const pack = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
+  const source = createReadStream(file, { highWaterMark: 1 << 18 })
+  const flow = pipeline(source, pack, signal ? { signal } : {})
+  flow.catch(() => {})
+  for await (const chunk of pack) {
+    yield chunk as Buffer
+    told(source.bytesRead)
+  }
+  await flow
+}
+
+/** Gives the finished archive its name, for good. */
+function adopt(writer: ArchiveWriter, draft: string, file: string): void {
+  if (!writer.isAt(draft))
+    throw refused(`Another backup is being written to ${file}. Wait for it, or choose another name.`, 'busy')
+  renameSync(draft, file)
+  syncPath(dirname(resolve(file)))
+}
+
+function withoutKeys(input: BackupInput): string {
+  return (
+    `The keys were left out, as there is no passphrase to seal them under: keep ${masterKeySource(input)} in another safe place. ` +
+    'Without it the one-time passwords, webhook secrets and DKIM keys in this backup cannot be read.'
+  )
+}

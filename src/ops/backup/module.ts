@@ -1,0 +1,45 @@
+import type { Config } from '../../config.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Cursors } from '../../core/cursor.ts'
+import type { Log } from '../../core/log.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Jobs } from '../../jobs/jobs.ts'
+import type { Module } from '../../module.ts'
+import { Backups, type BackupSettings } from './backups.ts'
+import { routes } from './routes.ts'
+
+interface Deps {
+  config: Config
+  /** What the box is called in its backups. */
+  state: { readonly data: { box_id: string } }
+  version: string
+  clock: Clock
+  cursors: Cursors
+  jobs: Jobs
+  log: Log
+  metrics: Metrics
+}
+
+/** All of the box in one file. */
+export function backupModule(deps: Deps): Module {
+  const backups = new Backups({ ...deps, box: deps.state.data.box_id, settings: settingsOf(deps.config) })
+  deps.metrics.gauge(
+    'pillarbox_backup_last_timestamp_seconds',
+    'The moment that the newest backup in backup.directory holds, in seconds since 1970; 0 without one',
+    async (gauge) => gauge.set(await newest(backups)),
+  )
+  return { name: 'backup', routes: routes(backups), reload: (config) => backups.reload(settingsOf(config)) }
+}
+
+/** A directory that cannot be read has none. */
+async function newest(backups: Backups): Promise<number> {
+  try {
+    return ((await backups.newest()) ?? 0) / 1000
+  } catch {
+    return 0
+  }
+}
+
+function settingsOf({ backup, data_dir, keys_dir, master_key_file, mail }: Config): BackupSettings {
+  return { ...backup, data_dir, keys_dir, master_key_file, mail_domain: mail.domain }
+}

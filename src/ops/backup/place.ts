@@ -1,0 +1,162 @@
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { DirectoryLock } from '../../store/lock.ts'
+import { draftsOf, mark, syncPath } from '../../store/files.ts'
+import { refused } from './faults.ts'
+
+/** Who owns what is restored. */
+export interface Owner {
+  uid: number
+  gid: number
+}
+
+/** Names that only a place under construction has: they are put nowhere. */
+export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
+
+/** By which a box holds its data directory. */
+const locks = ['lock', 'lock-journal', 'lock.pid']
+
+/** What a new file system has before anybody has put something there, and our own. */
+const ignored = new Set(['lost+found', '.restoring', ...locks])
+
+/**
+ * A directory that comes to be all at once: built beside its name and moved there, or, where an empty one is there already (a mount, a
+ * directory of the service), built inside it and moved up. What a killed process left of one is removed.
+ */
+export class RestoreTarget {
+  readonly directory: string
+  /** Where it is built, with a file that lists what is moved out of it, a line for each name. */
+  readonly draft: string
+  /** The one file without which nobody takes the directory for a whole one: it is moved last. */
+  readonly #last: string
+  readonly #inside: boolean
+  /** While it is held no box begins to live there. */
+  readonly #lock: DirectoryLock | undefined
+  /** Whether there was none before. */
+  readonly #ownLock: boolean
+  /** What has its name by now. */
+  readonly #moved: string[] = []
+
+  /** Throws Fault when the directory holds anything, and a sentence when a box does. */
+  constructor(directory: string, last: 'state.json' | 'master.key') {
+    this.directory = resolve(directory)
+    this.#last = last
+    this.#inside = existsSync(this.directory)
+    const [inside, beside] = draftsOf(this.directory)
+    this.draft = this.#inside ? inside : beside
+    const above = dirname(this.directory)
+    if (!existsSync(above)) throw refused(`There is no directory ${above}. Make it first.`, 'no_directory')
+    if (this.#inside) this.#mustBeDirectory()
+    this.#ownLock = !existsSync(join(this.directory, locks[0]!))
+    this.#lock = this.#inside && last === 'state.json' ? new DirectoryLock(this.directory) : undefined
+    try {
+      this.#lock?.note()
+      this.#removeUnfinished()
+      if (this.#inside && existsSync(join(beside, mark))) rmSync(beside, { recursive: true })
+      if (this.#inside) this.#mustBeEmpty()
+      mkdirSync(this.draft, { mode: 0o700 })
+      writeFileSync(join(this.draft, mark), '', { mode: 0o600 })
+    } catch (error) {
+      this.#release()
+      throw error
+    }
+  }
+
+  /** Whether nothing is in a directory, or it is not there. */
+  static isFree(directory: string): boolean {
+    return !existsSync(directory) || contentOf(directory).length === 0
+  }
+
+  /** What was built gets its name. Throws Fault when somebody else has put something there meanwhile, and leaves that as it is. */
+  adopt(owner: Owner): void {
+    const names = readdirSync(this.draft).filter((name) => name !== mark)
+    this.#give(owner)
+    for (const name of names) syncPath(join(this.draft, name))
+    if (existsSync(this.directory)) this.#mustBeEmpty()
+    if (this.#inside) {
+      writeFileSync(join(this.draft, mark), names.map((name) => `${name}\n`).join(''), { flush: true })
+      syncPath(this.draft)
+      for (const name of names.filter((one) => one !== this.#last)) this.#move(name)
+      syncPath(this.directory)
+      this.#move(this.#last)
+      rmSync(this.draft, { recursive: true })
+      syncPath(this.directory)
+    } else {
+      rmSync(join(this.draft, mark))
+      syncPath(this.draft)
+      renameSync(this.draft, this.directory)
+      this.#moved.push(...names)
+      syncPath(dirname(this.directory))
+    }
+    this.#lock?.release()
+  }
+
+  /** Nothing is left of what was begun, also when it had its name already. */
+  abandon(): void {
+    for (const name of this.#moved) rmSync(join(this.directory, name), { recursive: true, force: true })
+    if (!this.#inside && this.#moved.length > 0) rmdirSync(this.directory)
+    rmSync(this.draft, { recursive: true, force: true })
+    this.#release()
+  }
+
+  #move(name: string): void {
+    renameSync(join(this.draft, name), join(this.directory, name))
+    this.#moved.push(name)
+  }
+
+  #release(): void {
+    if (!this.#lock) return
+    if (this.#ownLock) for (const name of locks) rmSync(join(this.directory, name), { force: true })
+    this.#lock.release()
+  }
+
+  #removeUnfinished(): void {
+    if (!existsSync(this.draft)) return
+    const note = join(this.draft, mark)
+    if (!existsSync(note) && readdirSync(this.draft).length > 0)
+      throw refused(`${this.draft} is in the way: it is not of a restore. Move it away.`, 'in_the_way')
+    if (this.#inside && existsSync(note) && !existsSync(join(this.directory, this.#last))) {
+      const moved = readFileSync(note, 'utf8').split('\n')
+      for (const name of moved.filter((one) => one !== '')) rmSync(join(this.directory, name), { recursive: true, force: true })
+    }
+    rmSync(this.draft, { recursive: true })
+  }
+
+  #mustBeDirectory(): void {
+    if (!statSync(this.directory).isDirectory()) throw refused(`${this.directory} is not a directory.`, 'not_empty')
+  }
+
+  #mustBeEmpty(): void {
+    const there = contentOf(this.directory)
+    if (there.length === 0) return
+    throw refused(
+      `${this.directory} is not empty (${there.slice(0, 3).join(', ')}${there.length > 3 ? ', …' : ''}): a backup is restored onto nothing. ` +
+        'Move what is there away, or name another directory; nothing was changed.',
+      'not_empty',
+    )
+  }
+
+  /** Root restores for the one whose place it is. */
+  #give({ uid, gid }: Owner): void {
+    if (process.getuid?.() !== 0) return
+    const all = readdirSync(this.draft, { recursive: true, encoding: 'utf8' }).map((name) => join(this.draft, name))
+    const held =
+      this.#lock && this.#ownLock ? locks.map((name) => join(this.directory, name)).filter((path) => existsSync(path)) : []
+    for (const path of [...all, this.draft, ...held]) chownSync(path, uid, gid)
+  }
+}
+
+function contentOf(directory: string): string[] {
+  return readdirSync(directory).filter((name) => !ignored.has(name))
+}

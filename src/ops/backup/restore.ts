@@ -1,0 +1,179 @@
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { makeKey, type SealedColumn } from '../../core/seal/seal.ts'
+import { knownVersion } from '../../store/migrate.ts'
+import { BackupArchive } from './archive/archive.ts'
+import { diskFault, refused } from './faults.ts'
+import { dropUnreadable } from './drop-unreadable.ts'
+import { inspectDatabase, inspectState } from './inspect.ts'
+import { type KeyPlace, masterKeyOf } from './key-files.ts'
+import { entryNames, type Manifest } from './archive/manifest.ts'
+import { type Owner, reserved, RestoreTarget } from './place.ts'
+import { type KeyFiles, keysContext, openKeys } from './sealed-keys.ts'
+import { masterKeyName } from './snapshot.ts'
+import { unpack } from './unpack.ts'
+import { bringUp, masterKeyIn, mustOpen } from './verify.ts'
+
+export interface RestoreInput extends KeyPlace {
+  file: string
+  data_dir: string
+  /** What the keys in the backup were sealed under. */
+  passphrase?: string | undefined
+  /** The file of a master key that was kept elsewhere. */
+  master_key?: string | undefined
+  /** Give up what is sealed. */
+  without_keys?: boolean
+  /** What is sealed under the master key; asked for only when that is given up. */
+  columns: () => Promise<readonly SealedColumn[]>
+}
+
+/** A box that was restored, and what its operator should know before it starts. */
+export interface RestoredBox {
+  data_dir: string
+  keys_dir: string
+  manifest: Manifest
+  /** The version the database was brought to. */
+  database_version: number
+  /** Where the master key came from. */
+  keys: 'backup' | 'given' | 'there' | 'new'
+  /** Values that were given up, by `table.column`. */
+  lost: Record<string, number>
+  /** What had not left the box at the time of the backup, by kind: it is sent once the box starts. */
+  waiting: Record<string, number>
+}
+
+/** Makes a box of a backup, where there is none: whole or not at all. Throws Fault. */
+export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): Promise<RestoredBox> {
+  const archive = await BackupArchive.open(input.file)
+  mustBeKnown(archive)
+  mustHaveKey(archive, input)
+  const given = await masterKeyIn(archive, input)
+  await archive.check(signal)
+  await inspectState(archive)
+  const place = new RestoreTarget(input.data_dir, 'state.json')
+  const keyPlaces: RestoreTarget[] = []
+  try {
+    const file = await unpack(archive, place.draft, signal)
+    inspectDatabase(archive, file, knownVersion())
+    signal?.throwIfAborted()
+    if (given) mustOpen(archive, file, given)
+    const keys = await keysFor(archive, file, input)
+    bringUp(archive, file)
+    const lost = keys.lost ? dropUnreadable(file, await input.columns()) : {}
+    const waiting = waitingIn(file)
+    signal?.throwIfAborted()
+    const owner = ownerOf(input.data_dir)
+    if (keys.write) keyPlaces.push(placedKeys(input.keys_dir, keys.write))
+    for (const one of keyPlaces) one.adopt(owner)
+    place.adopt(owner)
+    const { data_dir, keys_dir } = input
+    return { data_dir, keys_dir, manifest: archive.manifest, database_version: knownVersion(), keys: keys.from, lost, waiting }
+  } catch (error) {
+    place.abandon()
+    // a box that began to live there meanwhile has sealed under them
+    if (RestoreTarget.isFree(input.data_dir)) for (const one of keyPlaces) one.abandon()
+    signal?.throwIfAborted()
+    throw diskFault(error, `${input.data_dir} could not be restored`)
+  }
+}
+
+function mustBeKnown({ file, manifest }: BackupArchive): void {
+  if (manifest.database_version <= knownVersion()) return
+  throw refused(
+    `${file} holds a database of a newer Pillarbox (${manifest.program_version}, version ${manifest.database_version}; this one knows ` +
+      `${knownVersion()}). Use the newer program; nothing was changed.`,
+    'backup_newer',
+  )
+}
+
+/** Asks for the key before anything long is begun. */
+function mustHaveKey({ file, manifest }: BackupArchive, input: RestoreInput): void {
+  if (input.passphrase !== undefined || input.master_key !== undefined || input.without_keys || existsSync(usedKey(input))) return
+  const holds =
+    manifest.keys === 'sealed'
+      ? `${file} holds the keys sealed: give --passphrase-file, the file with the passphrase they were sealed under.`
+      : `${file} holds no keys: give --master-key, the file of the box's master key (master.key), or put it at ${usedKey(input)}.`
+  throw refused(
+    `${holds} Without it the one-time passwords, webhook secrets and DKIM keys are lost; to give them up, add --without-keys. Nothing was changed.`,
+    'key_needed',
+  )
+}
+
+/** Where the box will look for its master key. */
+function usedKey({ keys_dir, master_key_file }: KeyPlace): string {
+  return master_key_file ?? join(keys_dir, 'master.key')
+}
+
+/** Which key the restored box has, and what must be written for that. */
+async function keysFor(
+  archive: BackupArchive,
+  file: string,
+  input: RestoreInput,
+): Promise<{ from: RestoredBox['keys']; write?: KeyFiles | 'new'; lost?: true }> {
+  const name = nameIn(file)
+  const there = existsSync(usedKey(input))
+  if (there && name !== null && masterKeyOf(input, name, usedKey(input))) return { from: 'there' }
+  if (input.without_keys) return there ? { from: 'there', lost: true } : { from: 'new', write: 'new', lost: true }
+  if (there || input.master_key_file !== undefined) {
+    throw refused(
+      `${usedKey(input)} is not the master key that ${input.file} is sealed under, and was left as it is. ` +
+        'Move it away, or name another place for the keys (keys_dir); nothing was changed.',
+      'wrong_master_key',
+    )
+  }
+  const master = await masterKeyIn(archive, input)
+  if (input.master_key !== undefined)
+    return { from: 'given', write: [{ name: 'master.key', content: Buffer.from(`${master!.toString('base64')}\n`) }] }
+  return {
+    from: 'backup',
+    write: await openKeys(await archive.text(entryNames.keys), input.passphrase!, keysContext(archive.manifest)),
+  }
+}
+
+function placedKeys(directory: string, files: KeyFiles | 'new'): RestoreTarget {
+  const place = new RestoreTarget(directory, 'master.key')
+  try {
+    if (files === 'new') makeKey(join(place.draft, 'master.key'))
+    else {
+      for (const { name, content } of files.filter((file) => !reserved.test(file.name))) {
+        const path = join(place.draft, name)
+        mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+        writeFileSync(path, content, { mode: 0o600, flag: 'wx', flush: true })
+      }
+    }
+    return place
+  } catch (error) {
+    place.abandon()
+    throw error
+  }
+}
+
+/** Whoever has the directory, or the one it is made in. */
+function ownerOf(directory: string): Owner {
+  return statSync(existsSync(directory) ? directory : dirname(resolve(directory)))
+}
+
+function nameIn(file: string): string | null {
+  const database = new DatabaseSync(file, { readOnly: true })
+  try {
+    return masterKeyName(database)
+  } finally {
+    database.close()
+  }
+}
+
+function waitingIn(file: string): Record<string, number> {
+  // not for reading only: the last one who closes it takes its log along
+  const database = new DatabaseSync(file)
+  try {
+    const rows = database
+      .prepare(
+        `SELECT kind, count(*) AS n FROM deliveries_queue WHERE state IN ('waiting', 'running') GROUP BY kind ORDER BY kind`,
+      )
+      .all() as { kind: string; n: number }[]
+    return Object.fromEntries(rows.map(({ kind, n }) => [kind, n]))
+  } finally {
+    database.close()
+  }
+}

@@ -1,0 +1,37 @@
+import { Page, Paging } from '../../core/shapes.ts'
+import { type AnyRoute, route } from '../../http/route.ts'
+import { Job } from '../../jobs/model.ts'
+import type { Backups } from './backups.ts'
+import { Backup } from './model.ts'
+
+const tag = 'Backups'
+
+export function routes(backups: Backups): AnyRoute[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/backups',
+      scope: 'account:write',
+      operator: true,
+      tag,
+      receipt: 'all',
+      summary: 'Make a backup',
+      description:
+        "Only for the box's operator. Begins a job that puts all of the box into a file in `backup.directory`, and then removes those that are too many; its result names the file.",
+      reply: Job,
+      handle: ({ caller }) => backups.begin(caller),
+    }),
+    route({
+      method: 'GET',
+      path: '/backups',
+      scope: 'account:read',
+      operator: true,
+      tag,
+      summary: 'List backups',
+      description: "Newest first. Only for the box's operator.",
+      query: Paging,
+      reply: Page(Backup),
+      handle: ({ query }) => backups.list(query),
+    }),
+  ]
+}

@@ -1,0 +1,65 @@
+import { fork } from 'node:child_process'
+import { rmSync, statSync } from 'node:fs'
+import { Fault } from '../../core/fault.ts'
+import { refused } from './faults.ts'
+import { type BackupInput, draftsOf, type MadeBackup } from './make.ts'
+
+/** What the other process says. */
+export interface Told {
+  progress?: { done: number; total: number }
+  made?: MadeBackup
+  failed?: { message: string; code?: string | undefined }
+}
+
+/** Who asks for a backup may cancel it, and hear how far it is. */
+export interface Heed {
+  signal?: AbortSignal
+  /** Octets done of those there are, of the copy and then of the archive; at most once a second. */
+  progress?: (done: number, total: number | null) => void
+}
+
+/**
+ * Makes a backup in a process of its own, which yields to all others: SQLite copies in one go, and neither the box's event loop nor whoever
+ * cancels may have to wait for it. When the signal aborts the process is killed and nothing is left. Throws Fault.
+ */
+export async function makeApart(input: BackupInput, { signal, progress = () => {} }: Heed = {}): Promise<MadeBackup> {
+  signal?.throwIfAborted()
+  const maker = fork(new URL('./maker.ts', import.meta.url), [], { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  const [draft, copy] = draftsOf(input.file)
+  let end: Told = {}
+  let errors = ''
+  let reading = true
+  maker.stderr!.setEncoding('utf8').on('data', (text: string) => (errors = `${errors}${text}`.slice(-2000)))
+  const watch = setInterval(() => reading && progress(sizeOf(copy), null), 1000)
+  const kill = (): void => void maker.kill('SIGKILL')
+  signal?.addEventListener('abort', kill)
+  let spoken = 0
+  maker.on('message', (told: Told) => {
+    if (!told.progress) end = told
+    else if (Date.now() - spoken >= 1000) {
+      reading = false
+      spoken = Date.now()
+      progress(told.progress.done, told.progress.total)
+    }
+  })
+  try {
+    const ended = new Promise<void>((resolve, reject) => maker.once('close', () => resolve()).once('error', reject))
+    maker.send(input, (error) => error && maker.kill('SIGKILL'))
+    await ended
+  } finally {
+    clearInterval(watch)
+    signal?.removeEventListener('abort', kill)
+  }
+  if (end.made) return end.made
+  for (const left of [draft, copy, `${copy}-journal`]) rmSync(left, { force: true })
+  signal?.throwIfAborted()
+  if (end.failed?.code !== undefined) throw refused(end.failed.message, end.failed.code)
+  throw new Fault('internal_error', 'The backup was cut off: its process ended. Nothing was left behind; try again.', {
+    code: 'backup_failed',
+    cause: new Error(end.failed?.message ?? errors),
+  })
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}

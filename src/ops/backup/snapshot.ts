@@ -1,0 +1,103 @@
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { applicationId } from '../../store/migrate.ts'
+import { State } from '../../store/state.ts'
+import { diskFault, refused } from './faults.ts'
+
+/** One moment of a box. */
+export interface Snapshot {
+  state: Buffer
+  box_id: string
+  database_version: number
+  database_size: number
+  rows: Record<string, number>
+  master_key_name: string | null
+}
+
+/**
+ * Copies the database of a box, running or not, into a new file as it is at one moment, with `state.json` of the same moment. The copy is
+ * made anew, row by row: it has nothing of what was deleted, and a damaged page does not come through it in silence. Holds no writer up.
+ */
+export function takeSnapshot(directory: string, copy: string): Snapshot {
+  const file = join(directory, 'pillarbox.db')
+  for (const needed of [join(directory, 'state.json'), file]) {
+    if (!existsSync(needed)) throw refused(`There is no box in ${directory}: ${needed} is missing.`, 'no_box')
+  }
+  for (let tries = 0; tries < 5; tries += 1) {
+    const state = stateOf(directory)
+    copyDatabase(file, copy)
+    // accounts are in one and their things in the other: both must be of the same moment
+    if (stateOf(directory).equals(state)) return { state, ...described(file, copy), ...boxOf(directory, state) }
+  }
+  throw refused(`${join(directory, 'state.json')} does not stay the same for as long as a copy takes. Try again.`, 'busy')
+}
+
+function stateOf(directory: string): Buffer {
+  return readFileSync(join(directory, 'state.json'))
+}
+
+function boxOf(directory: string, state: Buffer): { box_id: string } {
+  try {
+    return { box_id: State.parse(JSON.parse(state.toString())).box_id }
+  } catch (error) {
+    const message = `${join(directory, 'state.json')} is damaged, or of another program: nothing was backed up.`
+    throw refused(message, 'no_box', error)
+  }
+}
+
+function copyDatabase(file: string, copy: string): void {
+  rmSync(copy, { force: true })
+  // SQLite would make it readable by others
+  closeSync(openSync(copy, 'wx', 0o600))
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 30_000 })
+  try {
+    database.prepare('VACUUM INTO ?').run(copy)
+  } catch (error) {
+    const kind = ((error as { errcode?: number }).errcode ?? 0) & 0xff
+    // SQLITE_CORRUPT, SQLITE_NOTADB
+    if (kind === 11 || kind === 26) {
+      throw refused(`${file} is damaged: ${(error as Error).message}. Nothing was backed up.`, 'database_damaged', error)
+    }
+    throw diskFault(error, `${copy} could not be written`)
+  } finally {
+    database.close()
+  }
+}
+
+function described(file: string, copy: string): Omit<Snapshot, 'state' | 'box_id'> {
+  const database = new DatabaseSync(copy, { readOnly: true })
+  try {
+    const id = value(database, 'PRAGMA application_id')
+    if (id !== applicationId) throw refused(`${file} is not a Pillarbox database. Nothing was backed up.`, 'no_box')
+    return {
+      database_version: Number(value(database, 'PRAGMA user_version')),
+      database_size: statSync(copy).size,
+      rows: rowsOf(database),
+      master_key_name: masterKeyName(database),
+    }
+  } finally {
+    database.close()
+  }
+}
+
+/** How many rows each table has; those of the search index, which are made of the others, are left out. */
+export function rowsOf(database: DatabaseSync): Record<string, number> {
+  const tables = database
+    .prepare(
+      `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`,
+    )
+    .all() as { name: string }[]
+  return Object.fromEntries(tables.map(({ name }) => [name, Number(value(database, `SELECT count(*) FROM "${name}"`))]))
+}
+
+/** The name of the master key that the values are sealed under; null while there is none. */
+export function masterKeyName(database: DatabaseSync): string | null {
+  const known = database.prepare(`SELECT 1 FROM pragma_table_info('box') WHERE name = 'master_key_name'`).get()
+  return known ? (value(database, 'SELECT master_key_name FROM box') as string | null) : null
+}
+
+/** The first column of the first row. */
+export function value(database: DatabaseSync, query: string): unknown {
+  return Object.values(database.prepare(query).get() ?? {})[0]
+}

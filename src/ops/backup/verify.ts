@@ -1,0 +1,145 @@
+import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { nameOf } from '../../core/seal/master-key.ts'
+import { readKey, type SealedColumn } from '../../core/seal/seal.ts'
+import { knownVersion, takeOver } from '../../store/migrate.ts'
+import { BackupArchive } from './archive/archive.ts'
+import { damaged, refused } from './faults.ts'
+import { inspectBlobs, inspectDatabase, inspectSealed, inspectState } from './inspect.ts'
+import { entryNames, type Manifest } from './archive/manifest.ts'
+import { keysContext, openKeys } from './sealed-keys.ts'
+import { masterKeyName } from './snapshot.ts'
+import { unpack } from './unpack.ts'
+
+/** How the directories begin that a backup is unpacked into, and when one is nobody's any more, in milliseconds. */
+const unpackedName = 'pillarbox-verify-'
+const abandoned = 86_400_000
+
+export interface VerifyInput {
+  file: string
+  /** What the keys in the backup were sealed under. */
+  passphrase?: string | undefined
+  /** A master key that is kept elsewhere. */
+  master_key?: string | undefined
+  /** Where the database is unpacked to for the time being; else beside the backup, or in the temporary directory. */
+  scratch?: string | undefined
+  /** What is sealed under the master key. */
+  columns: () => Promise<readonly SealedColumn[]>
+}
+
+/** What was looked at, and found to be right. */
+export interface VerifiedBackup {
+  file: string
+  size: number
+  manifest: Manifest
+  /** Octets of messages, bodies and pictures compared with their checksums. */
+  blobs: number
+  /** Whether a key was given, and opens everything that is sealed. */
+  keys: 'left out' | 'not opened' | 'opened'
+  /** Values that were opened under the master key. */
+  sealed: number
+}
+
+/**
+ * Proves a backup: every checksum, the database page by page and row by row, every blob; that this program takes its database over; and,
+ * with a passphrase or a master key, that everything sealed opens. Throws Fault that names what is wrong.
+ */
+export async function verifyBackup(input: VerifyInput, signal?: AbortSignal): Promise<VerifiedBackup> {
+  const archive = await BackupArchive.open(input.file)
+  await archive.check(signal)
+  await inspectState(archive)
+  const master = await masterKeyIn(archive, input)
+  const place = input.scratch ?? placeFor(input.file)
+  clear(place)
+  const scratch = mkdtempSync(join(place, unpackedName))
+  try {
+    const file = await unpack(archive, scratch, signal)
+    inspectDatabase(archive, file, knownVersion())
+    signal?.throwIfAborted()
+    const blobs = inspectBlobs(archive, file)
+    bringUp(archive, file)
+    const sealed = master ? inspectSealed(archive, file, await input.columns(), checked(archive, file, master)) : 0
+    const keys = master ? 'opened' : archive.manifest.keys === 'sealed' ? 'not opened' : 'left out'
+    return { file: input.file, size: archive.size, manifest: archive.manifest, blobs, keys, sealed }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** Removes what a killed verify left: all of a box, in the clear. */
+function clear(place: string): void {
+  for (const name of readdirSync(place).filter((one) => one.startsWith(unpackedName))) {
+    const seen = lstatSync(join(place, name), { throwIfNoEntry: false })
+    if (!seen?.isDirectory() || seen.uid !== process.geteuid?.()) continue
+    if (Date.now() - seen.mtimeMs > abandoned) rmSync(join(place, name), { recursive: true, force: true })
+  }
+}
+
+/** The master key that was given, or that the passphrase opens; undefined when there was neither. Throws Fault. */
+export async function masterKeyIn(
+  archive: BackupArchive,
+  { passphrase, master_key }: Pick<VerifyInput, 'passphrase' | 'master_key'>,
+): Promise<Buffer | undefined> {
+  if (master_key !== undefined) return givenKey(master_key)
+  if (passphrase === undefined) return undefined
+  if (archive.manifest.keys !== 'sealed')
+    throw refused(`${archive.file} holds no keys that a passphrase could open: give --master-key instead.`, 'no_keys')
+  const files = await openKeys(await archive.text(entryNames.keys), passphrase, keysContext(archive.manifest))
+  const text = files
+    .find(({ name }) => name === 'master.key')
+    ?.content.toString()
+    .trim()
+  const key = Buffer.from(text ?? '', 'base64')
+  if (key.length !== 32) throw damaged(archive.file, 'its keys have no master key among them')
+  return key
+}
+
+/** Throws Fault when this is not the key that the database is sealed under. */
+export function mustOpen(archive: BackupArchive, file: string, master: Buffer): void {
+  const database = new DatabaseSync(file, { readOnly: true })
+  try {
+    const name = masterKeyName(database)
+    if (name === null || name === nameOf(master)) return
+    throw refused(
+      `This is not the master key that the database in ${archive.file} is sealed under. Nothing was changed.`,
+      'wrong_master_key',
+    )
+  } finally {
+    database.close()
+  }
+}
+
+function checked(archive: BackupArchive, file: string, master: Buffer): Buffer {
+  mustOpen(archive, file, master)
+  return master
+}
+
+/** A key in a file. Throws Fault. */
+export function givenKey(file: string): Buffer {
+  try {
+    return readKey(file, true)
+  } catch (error) {
+    throw refused(`The master key could not be read: ${(error as Error).message}`, 'unreadable', error)
+  }
+}
+
+/** Brings an unpacked database to this program's version, as its next start would. */
+export function bringUp(archive: BackupArchive, file: string): void {
+  try {
+    takeOver(file)
+  } catch (error) {
+    throw damaged(archive.file, `its database cannot be taken over: ${(error as Error).message}`, error)
+  }
+}
+
+function placeFor(file: string): string {
+  const beside = dirname(resolve(file))
+  try {
+    accessSync(beside, constants.W_OK)
+    return beside
+  } catch {
+    return tmpdir()
+  }
+}

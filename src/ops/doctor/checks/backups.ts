@@ -1,0 +1,59 @@
+import { about, type Check, reasonOf, spell } from '../check.ts'
+
+/** A backup that is there. */
+export interface Newest {
+  name: string
+  created_at: string
+  /** Whether the keys are in it. */
+  keys: boolean
+}
+
+interface Deps {
+  /** Where the box keeps its backups; undefined when it is not said. */
+  directory: string | undefined
+  /** The newest one. Throws a sentence when the directory cannot be read. */
+  newest: () => Promise<Newest | undefined>
+  now: () => number
+  /** The file of the master key. */
+  masterKey: string
+  /** When the box was made, in milliseconds. */
+  created: number
+}
+
+const day = 86_400_000
+
+/** Whether there is a backup, how old it is, and whether a box can be made of it without another file. */
+export function backups({ directory, newest, now, masterKey, created }: Deps): Check {
+  return {
+    name: 'backup',
+    pace: 'usual',
+    async run() {
+      const line = about('backup', directory ?? 'settings')
+      const make = 'pillarbox backup --auto\nEvery night: systemctl enable --now pillarbox-backup.timer'
+      if (directory === undefined) {
+        return [
+          line.warn(
+            'Nobody told the box where its backups go.',
+            'Set backup.directory, then: systemctl reload pillarbox && pillarbox backup --auto',
+          ),
+        ]
+      }
+      try {
+        const last = await newest()
+        if (!last) {
+          const young = now() - created < 2 * day
+          return [line.of(young ? 'warn' : 'fail', young ? 'There is no backup yet.' : 'There is no backup.', make)]
+        }
+        const age = now() - Date.parse(last.created_at)
+        if (age > 2 * day) return [line.of(age > 7 * day ? 'fail' : 'warn', `${last.name} is ${spell(age)} old.`, make)]
+        if (last.keys) return [line.pass(`${last.name} is ${spell(Math.max(0, age))} old.`)]
+        const fix = `Set backup.passphrase_file, or keep a copy of ${masterKey} in another safe place.`
+        return [line.warn(`${last.name} is without the keys: what is sealed cannot be read from it alone.`, fix)]
+      } catch (error) {
+        return [
+          line.fail(reasonOf(error), 'Make the directory, for the user of the box to write to, or change backup.directory.'),
+        ]
+      }
+    },
+  }
+}

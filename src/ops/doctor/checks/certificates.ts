@@ -1,0 +1,151 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { about, type Check, reasonOf, spell } from '../check.ts'
+import { type ShownCertificate, spelled } from '../conversation.ts'
+import type { Line } from '../model.ts'
+import { certificateAt, type ListenerEndpoint } from './ports.ts'
+
+/** A pair of files that the settings name. */
+export interface ConfiguredPair {
+  /** The group of settings: `smtp.tls`. */
+  setting: string
+  cert: string
+  key: string
+  /** The name that it must bear. */
+  name: string
+}
+
+interface Deps {
+  pairs: readonly ConfiguredPair[]
+  /** Where the box listens; undefined when it does not run. */
+  present: () => ListenerEndpoint[] | undefined
+  /** The name by which a listener is reached. */
+  nameOf: (listener: ListenerEndpoint) => string
+  /** Whether other servers are told to refuse mail to us unless they can trust the certificate (MTA-STS in force). */
+  strict: boolean
+  /** Whether the box obtains by itself what the settings name no files for. */
+  acme: boolean
+  now: () => number
+}
+
+const day = 86_400_000
+
+/** What is left when it is to be looked at, and when it is late: in milliseconds, and as a part of the life of one that has few days. */
+const early = { milliseconds: 21 * day, part: 21 / 90 }
+const late = { milliseconds: 7 * day, part: 7 / 90 }
+
+const byFiles = 'Renew it, put the files in place, and: systemctl reload pillarbox'
+const byAcme = 'pillarbox certificate list says what is in its way; then: pillarbox certificate renew'
+
+/** The certificates that the box shows, and those in the files: how long they last, whose they are, whether key and certificate fit. */
+export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps): Check {
+  const inFile = async (pair: ConfiguredPair): Promise<Line> => {
+    const line = about('tls', `${pair.setting} ${pair.cert}`)
+    try {
+      const certificate = new X509Certificate(await readFile(pair.cert))
+      if (!certificate.checkPrivateKey(createPrivateKey(await readFile(pair.key)))) {
+        return line.fail(
+          `The key in ${pair.key} is not that of the certificate: the box would not come up again.`,
+          `Set ${pair.setting}.key to the key that the certificate was made with.`,
+        )
+      }
+      return judge(line, { certificate, distrust: null }, { name: pair.name, now: now(), renew: byFiles })
+    } catch (error) {
+      return line.fail(
+        `It cannot be read: ${reasonOf(error)}.`,
+        `Put certificate and key there as PEM, or change ${pair.setting}.`,
+      )
+    }
+  }
+  const atListener = async (listener: ListenerEndpoint): Promise<Line[]> => {
+    const name = nameOf(listener)
+    const showing = certificateAt(listener, name)
+    if (!showing) return []
+    const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+    try {
+      const shown = await showing
+      const own = acme && !pairs.some(({ setting }) => setting === settingOf(listener))
+      const judged = judge(line, shown, { name, now: now(), renew: own ? byAcme : byFiles })
+      if (judged.status !== 'pass' || shown.distrust === null) return [judged]
+      return [untrusted(listener, shown.distrust, { strict, renew: own ? byAcme : undefined })]
+    } catch (error) {
+      return [
+        line.fail(
+          `There is no TLS to be had: ${reasonOf(error)}.`,
+          'Look into the log of the box; set a certificate that can be read.',
+        ),
+      ]
+    }
+  }
+  return {
+    name: 'tls',
+    pace: 'usual',
+    async run() {
+      const [files, shown] = await Promise.all([
+        Promise.all(pairs.map((pair) => inFile(pair))),
+        Promise.all((present() ?? []).map((listener) => atListener(listener))),
+      ])
+      return [...files, ...shown.flat()]
+    },
+  }
+}
+
+function judge(
+  line: ReturnType<typeof about>,
+  { certificate }: ShownCertificate,
+  { name, now, renew }: { name: string; now: number; renew: string },
+): Line {
+  const ends = certificate.validToDate.getTime()
+  const left = ends - now
+  const life = ends - certificate.validFromDate.getTime()
+  const short = ({ milliseconds, part }: typeof early): boolean => left < Math.min(milliseconds, part * life)
+  const until = certificate.validToDate.toISOString().slice(0, 10)
+  if (left <= 0) return line.fail(`It ran out on ${until}.`, renew)
+  if (certificate.validFromDate.getTime() > now) {
+    return line.fail(`It holds only from ${certificate.validFromDate.toISOString()} on.`, 'Look at the clock of this machine.')
+  }
+  if (certificate.checkHost(name) === undefined) {
+    const names = (certificate.subjectAltName ?? certificate.subject).replaceAll('\n', ', ').slice(0, 200)
+    return line.fail(`It is for ${names}, not for ${name}.`, `Get a certificate that names ${name}.`)
+  }
+  if (short(early)) return line.of(short(late) ? 'fail' : 'warn', `It runs out in ${spell(left)}, on ${until}.`, renew)
+  return line.pass(`It is for ${name}, and holds until ${until}.`)
+}
+
+function settingOf({ speech }: ListenerEndpoint): string {
+  return speech === 'https' ? 'http.tls' : 'smtp.tls'
+}
+
+function untrusted(
+  listener: ListenerEndpoint,
+  why: string,
+  { strict, renew }: { strict: boolean; renew: string | undefined },
+): Line {
+  const line = about('tls', `${listener.speech} ${spelled(listener)}`)
+  const setting = settingOf(listener)
+  const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
+  const message = chain
+    ? `Programs that check do not trust it (${why}): the certificates that lead to its root may be missing.`
+    : `Programs that check do not trust it (${why}): nobody they know has signed it.`
+  const fix = chain
+    ? `Put the whole chain into ${setting}.cert: the certificate first, then those that signed it.`
+    : (renew ?? `Set acme.agree_terms, or ${setting}.cert and ${setting}.key to a certificate of a public authority.`)
+  return line.of(listener.speech === 'smtp' && strict ? 'fail' : 'warn', message, fix)
+}
+
+/** Why reports to other domains cannot be sent, and what mends it; null when they can, undefined when they are off. */
+export type ReportStatus = () => { why: string; fix: string } | null | undefined
+
+/** Whether the reports to other domains that are on can be sent. */
+export function reports(status: ReportStatus): Check {
+  return {
+    name: 'reports',
+    pace: 'often',
+    async run() {
+      const obstacle = status()
+      if (obstacle === undefined) return []
+      const line = about('reports', 'to other domains')
+      return [obstacle === null ? line.pass('They can be sent.') : line.warn(`They are not sent: ${obstacle.why}`, obstacle.fix)]
+    },
+  }
+}

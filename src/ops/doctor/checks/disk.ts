@@ -1,0 +1,78 @@
+import { statfs } from 'node:fs/promises'
+import { about, type Check, quoted, reasonOf, spell } from '../check.ts'
+import type { Line } from '../model.ts'
+import { makingRoom } from '../remedies.ts'
+import { existingPart, sized } from '../../../store/space.ts'
+
+/** What `statfs` tells of a file system. */
+export type Measure = (path: string) => Promise<{ bsize: number; bavail: number; blocks: number; files: number; ffree: number }>
+
+interface Deps {
+  directory: string
+  /** Octets below which the box takes nothing new. */
+  minimum: number
+  measure?: Measure | undefined
+  /** Octets that were free before, and when in milliseconds, oldest first; what is free now is kept for the next time. */
+  history?: ((free: number) => Promise<{ at: number; free: number }[]>) | undefined
+  now: () => number
+}
+
+const hour = 3_600_000
+const day = 24 * hour
+
+/** Room on the disk of the data: octets, inodes, and how long it will last at the present pace. */
+export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
+  return {
+    name: 'disk',
+    pace: 'often',
+    async run() {
+      try {
+        const seen = await measure(existingPart(directory))
+        const free = seen.bsize * seen.bavail
+        const past = (await history?.(free)) ?? []
+        return [room(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
+      } catch (error) {
+        const line = about('disk', directory)
+        return [line.fail(`The disk does not say how full it is: ${reasonOf(error)}`, `Look at it: df ${quoted(directory)}`)]
+      }
+    },
+  }
+}
+
+function room(directory: string, free: number, minimum: number): Line {
+  const line = about('disk', directory)
+  const much = `${sized(free)} are free`
+  const fix = makingRoom(directory)
+  if (free < minimum) {
+    return line.fail(`${much}, less than min_free (${sized(minimum)}): mail is put off, and nothing new is taken.`, fix)
+  }
+  if (minimum > 0 && free < 2 * minimum) return line.warn(`${much}; below ${sized(minimum)} nothing new is taken.`, fix)
+  return line.pass(`${much}.`)
+}
+
+function inodes(directory: string, { files, ffree }: { files: number; ffree: number }): Line[] {
+  // some file systems have as many as they need, and count none
+  if (files === 0) return []
+  const line = about('disk', 'inodes')
+  const share = Math.floor((ffree / files) * 100)
+  const fix = `Remove small files from the disk of ${directory}: find ${quoted(directory)} -xdev -type f | wc -l counts ours.`
+  if (share < 1) return [line.fail('No more files can be made on the disk: its inodes are used up.', fix)]
+  if (share < 5) return [line.warn(`Only ${share} % of the inodes of the disk are free.`, fix)]
+  return [line.pass(`${share} % are free.`)]
+}
+
+function trend(
+  past: { at: number; free: number }[],
+  { free, minimum, now }: { free: number; minimum: number; now: number },
+): Line[] {
+  const [oldest] = past
+  // less than half a day says nothing
+  if (!oldest || now - oldest.at < 12 * hour) return []
+  const line = about('disk', 'trend')
+  const pace = (oldest.free - free) / (now - oldest.at)
+  const left = pace > 0 ? Math.max(0, free - minimum) / pace : Infinity
+  const lately = `${sized(Math.round(Math.abs(pace) * day))} a day`
+  if (left > 14 * day) return [line.pass(pace > 0 ? `It fills by ${lately}.` : 'It does not fill.')]
+  const message = `It fills by ${lately}: at this pace nothing new is taken in ${spell(left)}.`
+  return [line.warn(message, 'Make room or enlarge the disk, or keep mail for a shorter time.')]
+}

@@ -1,0 +1,61 @@
+import { about, type Check } from '../check.ts'
+import type { Line } from '../model.ts'
+
+/** A record that a domain of ours asks for, as it was last seen. */
+export interface SeenRecord {
+  purpose: 'mx' | 'spf' | 'dkim' | 'dmarc' | 'mta_sts' | 'tls_rpt'
+  required: boolean
+  /** Whether it is a DKIM key that signs nothing now. */
+  idle: boolean
+  status: 'missing' | 'invalid' | 'valid'
+  /** Whether the DNS gave no answer, so that this is from before, or a guess. */
+  unanswered: boolean
+  /** When it last did; null when that is not known. */
+  seen_at: string | null
+  found: string[]
+  reason: string | null
+  /** The line of a zone file that should be there. */
+  zone: string
+}
+
+export interface SeenDomain {
+  name: string
+  /** Whether mail for it is taken. */
+  receives: boolean
+  records: SeenRecord[]
+}
+
+/** What the DNS says of our domains; `fresh` looks now. */
+export type LookUpDomains = (fresh: boolean) => Promise<SeenDomain[]>
+
+/** One line for each kind of record of each domain. */
+export function domains(standing: LookUpDomains): Check {
+  return {
+    name: 'domains',
+    pace: 'often',
+    run: async (asked) => (await standing(asked)).flatMap((domain) => linesOf(domain)),
+  }
+}
+
+function linesOf({ name, receives, records }: SeenDomain): Line[] {
+  const purposes = [...new Set(records.map(({ purpose }) => purpose))]
+  return purposes.map((purpose) => {
+    const line = about(purpose, name)
+    // a spare key is for the next rotation, and a retired one for mail of before
+    const counted = records.filter((record) => record.purpose === purpose && !record.idle)
+    const wrong = counted.filter(({ status }) => status !== 'valid')
+    const [first] = wrong
+    const silent = counted.find(({ unanswered }) => unanswered)
+    if (!first) return line.pass(silent ? formerly(silent) : 'It is as it should be.')
+    const publish = wrong.map(({ zone }) => zone).join('\n')
+    const verb = first.status === 'invalid' ? 'Replace it by' : 'Publish'
+    const message = wrong.map(({ reason }) => reason ?? 'It is not as it should be.').join(' ')
+    const serious = wrong.some(({ required, unanswered }) => required && !unanswered) && receives
+    return line.of(serious ? 'fail' : 'warn', message, `${verb}: ${publish}`)
+  })
+}
+
+/** What was right when the DNS last answered is not wrong because it does not answer now. */
+function formerly({ seen_at }: SeenRecord): string {
+  return `The DNS gave no answer now; ${seen_at === null ? 'before' : `on ${seen_at}`} it was as it should be.`
+}

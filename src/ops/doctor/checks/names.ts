@@ -1,0 +1,108 @@
+import { isIP } from 'node:net'
+import { isPublic } from '../../../net/public-addresses.ts'
+import { about, type Check } from '../check.ts'
+import type { Line } from '../model.ts'
+import type { Ask, ExternalView } from '../external-view.ts'
+import { receivingRoles } from '../../../identities/role-names.ts'
+import { type Database, join, sql } from '../../../store/database.ts'
+
+const silent = 'Set dns.servers to a resolver that answers; the line dns says whether this one answers anything.'
+
+/** Whether our name, by which we greet and to which MX records point, leads here (RFC 5321 2.3.5), and the API's name somewhere. */
+export function helo(externalView: ExternalView, publicUrl: () => string): Check {
+  return {
+    name: 'helo',
+    pace: 'usual',
+    run: () =>
+      externalView.ask(async (ask) => {
+        const { hostname } = externalView.settings
+        const lines = [await leads(externalView, ask, hostname)]
+        const host = new URL(publicUrl()).hostname
+        if (host === hostname || host === 'localhost' || host.startsWith('[') || isIP(host) > 0) return lines
+        return [...lines, await leads(externalView, ask, host)]
+      }),
+  }
+}
+
+async function leads(externalView: ExternalView, ask: Ask, name: string): Promise<Line> {
+  const line = about('helo', name)
+  const found = await externalView.hosts(ask, name)
+  if (found === 'unknown') return line.warn('The DNS gave no answer.', silent)
+  const [own] = externalView.settings.addresses
+  const record = `${name}. 3600 IN ${own?.includes(':') ? 'AAAA' : 'A'} ${own ?? '<the public address of this machine>'}`
+  if (found.length === 0) return line.fail('It has no address in the DNS.', `Publish: ${record}`)
+  const wrong = own === undefined ? [] : found.filter((address) => !externalView.settings.addresses.includes(address))
+  if (name === externalView.settings.hostname && wrong.length > 0) {
+    return line.fail(`It leads to ${wrong.join(', ')}, which doctor.addresses does not name.`, `Publish: ${record}`)
+  }
+  if (own === undefined && !found.some((address) => isPublic(address))) {
+    const message = `It leads to ${found.join(', ')}, which nobody on the internet can reach.`
+    return line.warn(message, `Publish: ${record}; or set doctor.addresses when only this machine sees it so.`)
+  }
+  return line.pass(`It leads to ${found.join(', ')}.`)
+}
+
+/** Whether our addresses go back to our name, and that to them: large receivers refuse mail from others. */
+export function ptr(externalView: ExternalView, direct: boolean): Check {
+  return {
+    name: 'ptr',
+    pace: 'seldom',
+    async run() {
+      // whoever passes our mail on is known by an address of theirs
+      if (!direct) return []
+      return externalView.ask(async (ask) => {
+        const addresses = await externalView.addresses(ask)
+        return Promise.all(addresses.map((address) => goesBack(externalView, ask, address)))
+      })
+    },
+  }
+}
+
+async function goesBack(externalView: ExternalView, ask: Ask, address: string): Promise<Line> {
+  const line = about('ptr', address)
+  const { hostname } = externalView.settings
+  const fix = `Have the provider of this machine set the reverse DNS of ${address} to ${hostname}`
+  const found = await externalView.names(ask, address)
+  if (found === 'unknown') return line.warn('The DNS gave no answer.', silent)
+  const names = found.map((name) => name.toLowerCase().replace(/\.$/, ''))
+  if (names.length === 0) return line.fail('It has no name (no PTR record): large receivers refuse mail from it.', fix)
+  for (const name of names) {
+    const hosts = await externalView.hosts(ask, name)
+    if (hosts === 'unknown') return line.warn(`Of its name ${name} the DNS gave no answer.`, silent)
+    if (!hosts.includes(address)) continue
+    if (name === hostname) return line.pass(`It is ${hostname}, and ${hostname} is it.`)
+    return line.warn(`It is ${name}, and the box calls itself ${hostname}.`, `${fix}, or set hostname to ${name}`)
+  }
+  return line.fail(`Its name ${names.join(', ')} does not lead back to it: large receivers refuse mail from it.`, fix)
+}
+
+interface Deps {
+  database: Database
+  /** The box's own domain. */
+  domain: string
+  /** The account of the operator. */
+  account: string
+}
+
+/** Identities of other accounts at whose addresses certificate authorities and strangers believe to reach who runs the box: made before that was refused. */
+export function operatorNames({ database, domain, account }: Deps): Check {
+  return {
+    name: 'operator_names',
+    pace: 'usual',
+    async run() {
+      const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
+      const rows = await database.all<{ address: string; id: string; account_id: string }>(
+        sql`SELECT address, identities.id, identities.account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id
+          WHERE address IN (${join(addresses)}) AND status <> 'deleted' AND account_id <> ${account} ORDER BY address`,
+      )
+      if (rows.length === 0)
+        return [about('operator_names', 'all').pass(`No other account receives what comes for the operator of ${domain}.`)]
+      return rows.map(({ address, id, account_id }) =>
+        about('operator_names', address).fail(
+          `It is an identity of the account ${account_id}, which can have certificates issued for ${domain} and answers for the box.`,
+          `Tell its account, and delete it: pillarbox identity delete ${id} --account ${account_id} --yes; mail to it then comes to the operator.`,
+        ),
+      )
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { stat } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { join } from 'node:path'
+import { about, type Check, quoted } from '../check.ts'
+import type { Line } from '../model.ts'
+import { owning } from '../remedies.ts'
+
+interface Deps {
+  dataDirectory: string
+  keysDirectory: string
+  /** A key that is handed over. */
+  masterKeyFile: string | undefined
+  /** Private keys of certificates that the settings name. */
+  privateKeys: readonly string[]
+  /** Whether it is the box that asks, and not a command beside it. */
+  running: () => boolean
+}
+
+interface Kept {
+  path: string
+  /** Bits that must not be there, and the mode that would be right. */
+  forbidden: number
+  right: string
+  /** Who else's it may be. */
+  foreign?: boolean
+}
+
+/** Who may read the box's files: nobody but the user it runs as. */
+export function permissions({ dataDirectory, keysDirectory, masterKeyFile, privateKeys, running }: Deps): Check {
+  const groups: [subject: string, kept: Kept[]][] = [
+    [
+      dataDirectory,
+      ours(dataDirectory, ['state.json', 'state.json.previous', 'pillarbox.db', 'pillarbox.db-wal', 'tls/key.pem']),
+    ],
+    [keysDirectory, ours(keysDirectory, masterKeyFile === undefined ? ['master.key', 'master.key.former'] : [])],
+    // systemd lets the service read its credentials by an access list, which shows as bits of the group
+    ...[...(masterKeyFile === undefined ? [] : [masterKeyFile]), ...privateKeys].map((path): [string, Kept[]] => [
+      path,
+      [{ path, forbidden: 0o007, right: '640', foreign: true }],
+    ]),
+  ]
+  return {
+    name: 'permissions',
+    pace: 'often',
+    async run() {
+      const lines = await Promise.all(groups.map(([subject, kept]) => look(subject, kept)))
+      return [...lines.flat(), ...(running() ? asRoot() : [])]
+    },
+  }
+}
+
+function ours(directory: string, names: string[]): Kept[] {
+  return [
+    { path: directory, forbidden: 0o077, right: '700' },
+    ...names.map((name) => ({ path: join(directory, name), forbidden: 0o077, right: '600' })),
+  ]
+}
+
+async function look(subject: string, kept: Kept[]): Promise<Line[]> {
+  const line = about('permissions', subject)
+  const fixes: string[] = []
+  const wrong: string[] = []
+  const me = process.geteuid?.() ?? 0
+  let there = false
+  for (const { path, forbidden, right, foreign } of kept) {
+    const seen = await stat(path).catch(() => undefined)
+    if (!seen) continue
+    there = true
+    if (seen.mode & forbidden) {
+      wrong.push(`${path} can be ${readers(seen)} (mode ${(seen.mode & 0o777).toString(8)})`)
+      fixes.push(`chmod ${right} ${quoted(path)}`)
+    }
+    if (!foreign && me !== 0 && seen.uid !== me) {
+      wrong.push(`${path} belongs to user ${seen.uid}, and the box runs as ${me}`)
+      fixes.push(owning([path]))
+    }
+  }
+  if (!there) return []
+  if (wrong.length === 0) return [line.pass('Nobody else can read it.')]
+  return [line.fail(`${wrong.join('; ')}.`, fixes.join(' && '))]
+}
+
+function readers({ mode }: Stats): string {
+  return mode & 0o007 ? 'used by everybody on this machine' : 'used by its group'
+}
+
+function asRoot(): Line[] {
+  if (process.geteuid?.() !== 0) return []
+  const message = 'The box runs as root: a flaw in it would be one of the whole machine.'
+  return [about('permissions', 'user').warn(message, 'Run it as a user of its own: User=pillarbox in the systemd unit.')]
+}

@@ -1,0 +1,57 @@
+import { type Database, sql } from '../../../store/database.ts'
+import { about, type Check, reasonOf } from '../check.ts'
+import type { ExternalView } from '../external-view.ts'
+
+/** Opens a conversation with the server that takes mail for a domain, and ends it; answers who greeted, and throws why nobody did. */
+export type GreetServer = (domain: string, signal: AbortSignal) => Promise<string>
+
+interface Deps {
+  externalView: ExternalView
+  database: Database
+  probe: GreetServer
+  mode: 'direct' | 'relay' | 'none'
+  port: number
+  /** Whose server is tried while no mail has left of late. */
+  domain: string
+  isOurs: (domain: string) => boolean
+  now: () => number
+}
+
+const hour = 3_600_000
+
+/** Longest time for reaching one server, in milliseconds. */
+const timeout = 20_000
+
+/** Whether mail can leave: providers often close port 25. */
+export function port25({ externalView, database, probe, mode, port, domain, isOurs, now }: Deps): Check {
+  return {
+    name: 'port25',
+    pace: 'seldom',
+    async run() {
+      const line = about('port25', mode)
+      if (mode === 'none') return []
+      const left = mode === 'direct' ? await lately(database, now(), isOurs) : undefined
+      if (left !== undefined) return [line.pass(`Mail to ${left} has just left.`)]
+      // a box that nobody can see has no business with others' servers
+      if (mode === 'direct' && (await externalView.ask((ask) => externalView.addresses(ask))).length === 0) return []
+      try {
+        return [line.pass(`${await probe(domain, AbortSignal.timeout(timeout))} answers.`)]
+      } catch (error) {
+        const fix =
+          mode === 'direct'
+            ? `Ask the provider of this machine to open port ${port} outwards, or set outbound.mode to relay and outbound.relay`
+            : 'Check outbound.relay: host, port and tls; and whether the provider lets this machine reach it.'
+        return [line.fail(`No mail can leave: ${reasonOf(error)}.`, fix)]
+      }
+    },
+  }
+}
+
+/** A domain of others whose server took mail in the last six hours. */
+async function lately(database: Database, now: number, isOurs: (domain: string) => boolean): Promise<string | undefined> {
+  const rows = await database.all<{ lane: string }>(
+    sql`SELECT lane FROM deliveries_queue WHERE ended_at >= ${new Date(now - 6 * hour).toISOString()} AND kind = 'email'
+      AND state = 'done' ORDER BY ended_at DESC LIMIT 200`,
+  )
+  return rows.find(({ lane }) => !isOurs(lane))?.lane
+}

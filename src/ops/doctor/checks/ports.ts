@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { serviceUnit } from '../../../core/service-unit.ts'
+import { about, type Check, reasonOf } from '../check.ts'
+import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, spelled, within } from '../conversation.ts'
+import type { Line } from '../model.ts'
+
+/** What speaks at a place, and how. */
+export type Speech = 'smtp' | 'submission' | 'submissions' | 'http' | 'https'
+
+export interface ListenerEndpoint extends Endpoint {
+  speech: Speech
+}
+
+interface Deps {
+  /** Our own name. */
+  hostname: string
+  /** Those that the settings name. */
+  wanted: readonly ListenerEndpoint[]
+  /** Where the box listens; undefined when it does not run. */
+  present: () => ListenerEndpoint[] | undefined
+  dataDirectory: string
+}
+
+/** Whether every listener answers as it should; of a box that does not run, whether it could have its ports. */
+export function ports({ hostname, wanted, present, dataDirectory }: Deps): Check {
+  return {
+    name: 'ports',
+    pace: 'often',
+    async run() {
+      const listeners = present()
+      if (!listeners) return [notRunning(), ...(await Promise.all(wanted.map((listener) => free(listener, dataDirectory))))]
+      return Promise.all(listeners.map((listener) => answers(listener, hostname)))
+    },
+  }
+}
+
+const start = 'systemctl start pillarbox, or: pillarbox serve'
+
+function notRunning(): Line {
+  return about('ports', 'box').warn('It does not run: it was looked at from its files.', start)
+}
+
+async function answers(listener: ListenerEndpoint, hostname: string): Promise<Line> {
+  const line = about('ports', `${listener.speech} ${spelled(listener)}`)
+  const fix = `Look into the log of the box; who listens there: ss -ltnp 'sport = :${listener.port}'`
+  try {
+    const said = await greeting(listener, hostname)
+    if (listener.speech.startsWith('http')) {
+      return / 200 /.test(said) ? line.pass('It answers.') : line.fail(`It answers “${said}”.`, fix)
+    }
+    if (said.startsWith(`220 ${hostname} `)) return line.pass('It answers.')
+    return line.fail(`It greets with “${said}”, not as ${hostname}: another program may have the port.`, fix)
+  } catch (error) {
+    return line.fail(`It does not answer: ${reasonOf(error)}.`, fix)
+  }
+}
+
+async function greeting(listener: ListenerEndpoint, hostname: string): Promise<string> {
+  const question = `GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`
+  switch (listener.speech) {
+    case 'http':
+      return answerOf(listener, { question })
+    case 'https':
+      return answerOf(listener, { question, tls: hostname })
+    case 'submissions':
+      return answerOf(listener, { tls: hostname })
+    default:
+      return answerOf(listener)
+  }
+}
+
+/** Whether the port could be had. */
+async function free({ host, port, speech }: ListenerEndpoint, dataDirectory: string): Promise<Line> {
+  const line = about('ports', `${speech} ${spelled({ host, port })}`)
+  const server = createServer()
+  try {
+    const failed = once(server, 'error').then(([error]) => {
+      throw error as Error
+    })
+    // without a host Node takes every address there is, also where there is no IPv6
+    server.listen({ host: host === '::' ? undefined : host, port, exclusive: true })
+    await Promise.race([once(server, 'listening'), failed])
+    return line.pass('The port is free.')
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? ''
+    const taken = (): Line =>
+      line.fail('Another program has the port.', `Stop it, or set another port; which it is: ss -ltnp 'sport = :${port}'`)
+    if (code === 'EADDRINUSE') return taken()
+    if (code === 'EACCES') {
+      if (await isAnswered(host, port)) return taken()
+      const unit = serviceUnit(dataDirectory)
+      if (unit?.lowPorts) return line.pass(`Nothing answers there, and the service may have it (${unit.files[0]}).`)
+      const fix = `echo ${port} > /proc/sys/net/ipv4/ip_unprivileged_port_start`
+      const service = 'as a service: AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit'
+      return line.fail('This user may not have a port below 1024.', `${fix}\nOr, ${service}.`)
+    }
+    if (code === 'EADDRNOTAVAIL')
+      return line.fail('This machine has no such address.', `Set a listener at one of: ip -brief address`)
+    return line.fail(`The port cannot be had: ${reasonOf(error)}.`, 'Set another port.')
+  } finally {
+    server.close()
+  }
+}
+
+/** Whether a program listens at the port: what this user may not have it cannot try. */
+async function isAnswered(host: string, port: number): Promise<boolean> {
+  const hosts = host === '::' ? ['::1', '127.0.0.1'] : [within({ host, port }).host]
+  const found = await Promise.all(
+    hosts.map(async (one) => {
+      const socket = connect({ host: one, port, timeout: 2000 })
+      socket.on('timeout', () => socket.destroy(new Error('no answer')))
+      try {
+        await once(socket, 'connect')
+        return true
+      } catch {
+        return false
+      } finally {
+        socket.destroy()
+      }
+    }),
+  )
+  return found.includes(true)
+}
+
+/** The certificate that a listener shows to who asks for a name; undefined for one without TLS. */
+export function certificateAt(listener: ListenerEndpoint, name: string): ReturnType<typeof fetchCertificate> | undefined {
+  if (listener.speech === 'http') return undefined
+  return listener.speech === 'smtp' || listener.speech === 'submission'
+    ? fetchCertificateAfterStartTls(listener, name)
+    : fetchCertificate(listener, name)
+}

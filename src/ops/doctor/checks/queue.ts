@@ -1,0 +1,122 @@
+import { type Database, sql } from '../../../store/database.ts'
+import { about, type Check, spell } from '../check.ts'
+import type { Line } from '../model.ts'
+
+interface Deps {
+  database: Database
+  now: () => number
+  running: () => boolean
+}
+
+const minute = 60_000
+const hour = 60 * minute
+
+/** What waits to leave the box: how much, how long, and whether anything gets through. */
+export function queue({ database, now, running }: Deps): Check {
+  return {
+    name: 'queue',
+    pace: 'often',
+    async run() {
+      const kinds = await database.all<Kind>(
+        sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
+          WHERE state = 'waiting' GROUP BY kind ORDER BY kind`,
+      )
+      const lines = await Promise.all(kinds.map((kind) => judge(database, kind, now(), running())))
+      return lines.length > 0 ? lines : [about('queue', 'all').pass('Nothing waits.')]
+    },
+  }
+}
+
+/** Where to look when nothing of a kind gets through: to one destination, and to several. */
+interface Way {
+  one: (destination: string) => string
+  all: string
+}
+
+const retry = (kind: string): string =>
+  `pillarbox queue list --kind ${kind} has the last answer of each; once that is mended: pillarbox queue retry ID`
+
+const mail: Way = {
+  one: (domain) =>
+    `pillarbox queue list --destination ${domain} has its answers: theirs to mend, unless they name this machine (lines port25, helo, ptr, spf).`,
+  all: 'Lines port25, dns, helo and ptr say what is in the way; the way out is set by outbound.*',
+}
+
+const routing: Record<string, Way> = {
+  webhook: {
+    one: (id) => `GET /v1/webhooks/${id}/deliveries has what it answers; once it is mended: pillarbox queue retry ID, or wait.`,
+    all: retry('webhook'),
+  },
+  sms: { one: () => retry('sms'), all: retry('sms') },
+}
+
+interface Kind {
+  kind: string
+  waiting: number
+  oldest: string
+  due: string
+}
+
+async function judge(database: Database, { kind, waiting, oldest, due }: Kind, now: number, running: boolean): Promise<Line> {
+  const line = about('queue', kind)
+  const last = await lately(database, kind, now)
+  const overdue = now - Date.parse(due)
+  // many that wait for one dead server are late, and still one after the other is tried
+  if (running && overdue > 15 * minute && now - (last?.newest ?? 0) > 15 * minute) {
+    const lane = await laneOf(database, kind, due)
+    const message = `${waiting} wait, and ${lane} should have been tried ${spell(overdue)} ago: the queue does not move.`
+    return line.fail(message, 'Restart the box: systemctl restart pillarbox; then look into its log for part "delivery".')
+  }
+  if (last && last.done === 0 && last.tried >= 5) {
+    const message = `None of ${last.tried} attempts of the last hour went well; the last one: ${last.answer ?? 'no answer'}`
+    const { one, all } = routing[kind] ?? mail
+    const [lane] = last.lanes
+    // many destinations that all fail have this machine in common, one has its own trouble
+    if (last.lanes.size === 1) return line.warn(`${message} (all to ${lane})`, one(lane!))
+    return line.fail(message, all)
+  }
+  const age = now - Date.parse(oldest)
+  if (waiting > 10_000) {
+    return line.warn(
+      `${waiting} wait, the oldest for ${spell(age)}.`,
+      'pillarbox queue list shows for whom; pillarbox queue drop gives them up.',
+    )
+  }
+  return line.pass(`${waiting} ${waiting === 1 ? 'waits' : 'wait'}${age > hour ? `, the oldest for ${spell(age)}` : ''}.`)
+}
+
+async function laneOf(database: Database, kind: string, due: string): Promise<string> {
+  const row = await database.get<{ lane: string }>(
+    sql`SELECT lane FROM deliveries_queue WHERE state = 'waiting' AND kind = ${kind} AND due_at = ${due} LIMIT 1`,
+  )
+  return row?.lane ?? 'one'
+}
+
+interface Lately {
+  tried: number
+  done: number
+  answer: string | null
+  /** Where they went. */
+  lanes: Set<string>
+  /** When the newest attempt began. */
+  newest: number
+}
+
+async function lately(database: Database, kind: string, now: number): Promise<Lately | undefined> {
+  const since = new Date(now - hour).toISOString()
+  // the newest attempts have the highest numbers: what is older is not read
+  const rows = await database.all<{ lane: string; started_at: string; outcome: string | null; answer: string | null }>(
+    sql`SELECT lane, started_at, outcome, answer FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
+      JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq
+      WHERE kind = ${kind} AND started_at >= ${since} ORDER BY attempts.seq DESC`,
+  )
+  if (rows.length === 0) return undefined
+  const ended = rows.filter(({ outcome }) => outcome !== null && outcome !== 'interrupted')
+  return {
+    tried: ended.length,
+    done: ended.filter(({ outcome }) => outcome === 'done').length,
+    lanes: new Set(ended.map(({ lane }) => lane)),
+    answer: ended[0]?.answer?.slice(0, 200) ?? null,
+    newest: Date.parse(rows[0]!.started_at),
+  }
+}

@@ -1,0 +1,35 @@
+import { about, type Check, reasonOf } from '../check.ts'
+
+/** What is asked of whoever carries text messages. */
+export interface Carrier {
+  name: string
+  capabilities: { receives_otp: boolean }
+  /** Asks whether it is there and takes our credentials. Throws a sentence. */
+  check?(signal: AbortSignal): Promise<void>
+}
+
+/** Longest time for the provider's answer, in milliseconds. */
+const timeout = 20_000
+
+/** Whether whoever carries text messages is there, and knows us. */
+export function sms(provider: Carrier | undefined): Check {
+  return {
+    name: 'sms',
+    pace: 'usual',
+    async run() {
+      if (!provider) return []
+      const { name, capabilities } = provider
+      const line = about('sms', name)
+      if (!provider.check) return [line.pass('Text messages stay in this box.')]
+      try {
+        await provider.check(AbortSignal.timeout(timeout))
+        const codes = capabilities.receives_otp
+          ? ''
+          : ' One-time codes that its numbers receive are redacted (error 30038); sms.provider android receives them.'
+        return [line.pass(`It answers, and takes our credentials.${codes}`)]
+      } catch (error) {
+        return [line.fail(`${reasonOf(error)}.`.replace(/\.\.$/, '.'), `Check sms.${name}.*: its address, user and secrets.`)]
+      }
+    },
+  }
+}

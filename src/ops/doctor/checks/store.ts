@@ -1,0 +1,59 @@
+import { performance } from 'node:perf_hooks'
+import type { Database } from '../../../store/database.ts'
+import { about, type Check, reasonOf } from '../check.ts'
+import type { Line } from '../model.ts'
+import { proof, restoring, writing } from '../remedies.ts'
+
+interface Deps {
+  database: Pick<Database, 'probe' | 'damage'>
+  dataDirectory: string
+}
+
+/** Longest time for reading the whole database, and once more where the first reading found damage, in milliseconds. */
+const timeout = 22_000
+
+const copying = `See whether all of it can be copied: ${proof}`
+
+/** Whether the database keeps what it is given. */
+export function storeWrites({ database, dataDirectory }: Deps): Check {
+  return {
+    name: 'store writes',
+    pace: 'often',
+    async run() {
+      const line = about('store', 'writing')
+      try {
+        await database.probe()
+        return [line.pass('It keeps what it is given.')]
+      } catch (error) {
+        return [line.fail(`It keeps nothing: ${reasonOf(error)}`, writing(error, dataDirectory))]
+      }
+    },
+  }
+}
+
+/** Whether the database is whole, page by page (`PRAGMA quick_check`). */
+export function storeWhole(deps: Deps): Check {
+  return { name: 'store whole', pace: 'seldom', run: async () => [await whole(deps)] }
+}
+
+/** Takes nothing for damaged on one reading: who restores a backup loses what came since. */
+async function whole({ database, dataDirectory }: Deps): Promise<Line> {
+  const line = about('store', 'integrity')
+  const end = performance.now() + timeout
+  let first: string | null = null
+  try {
+    first = await database.damage(timeout)
+    if (first === null) return line.pass('Every page is sound.')
+    const second = await database.damage(Math.max(1000, end - performance.now()))
+    if (second === null) {
+      const message = `One reading found damage (${first}), and the next one, made at once, found none: the disk or the memory may be failing.`
+      return line.warn(message, copying)
+    }
+    return line.fail(`It is damaged, by two readings: ${second}`, `${copying}\nOnly if that fails: ${restoring(dataDirectory)}`)
+  } catch (error) {
+    if (first !== null) return line.warn(`One reading found damage (${first}), and a second one was not finished.`, copying)
+    const late = error instanceof Error && 'code' in error && error.code === 'too_slow'
+    const why = late ? '' : `: ${reasonOf(error)}`
+    return line.warn(`It could not be read whole within ${timeout / 1000} s${why}.`, copying)
+  }
+}

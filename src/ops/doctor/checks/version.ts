@@ -1,0 +1,50 @@
+import { about, type Check } from '../check.ts'
+import type { Line } from '../model.ts'
+
+/** The oldest of each line of Node without a hole we know of (the security release of 21 October 2026). */
+const safeNode: Record<string, string> = { 24: '24.22.1' }
+
+/** Node.js comes with the packages, each version of Pillarbox with its own. */
+const upgrade =
+  'Upgrade Pillarbox to its newest version, which brings its own Node.js (docs/upgrade.md), and start it by bin/pillarbox.'
+
+/** Before it a database could be damaged when its log began anew. */
+const soundSqlite = '3.51.3'
+
+/** What the box runs on, against the newest security releases that this program knows. */
+export function version({
+  box,
+  versions = process.versions,
+}: {
+  box: string
+  versions?: Record<string, string | undefined>
+}): Check {
+  const { node = '', sqlite = '' } = versions
+  return {
+    name: 'version',
+    pace: 'seldom',
+    run: async () => [about('version', 'pillarbox').pass(`${box}.`), ofNode(node), ofSqlite(sqlite)],
+  }
+}
+
+function ofNode(node: string): Line {
+  const line = about('version', 'node')
+  const safe = safeNode[node.split('.')[0] ?? '']
+  if (safe !== undefined && isBefore(node, safe)) {
+    const message = `${node} has known holes, which ${safe} closes (CVE-2026-111497 and others).`
+    return line.warn(message, upgrade)
+  }
+  return line.pass(`${node}.`)
+}
+
+function ofSqlite(sqlite: string): Line {
+  const line = about('version', 'sqlite')
+  if (!isBefore(sqlite, soundSqlite)) return line.pass(`${sqlite}.`)
+  return line.fail(`${sqlite} can damage a database; ${soundSqlite} does not.`, upgrade)
+}
+
+function isBefore(one: string, other: string): boolean {
+  const [left, right] = [one, other].map((text) => text.split('.').map(Number))
+  const differing = left!.findIndex((part, index) => part !== right![index])
+  return differing >= 0 && (left![differing] ?? 0) < (right![differing] ?? 0)
+}

@@ -1,0 +1,44 @@
+import { type Database, sql } from '../../../store/database.ts'
+import { about, type Check, spell } from '../check.ts'
+
+interface Row {
+  id: string
+  url: string
+  active: number
+  failing_since: string | null
+  disabled_at: string | null
+  disabled_reason: string | null
+}
+
+/** Longest list of lines: a flaw of ours shows in the first. */
+const most = 50
+
+/** Milliseconds of nothing but failure that are nobody's fault. */
+const usual = 10 * 60_000
+
+/** Webhooks that fail, or were switched off because they did; of everybody's accounts. */
+export function webhooks({ database, now }: { database: Database; now: () => number }): Check {
+  return {
+    name: 'webhooks',
+    pace: 'often',
+    async run() {
+      const rows = await database.all<Row>(
+        sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
+          WHERE (active = 1 AND failing_since IS NOT NULL AND failing_since <= ${new Date(now() - usual).toISOString()})
+            OR (active = 0 AND disabled_reason IS NOT NULL) ORDER BY seq DESC LIMIT ${most}`,
+      )
+      const lines = rows.map(({ id, url, active, failing_since, disabled_at, disabled_reason }) => {
+        // what follows the host may be a secret of theirs
+        const line = about('webhooks', `${id} ${new URL(url).host}`)
+        if (active === 0) {
+          const why = disabled_reason === 'gone' ? 'it answered 410' : 'it failed for days'
+          const fix = `Once it answers: PATCH /v1/webhooks/${id} {"active": true}; or DELETE /v1/webhooks/${id}`
+          return line.fail(`It was switched off on ${disabled_at?.slice(0, 10) ?? 'an unknown day'}: ${why}.`, fix)
+        }
+        const message = `Nothing but failure for ${spell(now() - Date.parse(failing_since!))}.`
+        return line.warn(message, `What it answers: GET /v1/webhooks/${id}/deliveries`)
+      })
+      return lines.length > 0 ? lines : [about('webhooks', 'all').pass('None has failed for 10 minutes or longer.')]
+    },
+  }
+}

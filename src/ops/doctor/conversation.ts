@@ -1,0 +1,138 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { connect as connectSecurely, type TLSSocket } from 'node:tls'
+import { X509Certificate } from 'node:crypto'
+
+/** Where something listens, or should. */
+export interface Endpoint {
+  host: string
+  port: number
+}
+
+/** What a listener showed of itself in TLS. */
+export interface ShownCertificate {
+  certificate: X509Certificate
+  /** Why programs that check would not trust it, whatever its name; null when they would. */
+  distrust: string | null
+}
+
+/** Longest time for one conversation, in milliseconds. */
+const timeout = 8000
+
+const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** Where this machine reaches a listener of its own: one on all addresses at loopback. */
+export function within({ host, port }: Endpoint): Endpoint {
+  return { host: everywhere[host] ?? host, port }
+}
+
+/** `127.0.0.1:25`, `[::1]:25` */
+export function spelled({ host, port }: Endpoint): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** What a listener answers first, or to `question`: its first line. Throws when it does not within 8 s. */
+export async function answerOf(place: Endpoint, { question, tls }: { question?: string; tls?: string } = {}): Promise<string> {
+  const socket = await opened(place, tls)
+  try {
+    return await new Talk(socket).say(question)
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** The certificate of a listener that speaks TLS from the first octet. */
+export async function fetchCertificate(place: Endpoint, name: string): Promise<ShownCertificate> {
+  const socket = await secured(within(place), name)
+  try {
+    return peerCertificate(socket)
+  } finally {
+    socket.destroy()
+  }
+}
+
+/** The certificate that an SMTP listener shows after STARTTLS (RFC 3207). Throws when it offers none. */
+export async function fetchCertificateAfterStartTls(place: Endpoint, name: string): Promise<ShownCertificate> {
+  const plain = await opened(place)
+  try {
+    const talk = new Talk(plain)
+    await talk.say()
+    if (!/^250[- ]STARTTLS\r?$/im.test(await talk.whole('EHLO doctor.invalid'))) throw new Error('it offers no STARTTLS')
+    const go = await talk.say('STARTTLS')
+    if (!go.startsWith('220')) throw new Error(`to STARTTLS it says ${go}`)
+    plain.removeAllListeners('data')
+    const socket = connectSecurely({ socket: plain, servername: name, rejectUnauthorized: false })
+    await within8s(once(socket, 'secureConnect'), socket)
+    return peerCertificate(socket)
+  } finally {
+    plain.destroy()
+  }
+}
+
+/** The sockets are destroyed by who opened them. */
+class Talk {
+  readonly #socket: Socket
+  #text = ''
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    socket.setEncoding('latin1').on('data', (chunk: string) => (this.#text = (this.#text + chunk).slice(-16_384)))
+  }
+
+  /** The first line of the answer. */
+  async say(question?: string): Promise<string> {
+    return (await this.whole(question)).split(/\r?\n/, 1)[0]!
+  }
+
+  /** All lines up to the one that is the last of an SMTP reply. */
+  async whole(question?: string): Promise<string> {
+    this.#text = ''
+    if (question !== undefined) this.#socket.write(`${question}\r\n`)
+    const isWhole = (): boolean => /^(?:\d{3} |HTTP\/).*\r?\n/m.test(this.#text)
+    const closed = once(this.#socket, 'close').then(() => {
+      throw new Error(this.#text === '' ? 'it hangs up without a word' : `it says: ${this.#text.slice(0, 100)}`)
+    })
+    closed.catch(() => undefined)
+    while (!isWhole()) await within8s(Promise.race([once(this.#socket, 'data'), closed]), this.#socket)
+    return this.#text
+  }
+}
+
+async function opened(place: Endpoint, tls?: string): Promise<Socket> {
+  const at = within(place)
+  if (tls !== undefined) return secured(at, tls)
+  const socket = connect(at)
+  // it stays: an error after the last listener is gone would end the process
+  socket.on('error', () => undefined)
+  await within8s(once(socket, 'connect'), socket)
+  return socket
+}
+
+async function secured(place: Endpoint, name: string): Promise<TLSSocket> {
+  const socket = connectSecurely({ ...place, servername: name, rejectUnauthorized: false })
+  socket.on('error', () => undefined)
+  await within8s(once(socket, 'secureConnect'), socket)
+  return socket
+}
+
+function peerCertificate(socket: TLSSocket): ShownCertificate {
+  const certificate = socket.getPeerX509Certificate()
+  if (!certificate) throw new Error('it shows no certificate')
+  const why: unknown = socket.authorizationError
+  // the name is looked at apart from whether the issuer is known
+  const named = String(why) === 'ERR_TLS_CERT_ALTNAME_INVALID'
+  return { certificate, distrust: socket.authorized || named ? null : String(why) }
+}
+
+async function within8s<Value>(work: Promise<Value>, socket: Socket): Promise<Value> {
+  const timer = setTimeout(() => socket.destroy(new Error('no answer within 8 s')), timeout)
+  const closed = Promise.withResolvers<never>()
+  const close = (): void => closed.reject(new Error('the connection was cut off'))
+  socket.once('close', close)
+  try {
+    return await Promise.race([work, closed.promise])
+  } finally {
+    clearTimeout(timer)
+    socket.off('close', close)
+  }
+}

@@ -1,0 +1,164 @@
+import { performance } from 'node:perf_hooks'
+import { type Clock, iso } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { EventLog } from '../../events/log.ts'
+import { type Database, sql, type Transaction } from '../../store/database.ts'
+import { about, type Check, examine, type Finding, type Pace, reasonOf } from './check.ts'
+import { type DoctorChange, doctorChanged, type DoctorLine, type DoctorReport, type Line, summary } from './model.ts'
+import { writing } from './remedies.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  dataDirectory: string
+  /** The account of the operator. */
+  account: string
+  /** As the settings are now; their names differ. */
+  checks: () => readonly Check[]
+}
+
+type Row = DoctorLine & { check_name: string; place: number }
+
+const minute = 60_000
+
+/** Milliseconds between two runs of a check, by itself. */
+const paces: Record<Pace, number> = { often: 5 * minute, usual: 15 * minute, seldom: 6 * 60 * minute }
+
+/** What comes by a clock a little early counts as its turn. */
+const slack = minute / 2
+
+/** Looks at the box, remembers what it saw, and tells the log what changed. */
+export class Doctor {
+  readonly #deps: Deps
+  readonly #ran = new Map<string, number>()
+  #running: Promise<DoctorReport> | undefined
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.metrics.gauge(
+      'pillarbox_doctor_lines',
+      'What the doctor saw last: lines by check and status (pass, warn, fail)',
+      async (gauge) => {
+        const rows = await deps.database.all<{ name: string; status: string; count: number }>(
+          sql`SELECT name, status, count(*) AS count FROM doctor_lines GROUP BY name, status`,
+        )
+        gauge.reset()
+        for (const { name, status, count } of rows) gauge.labels(name, status).set(count)
+      },
+      ['name', 'status'],
+    )
+  }
+
+  /** What was seen last; looks when nothing was yet. */
+  async report(): Promise<DoctorReport> {
+    const rows = await this.#rows()
+    return rows.length === 0 ? this.run() : this.#shown(rows)
+  }
+
+  /** Looks at everything now; who asks while that is under way hears of the same look. */
+  run(): Promise<DoctorReport> {
+    this.#running ??= this.#look(this.#deps.checks(), true).finally(() => (this.#running = undefined))
+    return this.#running
+  }
+
+  /** Runs the checks whose turn it is. */
+  async runDue(): Promise<void> {
+    if (this.#running) return
+    const now = performance.now()
+    const due = this.#deps.checks().filter((check) => now - (this.#ran.get(check.name) ?? -Infinity) > paces[check.pace] - slack)
+    if (due.length > 0) await this.#look(due, false)
+  }
+
+  async #look(checks: readonly Check[], asked: boolean): Promise<DoctorReport> {
+    const results = await Promise.all(checks.map((check) => examine(check, asked)))
+    const now = performance.now()
+    for (const { check, error } of results) {
+      this.#ran.set(check.name, now)
+      if (error !== undefined) this.#deps.log.error({ check: check.name, err: error }, 'a check of the doctor failed')
+    }
+    try {
+      this.#tell(await this.#deps.database.transaction((tx) => this.#write(tx, results)))
+      return this.#shown(await this.#rows())
+    } catch (error) {
+      // a store that takes nothing is what there is to be told
+      this.#deps.log.error({ err: error }, 'what the doctor saw could not be kept')
+      const at = iso(this.#deps.clock.now())
+      const store = about('store', 'writing').fail(
+        `The store keeps nothing: ${reasonOf(error)}`,
+        writing(error, this.#deps.dataDirectory),
+      )
+      const lines = results.flatMap((result) => result.lines)
+      const known = lines.some((line) => keyOf(line) === keyOf(store) && line.status === 'fail')
+      const others = known ? lines : [...lines.filter((line) => keyOf(line) !== keyOf(store)), store]
+      return this.#shown(others.map((line) => ({ ...line, since: at, checked_at: at })))
+    }
+  }
+
+  #tell(changes: readonly DoctorChange[]): void {
+    for (const { name, subject, status, before, message } of changes) {
+      const level = status === 'pass' ? 'info' : 'warn'
+      this.#deps.log[level]({ name, subject, status, before, message }, 'the doctor sees a change')
+    }
+  }
+
+  async #write(tx: Transaction, results: readonly Finding[]): Promise<DoctorChange[]> {
+    const now = iso(this.#deps.clock.now())
+    const known = new Map((await tx.all<Row>(sql`SELECT * FROM doctor_lines`)).map((row) => [keyOf(row), row]))
+    const changes: DoctorChange[] = []
+    const order = new Map(this.#deps.checks().map(({ name }, index) => [name, index]))
+    for (const { check, lines, error } of results) {
+      for (const [index, line] of lines.entries()) {
+        const before = known.get(keyOf(line))
+        known.delete(keyOf(line))
+        const since = before?.status === line.status ? before.since : now
+        await this.#keep(tx, line, { check: check.name, place: order.get(check.name)! * 10_000 + index, since, now })
+        if (before ? before.status !== line.status : line.status !== 'pass') {
+          changes.push({ ...line, before: before?.status ?? null, since })
+        }
+      }
+      // what could not be looked at is as it was
+      if (error !== undefined) continue
+      for (const row of [...known.values()].filter(({ check_name }) => check_name === check.name)) {
+        known.delete(keyOf(row))
+        await tx.run(sql`DELETE FROM doctor_lines WHERE name = ${row.name} AND subject = ${row.subject}`)
+        if (row.status === 'pass') continue
+        const { name, subject, status: before } = row
+        changes.push({ ...about(name, subject).pass('There is nothing of this to look at any more.'), before, since: now })
+      }
+    }
+    for (const data of changes) {
+      await this.#deps.events.append(tx, doctorChanged, { account_id: this.#deps.account, identity_id: null, data })
+    }
+    return changes
+  }
+
+  async #keep(
+    tx: Transaction,
+    { name, subject, status, message, fix }: Line,
+    { check, place, since, now }: { check: string; place: number; since: string; now: string },
+  ): Promise<void> {
+    await tx.run(
+      sql`INSERT INTO doctor_lines (name, subject, check_name, place, status, message, fix, since, checked_at) VALUES (${name}, ${subject},
+        ${check}, ${place}, ${status}, ${message}, ${fix}, ${since}, ${now}) ON CONFLICT (name, subject) DO UPDATE SET
+        check_name = excluded.check_name, place = excluded.place, status = excluded.status, message = excluded.message, fix = excluded.fix,
+        since = excluded.since, checked_at = excluded.checked_at`,
+    )
+  }
+
+  #rows(): Promise<Row[]> {
+    return this.#deps.database.all<Row>(sql`SELECT * FROM doctor_lines ORDER BY place, name, subject`)
+  }
+
+  #shown(rows: DoctorLine[]): DoctorReport {
+    const checked_at = rows.map((row) => row.checked_at).toSorted((one, other) => other.localeCompare(one, 'en'))[0] ?? null
+    return { ...summary(rows), checked_at, lines: rows }
+  }
+}
+
+function keyOf({ name, subject }: Pick<Line, 'name' | 'subject'>): string {
+  return `${name} ${subject}`
+}

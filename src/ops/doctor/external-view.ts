@@ -1,0 +1,72 @@
+import { reverseName } from '../../net/networks.ts'
+import { isPublic } from '../../net/public-addresses.ts'
+import type { FreshInquiry } from '../../mailauth/inquire.ts'
+
+/** The box as others see it. */
+export interface ExternalViewSettings {
+  hostname: string
+  ipv6: boolean
+  /** Its public addresses as the operator says; without any they are those of the host name. */
+  addresses: readonly string[]
+}
+
+/** What the DNS says of ourselves; asked anew for each check. */
+export class ExternalView {
+  readonly settings: ExternalViewSettings
+  readonly #inquire: () => FreshInquiry
+
+  constructor(settings: ExternalViewSettings, inquire: () => FreshInquiry) {
+    this.settings = settings
+    this.#inquire = inquire
+  }
+
+  /** Asks, and ends the asking whatever comes of it. */
+  async ask<Answer>(work: (lookup: Ask) => Promise<Answer>): Promise<Answer> {
+    const inquiry = this.#inquire()
+    try {
+      return await work(asking(inquiry))
+    } finally {
+      inquiry.close()
+    }
+  }
+
+  /** The addresses by which the internet knows us; none of a box that is not on it. */
+  async addresses(ask: Ask): Promise<string[]> {
+    const { addresses, hostname } = this.settings
+    if (addresses.length > 0) return [...addresses]
+    const found = await this.hosts(ask, hostname)
+    return found === 'unknown' ? [] : found.filter((address) => isPublic(address))
+  }
+
+  /** The addresses of a name, those of IPv6 too where mail goes that way. */
+  async hosts(ask: Ask, name: string): Promise<string[] | 'unknown'> {
+    const four = await ask(name, 'A')
+    const six = this.settings.ipv6 ? await ask(name, 'AAAA') : []
+    const found = [four, six].flatMap((answer) => (answer === 'unknown' ? [] : answer))
+    // without an answer it is not known that there is none
+    return found.length === 0 && [four, six].includes('unknown') ? 'unknown' : found
+  }
+
+  /** The names that an address goes back to (RFC 1035 3.5). */
+  names(ask: Ask, address: string): Promise<string[] | 'unknown'> {
+    const tree = address.includes(':') ? 'ip6.arpa' : 'in-addr.arpa'
+    return ask(`${reverseName(address) ?? address}.${tree}`, 'PTR')
+  }
+}
+
+/** The texts of a name; none where there is no such record, `unknown` where the DNS gives no answer. */
+export type Ask = (name: string, type: 'A' | 'AAAA' | 'PTR' | 'TXT') => Promise<string[] | 'unknown'>
+
+function asking({ lookup }: FreshInquiry): Ask {
+  return async (name, type) => {
+    try {
+      const answer = await lookup(name, type)
+      return answer.map((one) => (typeof one === 'string' ? one : Array.isArray(one) ? one.join('') : one.exchange))
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+      return absent.has(code) ? [] : 'unknown'
+    }
+  }
+}
+
+const absent = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])

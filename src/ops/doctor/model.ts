@@ -1,0 +1,79 @@
+import * as z from 'zod'
+import type { Scope } from '../../core/scopes.ts'
+import { Timestamp } from '../../core/shapes.ts'
+import { eventType } from '../../events/model.ts'
+
+export const Status = z.enum(['pass', 'warn', 'fail'])
+export type Status = z.output<typeof Status>
+
+/** What a check says of one thing; what is not well comes with what mends it: a command, a setting, a DNS record, as it is to be written. */
+export interface Line {
+  name: string
+  subject: string
+  status: Status
+  message: string
+  fix: string | null
+}
+
+const shape = {
+  name: z.string().meta({ description: 'which check: config, disk, mx, … (docs/doctor.md)' }),
+  subject: z.string().meta({ description: 'of what: a path, a domain, an address' }),
+  status: Status,
+  message: z.string().meta({ description: 'what was found' }),
+  fix: z.string().nullable().meta({ description: 'what mends it, verbatim: a command, a setting, a DNS record' }),
+}
+
+/** A line as it was last seen. */
+export const DoctorLine = z
+  .object({
+    ...shape,
+    since: Timestamp.meta({ description: 'when it came to this status' }),
+    checked_at: Timestamp,
+  })
+  .meta({ id: 'DoctorLine' })
+export type DoctorLine = z.output<typeof DoctorLine>
+
+/** What the doctor says of the box. */
+export const DoctorReport = z
+  .object({
+    status: Status.meta({ description: 'the worst of the lines' }),
+    pass: z.int(),
+    warn: z.int(),
+    fail: z.int(),
+    checked_at: Timestamp.nullable().meta({ description: 'when a check was last run; null before the first' }),
+    lines: z.array(DoctorLine),
+  })
+  .meta({ id: 'DoctorReport' })
+export type DoctorReport = z.output<typeof DoctorReport>
+
+/** A line that came to another status. */
+export const DoctorChange = z
+  .object({
+    ...shape,
+    before: Status.nullable().meta({ description: 'its status before; null when it was not there' }),
+    since: Timestamp,
+  })
+  .meta({ id: 'DoctorChange' })
+export type DoctorChange = z.output<typeof DoctorChange>
+
+const readers: Scope[] = ['account:read']
+
+export const doctorChanged = eventType(
+  'doctor.changed',
+  readers,
+  "A check of the box came to another result. In the operator's account only.",
+  DoctorChange,
+)
+
+const weight: Record<Status, number> = { pass: 0, warn: 1, fail: 2 }
+
+/** The worst of them; `pass` of none. */
+export function worst(statuses: readonly Status[]): Status {
+  return statuses.reduce<Status>((one, other) => (weight[other] > weight[one] ? other : one), 'pass')
+}
+
+/** How many lines there are of each status, and the worst. */
+export function summary(lines: readonly Pick<Line, 'status'>[]): Pick<DoctorReport, 'status' | 'pass' | 'warn' | 'fail'> {
+  const count = (status: Status): number => lines.filter((line) => line.status === status).length
+  return { status: worst(lines.map(({ status }) => status)), pass: count('pass'), warn: count('warn'), fail: count('fail') }
+}

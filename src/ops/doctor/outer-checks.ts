@@ -1,0 +1,91 @@
+import type { Check } from './check.ts'
+import { blocklists } from './checks/blocklists.ts'
+import { certificates, type ConfiguredPair } from './checks/certificates.ts'
+import { clock, type Run } from './checks/clock.ts'
+import { disk, type Measure } from './checks/disk.ts'
+import { helo, ptr } from './checks/names.ts'
+import { masterKey } from './checks/master-key.ts'
+import { permissions } from './checks/permissions.ts'
+import { type ListenerEndpoint, ports } from './checks/ports.ts'
+import { resolver } from './checks/resolver.ts'
+import { settings as meant } from './checks/settings.ts'
+import { version } from './checks/version.ts'
+import type { ExternalView } from './external-view.ts'
+
+/** What tests put in place of the machine. */
+export interface DoctorTest {
+  measure?: Measure
+  run?: Run
+  versions?: Record<string, string>
+}
+
+interface Deps {
+  externalView: ExternalView
+  now: () => number
+  publicUrl: () => string
+  version: string
+  /** Where the box listens; undefined when it does not run. */
+  present: () => ListenerEndpoint[] | undefined
+  testing?: DoctorTest | undefined
+  elsewhere?: (() => Promise<number>) | undefined
+  newest?: () => Promise<number | undefined>
+  history?: (free: number) => Promise<{ at: number; free: number }[]>
+}
+
+/** What can be seen of a box by its settings, its files and its ports, whether or not it can be opened. */
+export function outerChecks(settings: DoctorSettings, deps: Deps): Check[] {
+  const { externalView, now, publicUrl, present, testing = {}, elsewhere, newest, history } = deps
+  const { hostname, data_dir, keys_dir, listeners } = settings
+  return [
+    meant({ ...settings, publicUrl, wanted: listeners }),
+    version({ box: deps.version, ...(testing.versions ? { versions: testing.versions } : {}) }),
+    permissions({
+      dataDirectory: data_dir,
+      keysDirectory: keys_dir,
+      masterKeyFile: settings.master_key_file,
+      privateKeys: [...new Set(settings.pairs.map(({ key }) => key))],
+      running: () => present() !== undefined,
+    }),
+    masterKey(settings),
+    disk({ directory: data_dir, minimum: settings.min_free, measure: testing.measure, history, now }),
+    clock({ now, newest, elsewhere, source: settings.time_url, run: testing.run }),
+    ports({ hostname, wanted: listeners, present, dataDirectory: data_dir }),
+    certificates({
+      pairs: settings.pairs,
+      present,
+      nameOf: ({ speech }) => (speech === 'https' ? new URL(publicUrl()).hostname : hostname),
+      strict: settings.strict,
+      acme: settings.acme,
+      now,
+    }),
+    resolver({ externalView, domain: settings.domain, servers: settings.servers }),
+    helo(externalView, publicUrl),
+    ptr(externalView, settings.mode === 'direct'),
+    blocklists(externalView, settings.blocklists),
+  ]
+}
+
+/** What of the settings the doctor goes by; directories are absolute. */
+export interface DoctorSettings {
+  hostname: string
+  domain: string
+  data_dir: string
+  keys_dir: string
+  master_key_file: string | undefined
+  min_free: number
+  listeners: ListenerEndpoint[]
+  pairs: ConfiguredPair[]
+  proxies: number
+  mode: 'direct' | 'relay' | 'none'
+  port: number
+  ipv6: boolean
+  strict: boolean
+  acme: boolean
+  bootstrap: boolean
+  addresses: string[]
+  blocklists: string[]
+  probe_domain: string
+  time_url: string | undefined
+  /** Name servers; none: those of the system. */
+  servers: string[]
+}

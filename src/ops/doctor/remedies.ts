@@ -1,0 +1,164 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+import { obstacleOf } from '../../store/files.ts'
+import { existingPart } from '../../store/space.ts'
+import { quoted } from './check.ts'
+
+/** Where a box has what it needs to start. */
+export interface Places {
+  data_dir: string
+  keys_dir: string
+  /** The file that the master key is handed over from. */
+  master_key: string
+}
+
+/** Who can run every command below, and become the user of the box by it. */
+export const asRoot = 'As root: pillarbox doctor'
+
+/** Shows whether the data of a box can be copied whole, running or not. */
+export const proof = 'pillarbox backup FILE && pillarbox verify FILE'
+
+/** What mends a box that could not be opened, by the error that this threw; commands are for root. */
+export function opening(error: unknown, places: Places): string {
+  const denied = using([places.data_dir, places.keys_dir])
+  if (denied !== undefined) return denied
+  const previous = join(places.data_dir, 'state.json.previous')
+  switch (obstacleOf(error)) {
+    case 'state':
+      return existsSync(previous)
+        ? `cp -p ${quoted(previous)} ${quoted(join(places.data_dir, 'state.json'))}`
+        : restoring(places.data_dir)
+    case 'master_key':
+      return lent(places) ?? replacing(places.master_key)
+    case 'database':
+      return `Try ${proof}\n${restoring(places.data_dir)}`
+    case 'room':
+      return makingRoom(places.data_dir)
+    default:
+      return 'Do what the sentence says.'
+  }
+}
+
+/** What lets the box use a master key that is there, but not for its user alone; undefined where that is not what is wrong. */
+function lent({ data_dir, keys_dir, master_key }: Places): string | undefined {
+  const key = statSync(master_key, { throwIfNoEntry: false })
+  if (key === undefined) return undefined
+  // the box is its data's user, and root can only be that by mistake where the keys are another's
+  const mistaken = process.geteuid?.() === 0 && key.uid !== 0 && statSync(data_dir).uid === 0
+  if (mistaken) return `chown -R ${key.uid}:${key.gid} ${quoted(data_dir)}`
+  // the group may read one that is handed over
+  const others = dirname(master_key) === keys_dir ? 0o077 : 0o007
+  return (key.mode & others) === 0 ? undefined : `chmod ${others === 0o077 ? 'go=' : 'o='} ${quoted(master_key)}`
+}
+
+/** What mends a store that refuses to be written. */
+export function writing(error: unknown, dataDirectory: string): string {
+  const denied = using([dataDirectory])
+  if (denied !== undefined) return denied
+  if (error instanceof Fault && error.code === 'storage_full') return makingRoom(dataDirectory)
+  if (error instanceof Fault && error.code === 'storage_busy') {
+    return `End the program that has it open, which this names: fuser -v ${quoted(join(dataDirectory, 'pillarbox.db'))}`
+  }
+  return 'See what the kernel says of the disk (dmesg), then restart the box.'
+}
+
+/** What gives a full disk room; the box goes on by itself then. */
+export function makingRoom(dataDirectory: string): string {
+  return `Make room or enlarge the disk; what is large on it: du -xh ${quoted(mountOf(existingPart(dataDirectory)))} | sort -h | tail`
+}
+
+/** What lets this user read and write directories and what lies in them, as a command for root; undefined when nothing forbids it. */
+export function using(folders: readonly string[]): string | undefined {
+  const closed = folders.map((folder) => closedAbove(folder)).find((folder) => folder !== undefined)
+  if (closed !== undefined) return `chmod o+x ${quoted(closed)}`
+  const fixed = folders.find((folder) => refusal(folder) === 'EROFS')
+  if (fixed !== undefined) return `mount -o remount,rw ${quoted(mountOf(fixed))}`
+  const foreign = folders.filter((folder) => isForeign(folder))
+  if (foreign.length > 0) return owning(foreign)
+  const shut = folders.filter((folder) => isShut(folder))
+  if (shut.length > 0) return `chmod -R u+rwX ${shut.map(quoted).join(' ')}`
+  return undefined
+}
+
+/** Gives directories and all in them to the user of this process. */
+export function owning(folders: readonly string[]): string {
+  return `chown -R ${process.geteuid?.() ?? 0}:${process.getegid?.() ?? 0} ${folders.map(quoted).join(' ')}`
+}
+
+/** Puts a copy of the master key where it is looked for, owned as the directory is. */
+export function replacing(file: string): string {
+  const { uid, gid } = statSync(join(file, '..'), { throwIfNoEntry: false }) ?? { uid: 0, gid: 0 }
+  return (
+    `With COPY a copy of it that was kept elsewhere: install -m 600 -o ${uid} -g ${gid} COPY ${quoted(file)}\n` +
+    'Without one: docs/troubleshooting.md, "The master key is lost".'
+  )
+}
+
+/** Why this user may not use a path so, as an error code; undefined where nothing forbids it. */
+function refusal(path: string, mode: number = constants.W_OK): string | undefined {
+  try {
+    accessSync(path, mode)
+    return undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code
+  }
+}
+
+/** The directory above this one through which this user may not go to it. */
+function closedAbove(path: string): string | undefined {
+  const above = dirname(path)
+  if (above === path) return undefined
+  const higher = closedAbove(above)
+  if (higher !== undefined || !existsSync(above)) return higher
+  return refusal(above, constants.X_OK) === undefined ? undefined : above
+}
+
+/** Whether a directory, or what lies in it, is another user's; root may use what is anybody's. */
+function isForeign(folder: string): boolean {
+  const me = process.geteuid?.() ?? 0
+  if (me === 0 || !existsSync(folder)) return false
+  if (statSync(folder).uid !== me) return true
+  return within(folder).some((path) => (statSync(path, { throwIfNoEntry: false })?.uid ?? me) !== me)
+}
+
+/** Whether its own user may not read and write a directory, or what lies in it. */
+function isShut(folder: string): boolean {
+  const { R_OK, W_OK, X_OK } = constants
+  if (!existsSync(folder)) return false
+  if (refusal(folder, R_OK | W_OK | X_OK) === 'EACCES') return true
+  return within(folder).some((path) => refusal(path, R_OK | W_OK) === 'EACCES')
+}
+
+function within(folder: string): string[] {
+  return refusal(folder, constants.R_OK | constants.X_OK) === undefined
+    ? readdirSync(folder).map((name) => join(folder, name))
+    : []
+}
+
+/** The mount that a path is on (proc_pid_mountinfo(5)). */
+function mountOf(path: string): string {
+  const real = realpathSync(path)
+  const points = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) =>
+      (line.split(' ')[4] ?? '').replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 8))),
+    )
+  const above = points.filter((point) => point !== '' && (real === point || real.startsWith(point === '/' ? '/' : `${point}/`)))
+  return above.toSorted((one, other) => other.length - one.length)[0] ?? '/'
+}
+
+/** Puts a backup in the place of the data of a stopped box, which stays beside it: nothing is lost by it. The command is for root. */
+export function restoring(dataDirectory: string): string {
+  const data = quoted(dataDirectory)
+  const aside = quoted(`${dataDirectory}.damaged`)
+  const { uid, gid } = statSync(dataDirectory)
+  const own = existsSync(join(dataDirectory, 'pillarbox.yaml'))
+  const settings = own ? ` --config ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))}` : ''
+  const back = own ? ` && cp -a ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))} ${data}` : ''
+  return (
+    'Stop the box, and with FILE the newest backup that pillarbox verify proves, as root:\n' +
+    `mv ${data} ${aside} && install -d -m 700 -o ${uid} -g ${gid} ${data} && pillarbox restore FILE --data ${data}${settings}${back}\n` +
+    'Then start it. What came since the backup is only in the directory that was moved: keep it.'
+  )
+}

@@ -1,0 +1,39 @@
+import { type AnyRoute, route } from '../../http/route.ts'
+import type { Doctor } from './doctor.ts'
+import { DoctorReport } from './model.ts'
+
+const tag = 'Doctor'
+
+export function routes(doctor: Doctor): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/doctor',
+      scope: 'account:read',
+      operator: true,
+      tag,
+      summary: 'Get what the doctor saw last',
+      description:
+        'The health of the box, line by line: what is not well comes with what mends it. Checks run by themselves, cheap ones every 5 minutes, those that ask others every 6 hours.',
+      reply: DoctorReport,
+      timeout: 60_000,
+      handle: () => doctor.report(),
+    }),
+    route({
+      method: 'POST',
+      path: '/doctor',
+      scope: 'account:write',
+      reads: ['account:read'],
+      operator: true,
+      tag,
+      summary: 'Have the doctor look now',
+      description:
+        'Runs every check, which may take half a minute, and answers the lines. Who asks meanwhile gets the same answer.',
+      reply: DoctorReport,
+      // a full disk is when it is wanted most
+      stores: false,
+      timeout: 60_000,
+      handle: () => doctor.run(),
+    }),
+  ]
+}

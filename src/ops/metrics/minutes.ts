@@ -1,0 +1,107 @@
+import { type Clock, iso } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import { type Database, sql } from '../../store/database.ts'
+import { databaseSize, type Space } from '../../store/space.ts'
+import { type Counts, countsOf, difference, nothing, type Received } from './counters.ts'
+
+interface Deps {
+  database: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  received: () => Received | undefined
+  space: Space
+  directory: string
+}
+
+const minute = 60_000
+
+/** How long a minute is kept, in milliseconds. */
+const kept = 7 * 24 * 60 * minute
+
+/** A look at the queue that takes longer is given up, in milliseconds. */
+const deadline = 10_000
+
+/** Writes down, minute by minute, what went on: one row, once. */
+export class Minutes {
+  readonly #deps: Deps
+  /** What is in the rows that were written since the start. */
+  #told: Counts = nothing
+  #events = 0
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** An event is in the log. */
+  happened(): void {
+    this.#events += 1
+  }
+
+  /** Writes the minute that is just over. */
+  noteLast(): Promise<void> {
+    // a timer may be a little early
+    return this.#note(Math.floor((this.#deps.clock.now() + 1000) / minute) * minute - minute)
+  }
+
+  /** Writes the minute that is not over, as the box will not see its end. */
+  noteThis(): Promise<void> {
+    return this.#note(Math.floor(this.#deps.clock.now() / minute) * minute)
+  }
+
+  /** A minute that has its row keeps it: what was counted since is told with the next. */
+  async #note(began: number): Promise<void> {
+    const { metrics, received, log } = this.#deps
+    const counts = await countsOf(metrics, received(), this.#events)
+    try {
+      if (await this.#write(began, difference(counts, this.#told))) this.#told = counts
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      // no room, or the store is failing: others say so, and the counts are told with a later minute
+      log.debug({ err: error }, 'the figures of a minute could not be written')
+    }
+  }
+
+  async #write(began: number, counts: Counts): Promise<boolean> {
+    const { database, space, directory } = this.#deps
+    const { depth, late } = await this.#queue()
+    const free = await space.free()
+    const size = await databaseSize(directory)
+    return database.transaction(async (tx) => {
+      await tx.run(sql`DELETE FROM figures WHERE at < ${iso(began - kept)}`)
+      const { changes } = await tx.run(
+        sql`INSERT INTO figures (at, mail_in, mail_refused, mail_delivered, mail_failed, events, webhooks_done, webhooks_failed, api_calls,
+            queue_depth, oldest_due, disk_free, database)
+          VALUES (${iso(began)}, ${counts.mail_in}, ${counts.mail_refused}, ${counts.mail_delivered}, ${counts.mail_failed},
+            ${counts.events}, ${counts.webhooks_done}, ${counts.webhooks_failed}, ${counts.api_calls}, ${depth}, ${late}, ${free}, ${size})
+          ON CONFLICT DO NOTHING`,
+      )
+      return changes === 1
+    })
+  }
+
+  async #queue(): Promise<{ depth: number | null; late: number | null }> {
+    const { database, clock } = this.#deps
+    const row = await database.get<{ running: number; some: number }>(
+      sql`SELECT (SELECT count(*) FROM deliveries_queue WHERE state = 'running') AS running,
+        EXISTS (SELECT 1 FROM deliveries_queue WHERE state = 'waiting') AS some`,
+    )
+    if (row!.some === 0) return { depth: row!.running, late: 0 }
+    const now = clock.now()
+    try {
+      // what waits may be long: it is looked through beside the event loop
+      const [queue] = await database.slow<{ waiting: number; due: string | null }>(
+        sql`SELECT count(*) AS waiting, min(CASE WHEN due_at <= ${iso(now)} THEN due_at END) AS due FROM deliveries_queue
+          WHERE state = 'waiting'`,
+        deadline,
+      )
+      const { waiting, due } = queue!
+      return { depth: waiting + row!.running, late: due === null ? 0 : Math.round((now - Date.parse(due)) / 1000) }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      return { depth: null, late: null }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { Config } from '../../config.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { CronJob } from '../../core/cron.ts'
+import type { Log } from '../../core/log.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { EventLog } from '../../events/log.ts'
+import { type AnyRoute, route } from '../../http/route.ts'
+import type { Module } from '../../module.ts'
+import type { Database } from '../../store/database.ts'
+import type { Space } from '../../store/space.ts'
+import type { Received } from './counters.ts'
+import { Minutes } from './minutes.ts'
+import { Series } from './series.ts'
+import { Stats, StatsFilter } from './model.ts'
+
+interface Deps {
+  config: Config
+  database: Database
+  events: EventLog
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  /** What the receiver of mail has counted since the start; undefined before. */
+  received: () => Received | undefined
+  space: Space
+}
+
+/** What went on in the box, minute by minute, for a week. */
+export class MetricsModule implements Module {
+  readonly name = 'figures'
+  readonly routes: AnyRoute[]
+  readonly jobs: CronJob[]
+  readonly #minutes: Minutes
+  readonly #events: EventLog
+  #deaf: (() => void) | undefined
+
+  constructor(deps: Deps) {
+    this.#minutes = new Minutes({ ...deps, directory: deps.config.data_dir })
+    this.#events = deps.events
+    this.routes = routes(new Series(deps))
+    this.jobs = [{ name: 'note-figures', schedule: '* * * * *', run: () => this.#minutes.noteLast() }]
+  }
+
+  async start(): Promise<void> {
+    this.#deaf = this.#events.tail(() => this.#minutes.happened())
+  }
+
+  /** What was counted since the last minute is not lost. */
+  async stop(): Promise<void> {
+    if (!this.#deaf) return
+    this.#deaf()
+    this.#deaf = undefined
+    await this.#minutes.noteThis()
+  }
+}
+
+export function routes(series: Series): AnyRoute[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/stats',
+      scope: 'account:read',
+      operator: true,
+      tag: 'Operation',
+      summary: 'Get what went on',
+      description:
+        'Mail, events, webhooks, calls, the queue and the disk, minute by minute for a week; at most a day (1440) of minutes, or a week of hours, ' +
+        'at once. The step that holds `from` is the first. What went on is counted in the minute in which it ended.',
+      query: StatsFilter,
+      reply: Stats,
+      handle: ({ query }) => series.of(query),
+    }),
+  ]
+}

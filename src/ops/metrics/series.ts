@@ -1,0 +1,70 @@
+import { type Clock, iso } from '../../core/clock.ts'
+import { invalid } from '../../core/fault.ts'
+import { type Database, join, raw, sql } from '../../store/database.ts'
+import { counted } from './counters.ts'
+import { type Stats, type StatsFilter, StatsValues } from './model.ts'
+
+type Step = StatsFilter['step']
+type Row = StatsValues & { at: string }
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+/** Each step: how long it is, what is told unless asked, and the most that is told at once, in milliseconds. */
+const steps: Record<Step, { size: number; usual: number; most: number; words: string }> = {
+  minute: { size: minute, usual: hour, most: day, words: 'a day of minutes; ask for step=hour, or for less' },
+  hour: { size: hour, usual: day, most: 7 * day, words: 'a week of hours' },
+}
+
+/** A look that takes longer is given up, in milliseconds. */
+const deadline = 10_000
+
+const names = Object.keys(StatsValues.shape) as (keyof StatsValues)[]
+
+const unknown = Object.fromEntries(names.map((name) => [name, null])) as StatsValues
+
+/** What the minutes add up to. */
+export class Series {
+  readonly #database: Database
+  readonly #clock: Clock
+
+  constructor({ database, clock }: { database: Database; clock: Clock }) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  /** Every step from the one that holds `from` to the one before `to`. Throws Fault invalid_request when they do not fit. */
+  async of({ step, ...filter }: StatsFilter): Promise<Stats> {
+    const { size, usual, most, words } = steps[step]
+    const to = filter.to === undefined ? this.#clock.now() : Date.parse(filter.to)
+    const from = filter.from === undefined ? to - usual : Date.parse(filter.from)
+    if (from >= to) throw invalid('from', 'from must be earlier than to.')
+    if (to - from > most) throw invalid('from', `From from to to is more than ${words}.`)
+    const first = Math.floor(from / size) * size
+    const end = Math.ceil(to / size) * size
+    const rows = new Map((await this.#rows(step, iso(first), iso(end))).map((row) => [row.at, row]))
+    const series = Array.from({ length: (end - first) / size }, (_, index) => {
+      const at = iso(first + index * size)
+      return { ...unknown, ...rows.get(at), at }
+    })
+    return { from: iso(first), to: iso(end), step, series }
+  }
+
+  #rows(step: Step, first: string, end: string): Promise<Row[]> {
+    const within = sql`FROM figures WHERE at >= ${first} AND at < ${end}`
+    if (step === 'minute') return this.#database.all<Row>(sql`SELECT * ${within}`)
+    // a week is ten thousand rows: those are added up beside the event loop
+    const sums = join(names.map((name) => raw(`${together(name)}(${name}) AS ${name}`)))
+    return this.#database.slow<Row>(
+      sql`SELECT substr(at, 1, 13) || ':00:00.000Z' AS at, ${sums} ${within} GROUP BY substr(at, 1, 13)`,
+      deadline,
+    )
+  }
+}
+
+/** What an hour says of its minutes. */
+function together(name: keyof StatsValues): 'sum' | 'min' | 'max' {
+  if ((counted as readonly string[]).includes(name)) return 'sum'
+  return name === 'disk_free' ? 'min' : 'max'
+}

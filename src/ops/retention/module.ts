@@ -1,0 +1,108 @@
+import type { Config } from '../../config.ts'
+import { type Clock, iso } from '../../core/clock.ts'
+import { type CronJob, sweep } from '../../core/cron.ts'
+import type { Log } from '../../core/log.ts'
+import type { EventLog } from '../../events/log.ts'
+import type { AnyRoute } from '../../http/route.ts'
+import type { Identities } from '../../identities/identities.ts'
+import type { Module } from '../../module.ts'
+import type { Database } from '../../store/database.ts'
+import type { Space } from '../../store/space.ts'
+import { type Clearing, Remains } from './remains.ts'
+import { routes } from './routes.ts'
+import { type StorageSettings, Stores } from './storage.ts'
+import { Trash } from './trash.ts'
+
+interface Deps {
+  database: Database
+  space: Space
+  events: EventLog
+  clock: Clock
+  log: Log
+  config: Config
+}
+
+/** How long things are kept: the trash, what deleted identities leave, the log, and the room that all this gives back. */
+export class RetentionModule implements Module {
+  readonly name = 'retention'
+  readonly routes: AnyRoute[] = []
+  readonly trash: Trash
+  readonly stores: Stores
+  readonly #deps: Deps
+  readonly #remains: Remains
+  readonly #stopping = new AbortController()
+  #reclaiming: Promise<void> | undefined
+  #times: Config['retention']
+
+  constructor(deps: Deps) {
+    const { config } = deps
+    this.#deps = deps
+    this.#times = config.retention
+    this.trash = new Trash({ ...deps, time: config.retention.trash })
+    this.stores = new Stores(this.trash, storageSettings(config))
+    this.#remains = new Remains({ ...deps, trash: this.trash })
+  }
+
+  /** Before `start`: identities know how much they keep, and are known here. */
+  serve(identities: Identities): void {
+    identities.onRemove((tx, id) => this.#remains.leave(tx, id))
+    this.routes.push(...routes({ identities, trash: this.trash }))
+    this.#remains.add((tx, id) => this.#deps.events.clear(tx, id))
+    this.#remains.add((tx, id) => identities.clear(tx, id))
+  }
+
+  /** Before `start`: what else an identity leaves, which goes with its messages. */
+  clears(clearing: Clearing): void {
+    this.#remains.add(clearing)
+  }
+
+  /** Milliseconds that it is kept how deliveries went. */
+  readonly deliveries = (): number => this.#times.deliveries
+
+  get jobs(): CronJob[] {
+    return [
+      { name: 'empty-trash', schedule: '7 * * * *', run: (signal) => this.#empty(signal) },
+      { name: 'forget-events', schedule: '13 4 * * *', run: (signal) => this.#forget(signal) },
+      { name: 'reclaim-space', schedule: '33 5 * * *', run: (signal) => sweep(() => this.#deps.database.reclaim(), signal) },
+    ]
+  }
+
+  /** While the disk is short of room, what was deleted gives its room back at once, and not only at night. */
+  async start(): Promise<void> {
+    this.#deps.space.whileLow(() => void (this.#reclaiming ??= this.#reclaim().finally(() => (this.#reclaiming = undefined))))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#reclaiming
+  }
+
+  reload(config: Config): void {
+    this.#times = config.retention
+    this.trash.reload(config.retention.trash)
+    this.stores.reload(storageSettings(config))
+  }
+
+  async #reclaim(): Promise<void> {
+    const { database, log } = this.#deps
+    await sweep(() => database.reclaim(), this.#stopping.signal).catch((error: unknown) =>
+      log.warn({ err: error }, 'the database could not give room back to the disk'),
+    )
+  }
+
+  async #empty(signal: AbortSignal | undefined): Promise<void> {
+    await this.trash.sweep(signal)
+    await this.#remains.sweep(signal)
+  }
+
+  async #forget(signal: AbortSignal | undefined): Promise<void> {
+    const { events, clock, log } = this.#deps
+    const before = iso(clock.now() - this.#times.events)
+    const count = await events.prune(before, signal)
+    if (count > 0) log.info({ events: count, before }, 'events were old enough to go')
+  }
+}
+
+function storageSettings({ mail }: Config): StorageSettings {
+  return { quota: mail.quota, operator: `postmaster@${mail.domain}` }
+}

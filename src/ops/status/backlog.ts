@@ -1,0 +1,146 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Cursors } from '../../core/cursor.ts'
+import { conflict, notFound } from '../../core/fault.ts'
+import { findInBacklog, type Heap, heaps, listBacklog, type Waiting } from '../../queue/backlog.ts'
+import type { ServerAnswer } from '../../queue/courier.ts'
+import type { Queue } from '../../queue/queue.ts'
+import type { Database, Reader } from '../../store/database.ts'
+import type { QueueEntry, QueueEntryWithHistory, QueueFilter, QueueSummary } from './model.ts'
+
+interface Deps {
+  database: Database
+  clock: Clock
+  cursors: Cursors
+  queue: Queue
+}
+
+/** A look at the whole queue that takes longer is given up, in milliseconds. */
+const deadline = 10_000
+
+/** Destinations that a summary names. */
+const most = 100
+
+/** Of an attempt that came to no mail server. */
+const nobody: ServerAnswer = { smtp_code: null, enhanced_code: null, response: null, mx: null, ip: null, tls: null }
+
+const why = 'cancelled by the operator'
+
+/** The queue of all accounts, as its operator sees it and interferes. */
+export class Backlog {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  async list(filter: QueueFilter): Promise<{ data: QueueEntry[]; has_more: boolean; next_cursor: string | null }> {
+    const { database, cursors } = this.#deps
+    const { state, kind, destination: lane } = filter
+    const listed = await listBacklog(database, cursors, { state, kind, lane }, filter)
+    const data = await Promise.all(listed.data.map((one) => this.#shown(database, one)))
+    return { ...listed, data }
+  }
+
+  async get(id: string, reader: Reader = this.#deps.database): Promise<QueueEntryWithHistory> {
+    const found = await findInBacklog(reader, id)
+    const history = found.history.map(({ outcome, answer, ...attempt }) => ({
+      ...attempt,
+      outcome: outcome ?? ('pending' as const),
+      answer: this.#words(found.kind, answer),
+      ...this.#server(found.kind, answer),
+    }))
+    return { ...(await this.#shown(reader, found)), history }
+  }
+
+  /** One that waits is tried now, one that failed once more from the beginning. Throws Fault conflict for any other. */
+  async retry(id: string): Promise<QueueEntryWithHistory> {
+    const { database, queue } = this.#deps
+    return database.transaction(async (tx) => {
+      const { kind, state, load } = await findInBacklog(tx, id)
+      if (state === 'running') throw underWay()
+      if (state === 'done') throw conflict('It is done: it would arrive twice.', { code: 'delivery_done' })
+      if (state === 'waiting') await queue.hurry(tx, id)
+      else {
+        const courier = queue.courier(kind)
+        if (!courier?.repeat) throw conflict(`What failed of kind ${kind} is not tried again.`, { code: 'not_repeatable' })
+        await courier.repeat(tx, load)
+        await queue.again(tx, id)
+      }
+      return this.get(id, tx)
+    })
+  }
+
+  /** Ends one that waits: whoever sent it sees that it failed, and why. Throws Fault conflict for one under way, not_found for one that is over. */
+  async drop(id: string): Promise<{ id: string; deleted: true }> {
+    const { database, queue } = this.#deps
+    return database.transaction(async (tx) => {
+      const { kind, state, load } = await findInBacklog(tx, id)
+      if (state === 'running') throw underWay()
+      if (!(await queue.drop(tx, { id, kind, load }, why))) throw notFound('delivery that waits; it is over')
+      return { id, deleted: true }
+    })
+  }
+
+  async summary(): Promise<QueueSummary> {
+    const all = await heaps(this.#patient)
+    const kinds = [...Map.groupBy(all, ({ kind }) => kind)].map(([kind, some]) => ({ kind, ...this.#depth(some) }))
+    const destinations = all.slice(0, most).map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
+    return { kinds: kinds.toSorted((one, other) => one.kind.localeCompare(other.kind, 'en')), destinations }
+  }
+
+  /** A long queue is read beside the event loop. */
+  get #patient(): Pick<Reader, 'all'> {
+    return { all: (query) => this.#deps.database.slow(query, deadline) }
+  }
+
+  #depth(some: readonly Heap[]): Omit<QueueSummary['kinds'][number], 'kind'> {
+    const sum = (of: 'waiting' | 'running'): number => some.reduce((total, heap) => total + heap[of], 0)
+    const oldest = some.map((heap) => heap.oldest).toSorted()[0]!
+    const dues = some.flatMap(({ next }) => next ?? []).toSorted()
+    return { waiting: sum('waiting'), running: sum('running'), age: this.#age(oldest, null), due_at: dues[0] ?? null }
+  }
+
+  async #shown(reader: Reader, one: Waiting): Promise<QueueEntry> {
+    const { id, kind, lane, state, attempts, reason, due_at, created_at, ended_at, load, answer } = one
+    const about = (await this.#deps.queue.courier(kind)?.about?.(reader, load)) ?? wordsOf(load)
+    return {
+      id,
+      kind,
+      destination: lane,
+      about,
+      state,
+      attempts,
+      last_answer: this.#words(kind, answer),
+      ...this.#server(kind, answer),
+      reason,
+      due_at: state === 'waiting' ? due_at : null,
+      created_at,
+      ended_at,
+      age: this.#age(created_at, ended_at),
+    }
+  }
+
+  #words(kind: string, answer: string | null): string | null {
+    if (answer === null) return null
+    return this.#deps.queue.courier(kind)?.words?.(answer) ?? answer
+  }
+
+  #server(kind: string, answer: string | null): ServerAnswer {
+    return (answer === null ? undefined : this.#deps.queue.courier(kind)?.server?.(answer)) ?? nobody
+  }
+
+  #age(from: string, to: string | null): number {
+    const end = to === null ? this.#deps.clock.now() : Date.parse(to)
+    return Math.max(0, Math.round((end - Date.parse(from)) / 1000))
+  }
+}
+
+function underWay(): ReturnType<typeof conflict> {
+  return conflict('An attempt is under way; look again when it is over.', { code: 'delivery_under_way' })
+}
+
+/** What a load says in so many words. */
+function wordsOf(load: unknown): Record<string, string> {
+  const entries = Object.entries(load as object).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  return Object.fromEntries(entries)
+}

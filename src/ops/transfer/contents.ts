@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { type Clock, iso } from '../../core/clock.ts'
+import { type Caller, may, type Scope } from '../../core/scopes.ts'
+import type { Packable } from '../../core/zip/zip.ts'
+import type { Identity } from '../../identities/model.ts'
+import type { MailArchive, Archived } from '../../mail/archive.ts'
+import type { StoredEmail } from '../../mail/email-rows.ts'
+import type { SmsArchive } from '../../sms/archive.ts'
+import type { Sms } from '../../sms/model.ts'
+import type { Collections } from './collections.ts'
+import { mboxrd } from './mbox.ts'
+import type { ExportInput } from './model.ts'
+
+const mailScopes: Scope[] = ['messages:read', 'emails:read']
+const smsScopes: Scope[] = ['messages:read', 'sms:read']
+
+/** Rows read at a time. */
+const batch = 50
+
+interface Deps {
+  mail: MailArchive
+  sms: SmsArchive
+  collections: Collections
+  clock: Clock
+}
+
+/** A place on disk for the lines about messages, which are known only while the messages are written. */
+interface Spool {
+  path: string
+  /** Of the lines of messages. */
+  lines: FileHandle
+}
+
+/** What one export holds, file by file, oldest first; it is never in memory as a whole. */
+export class Contents {
+  readonly #deps: Deps
+  readonly #caller: Caller
+  readonly #identity: Identity
+  readonly #format: ExportInput['format']
+  readonly #step: () => void
+  /** E-mails whose octets an mbox would change, by their place. */
+  #inexact: { row: StoredEmail; file: string }[] = []
+  readonly counts = { messages: 0, sms: 0 }
+  readonly files: string[] = []
+
+  /** `step` is called for each message, and throws to break off. */
+  constructor(deps: Deps, input: { caller: Caller; identity: Identity; format: ExportInput['format']; step: () => void }) {
+    this.#deps = deps
+    this.#caller = input.caller
+    this.#identity = input.identity
+    this.#format = input.format
+    this.#step = input.step
+  }
+
+  /** `spool` names a file that may be written meanwhile. */
+  async *all(spool: string): AsyncGenerator<Packable> {
+    const identity = this.#identity
+    yield this.#file('identity.json', text(JSON.stringify(identity, null, 2)))
+    if (may(this.#caller, mailScopes)) yield* this.#mail({ path: spool, lines: await open(spool, 'w', 0o600) })
+    if (may(this.#caller, smsScopes)) yield* this.#sms(spool)
+    for (const { file, items } of this.#deps.collections.of(this.#caller, identity.id)) yield this.#file(file, lines(items()))
+    const about = readme(identity.email, iso(this.#deps.clock.now()), this.files)
+    yield this.#file('README.txt', text(about))
+  }
+
+  async *#mail(spool: Spool): AsyncGenerator<Packable> {
+    try {
+      if (this.#format === 'mbox') {
+        yield this.#file('messages.mbox', this.#mbox(spool))
+        for (const { row, file } of this.#inexact) {
+          const octets = await this.#deps.mail.octets(row)
+          if (octets) yield this.#quietly(file, octets)
+        }
+      } else {
+        yield* this.#emls(spool)
+      }
+    } finally {
+      await spool.lines.close()
+    }
+    yield this.#file('messages.jsonl', createReadStream(spool.path))
+  }
+
+  async *#mbox(spool: Spool): AsyncGenerator<Buffer> {
+    let index = 0
+    for await (const { row, archived, octets } of this.#messages()) {
+      if (!octets) {
+        await note(spool, archived, octets, { file: null, mbox_index: null })
+        continue
+      }
+      const { entry, exact } = await mboxrd(octets, archived.mail_from, Date.parse(archived.received_at))
+      const file = exact ? null : name(index)
+      await note(spool, archived, octets, { file, mbox_index: index })
+      if (file !== null) this.#inexact.push({ row, file })
+      index += 1
+      yield entry
+    }
+  }
+
+  async *#emls(spool: Spool): AsyncGenerator<Packable> {
+    let index = 0
+    for await (const { archived, octets } of this.#messages()) {
+      const file = octets ? name(index) : null
+      await note(spool, archived, octets, { file, mbox_index: null })
+      index += 1
+      if (octets) yield this.#quietly(file!, octets, Date.parse(archived.received_at))
+    }
+  }
+
+  async *#messages(): AsyncGenerator<{ row: StoredEmail; archived: Archived; octets: Buffer | undefined }> {
+    const { mail } = this.#deps
+    for (let seq = 0; ;) {
+      const rows = await mail.after(seq, this.#identity.id, batch)
+      for (const { row, archived } of rows) {
+        this.#step()
+        this.counts.messages += 1
+        seq = row.seq
+        yield { row, archived, octets: await mail.octets(row) }
+      }
+      if (rows.length < batch) return
+    }
+  }
+
+  async *#sms(spool: string): AsyncGenerator<Packable> {
+    const kept = await open(spool, 'w', 0o600)
+    try {
+      for await (const sms of this.#texts()) {
+        const files: (string | null)[] = []
+        for (const { index } of sms.media) {
+          const octets = await this.#deps.sms.media(sms.id, index)
+          files.push(octets ? `media/${sms.id}-${index}` : null)
+          if (octets) yield this.#quietly(`media/${sms.id}-${index}`, octets)
+        }
+        await kept.write(`${JSON.stringify({ ...sms, media_files: files })}\n`)
+      }
+    } finally {
+      await kept.close()
+    }
+    yield this.#file('sms.jsonl', createReadStream(spool))
+  }
+
+  async *#texts(): AsyncGenerator<Sms> {
+    for (let seq = 0; ;) {
+      const rows = await this.#deps.sms.after(seq, this.#identity.id, batch)
+      for (const row of rows) {
+        this.#step()
+        this.counts.sms += 1
+        seq = row.seq
+        yield row.sms
+      }
+      if (rows.length < batch) return
+    }
+  }
+
+  #file(file: string, content: Packable['content']): Packable {
+    this.files.push(file)
+    return this.#quietly(file, content)
+  }
+
+  /** One of many alike. */
+  #quietly(file: string, content: Packable['content'], modified = this.#deps.clock.now()): Packable {
+    return { name: file, modified, content }
+  }
+}
+
+function name(index: number): string {
+  return `eml/${String(index).padStart(6, '0')}.eml`
+}
+
+async function note(
+  { lines: file }: Spool,
+  archived: Archived,
+  octets: Buffer | undefined,
+  place: { file: string | null; mbox_index: number | null },
+): Promise<void> {
+  const sha256 = octets ? createHash('sha256').update(octets).digest('hex') : null
+  await file.write(`${JSON.stringify({ ...archived, ...place, octets: octets?.length ?? null, sha256 })}\n`)
+}
+
+async function* lines(items: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
+  for await (const item of items) yield text(`${JSON.stringify(item)}\n`)
+}
+
+function text(words: string): Buffer {
+  return Buffer.from(words)
+}
+
+/** What a person finds first in an export. */
+export function readme(address: string, made: string, files: readonly string[]): string {
+  return `An export of ${address}, made ${made} by Pillarbox.
+
+identity.json    the identity
+messages.mbox    every e-mail, oldest first, spam too (mboxrd: lines that begin with "From " have a ">" more; line ends are LF)
+eml/             e-mails as files of their own: all of them, or those whose octets an mbox cannot hold exactly
+messages.jsonl   a line for each e-mail: everything the box knows of it but its words; "file" and "mbox_index" say where it is
+sms.jsonl        a line for each text message, oldest first; what came with it is in media/
+threads.jsonl    conversations
+events.jsonl     what happened, oldest first
+cards.jsonl      cards: what they are called and what they may spend
+totp.jsonl       services with one-time passwords
+agents.jsonl     the public profile
+
+Received messages are exactly the octets that came. Sent ones have the date and signatures with which they left.
+
+NOT in here, because the box cannot read it or must not give it away:
+- what is encrypted in cards (encrypted_data): the client that made it has the key, the box has not;
+- the secrets of one-time passwords: set them up anew at each service;
+- API keys, webhooks and suppressions: they belong to the account.
+What the key that asked for the export may not read is not here either. These files are: ${files.join(', ')}.
+
+pillarbox import <identity> <this file> puts messages and text messages into another identity.
+`
+}

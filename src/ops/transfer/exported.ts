@@ -1,0 +1,131 @@
+import { Fault } from '../../core/fault.ts'
+import { type JsonBounds, parseForeign } from '../../core/json-scan.ts'
+import { Octets } from '../../core/octets.ts'
+import type { ZipEntry } from '../../core/zip/unzip.ts'
+import { type Budget, flawOf, type Incoming, type ReadProgress } from './budget.ts'
+import { type Found, messagesOf } from './mbox.ts'
+
+/** Octets of one line about a message, and what it may cost to read: a message names 1,000 people in each field, and has 1,000 parts. */
+const longestLine = 4 * 1024 * 1024
+const lineBounds: JsonBounds = { depth: 32, tokens: 100_000, key: 65_536 }
+
+/** Files of one text message that are taken, and octets of each. */
+const maxMedia = 100
+const largestMedia = 16 * 1024 * 1024
+
+/** What an export of ours holds: its lists say what there is, in the order in which it came. */
+export async function* exportedIn(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
+  const files = new Map(budget.entries.map((entry) => [entry.name, entry]))
+  yield* emails(budget, files, reading)
+  yield* texts(budget, files, reading)
+}
+
+async function* emails(budget: Budget, files: Map<string, ZipEntry>, reading: ReadProgress): AsyncGenerator<Incoming> {
+  const list = files.get('messages.jsonl')
+  if (!list) return
+  const packed = files.get('messages.mbox')
+  const mbox = packed && new Mbox(messagesOf(budget.stream(packed), budget.bounds.message))
+  try {
+    for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
+      reading.done += size
+      const { file, mbox_index } = (told ?? {}) as { file?: unknown; mbox_index?: unknown }
+      const entry = typeof file === 'string' ? files.get(file) : undefined
+      const found = typeof mbox_index === 'number' ? await mbox?.at(mbox_index) : undefined
+      reading.done += entry?.size ?? found?.octets?.length ?? 0
+      if (entry) yield await budget.message(entry, told, true)
+      else if (found?.octets) yield { email: found.octets, told }
+      // what retention had removed when the export was made is listed, and is nowhere
+      else yield { flaw: found ? 'too_large' : file === null && mbox_index === null ? 'ignored' : 'unreadable' }
+    }
+  } finally {
+    await mbox?.close()
+  }
+}
+
+async function* texts(budget: Budget, files: Map<string, ZipEntry>, reading: ReadProgress): AsyncGenerator<Incoming> {
+  const list = files.get('sms.jsonl')
+  if (!list) return
+  for await (const { told, size } of linesOf(list.name, budget.stream(list))) {
+    reading.done += size
+    const named = (told as { media_files?: unknown } | null | undefined)?.media_files
+    const media: (Buffer | undefined)[] = []
+    let room = budget.bounds.message
+    for (const file of Array.isArray(named) ? named.slice(0, maxMedia) : []) {
+      const entry = typeof file === 'string' ? files.get(file) : undefined
+      const octets = entry && (await budget.octets(entry, Math.min(room, largestMedia)).catch(missing))
+      room -= octets?.length ?? 0
+      media.push(octets)
+    }
+    yield { sms: told, media }
+  }
+}
+
+function missing(error: unknown): undefined {
+  flawOf(error)
+  return undefined
+}
+
+/** The messages of an mbox by their place, each asked for after the one before. */
+class Mbox {
+  readonly #messages: AsyncGenerator<Found>
+  #next = 0
+
+  constructor(messages: AsyncGenerator<Found>) {
+    this.#messages = messages
+  }
+
+  async at(index: number): Promise<Found | undefined> {
+    while (this.#next <= index) {
+      const { value, done } = await this.#messages.next()
+      if (done) return undefined
+      this.#next += 1
+      if (this.#next === index + 1) return value
+    }
+    return undefined
+  }
+
+  async close(): Promise<void> {
+    await this.#messages.return(undefined)
+  }
+}
+
+/** The lines of a list, each read for itself; what is no JSON is undefined. Throws Fault `line_too_long`, or as JsonScan does. */
+async function* linesOf(name: string, file: AsyncIterable<Buffer>): AsyncGenerator<{ told: unknown; size: number }> {
+  const line = new Octets(longestLine)
+  let number = 1
+  for await (const chunk of file) {
+    let start = 0
+    for (let stop = chunk.indexOf(lf); stop !== -1; stop = chunk.indexOf(lf, start)) {
+      line.add(chunk, start, stop)
+      const { size } = line
+      yield { told: read(line, name, number), size: size + 1 }
+      number += 1
+      start = stop + 1
+    }
+    line.add(chunk, start)
+    if (line.over) throw tooLong(name, number)
+  }
+  const { size } = line
+  if (size > 0) yield { told: read(line, name, number), size }
+}
+
+const lf = 0x0a
+
+function read(line: Octets, name: string, number: number): unknown {
+  const octets = line.take()
+  if (octets === null) throw tooLong(name, number)
+  try {
+    return parseForeign(octets.toString('utf8'), `Line ${number} of ${name}`, lineBounds)
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    return undefined
+  }
+}
+
+function tooLong(name: string, number: number): Fault {
+  return new Fault(
+    'invalid_request',
+    `Line ${number} of ${name} is longer than ${longestLine} octets, the most that is read of a message’s record. Leave the line out, and import its message as a file of its own.`,
+    { code: 'line_too_long' },
+  )
+}

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Clock } from '../../core/clock.ts'
+import { conflict, invalid, notFound, storageFull } from '../../core/fault.ts'
+import { type Caller, may, type Scope } from '../../core/scopes.ts'
+import type { SignedQuery } from '../../core/shapes.ts'
+import { zip } from '../../core/zip/zip.ts'
+import type { Download } from '../../http/route.ts'
+import type { Identities } from '../../identities/identities.ts'
+import type { Jobs, ReportProgress } from '../../jobs/jobs.ts'
+import type { Job } from '../../jobs/model.ts'
+import type { MailArchive } from '../../mail/archive.ts'
+import type { SignedUrls } from '../../mail/attachments.ts'
+import type { SmsArchive } from '../../sms/archive.ts'
+import type { Space } from '../../store/space.ts'
+import type { Collections } from './collections.ts'
+import { Contents } from './contents.ts'
+import { type Exported, type ExportInput, exportKind } from './model.ts'
+
+interface Deps {
+  jobs: Jobs
+  identities: Identities
+  mail: MailArchive
+  sms: SmsArchive
+  collections: Collections
+  urls: SignedUrls
+  space: Space
+  clock: Clock
+  /** Where the files lie: nobody else can read it. */
+  directory: string
+}
+
+/** How long a file is kept, and its URL opens, in milliseconds. */
+const kept = 86_400_000
+
+/** Files of one identity that are kept at once: each may be as large as all that it keeps, and none counts for its account. */
+const most = 3
+
+const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read']
+
+/** Identities written into one file each, for their owner to take away. */
+export class Exports {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.jobs.endedBy(exportKind, ['messages:write', 'emails:write'])
+    deps.jobs.onForgotten((id) => void rm(this.#path(id), { force: true }))
+  }
+
+  /** Begins an export of what the caller may read of an identity. */
+  async start(caller: Caller, identityId: string, { format }: ExportInput): Promise<Job> {
+    const { jobs, identities, space, clock } = this.#deps
+    await identities.row(caller, identityId)
+    if (space.low()) throw storageFull()
+    if ((await jobs.doneSince(exportKind, identityId, clock.now() - kept)) >= most) {
+      throw conflict(
+        `This identity has ${most} exports, which are kept for 24 hours. Use one of them (GET /v1/jobs?kind=export), or delete one (DELETE /v1/jobs/{id}).`,
+        { code: 'too_many_exports' },
+      )
+    }
+    const work = (report: ReportProgress, signal: AbortSignal, id: string): Promise<Record<string, unknown>> =>
+      this.#write(caller, identityId, { format, report, signal, id })
+    const scopes = reading.filter((scope) => may(caller, [scope]))
+    return jobs.start(caller, exportKind, work, { identity_id: identityId, scopes, each: 'account' })
+  }
+
+  /** What a signed URL opens. */
+  async open(id: string, index: string, query: SignedQuery): Promise<Download> {
+    if (!/^\d{1,4}$/.test(index)) throw invalid('index', 'index must be the number of a file, from 0.', 'bad_id')
+    await this.#deps.urls.verify(id, Number(index), query)
+    const path = this.#path(id)
+    const found = await stat(path).catch(() => undefined)
+    // its identity may be gone since, and with it the job
+    if (!found || !(await this.#deps.jobs.knows(id))) throw notFound('export; it is kept for 24 hours')
+    const headers = { 'Content-Disposition': `attachment; filename="${id}.zip"`, 'Content-Length': String(found.size) }
+    return { type: 'application/zip', bytes: createReadStream(path), headers }
+  }
+
+  /** Removes files that are a day old, or whose job is gone or was cut off. */
+  async sweep(): Promise<void> {
+    const { directory, clock, jobs } = this.#deps
+    for (const name of await readdir(directory).catch(() => [])) {
+      const path = join(directory, name)
+      const found = await stat(path).catch(() => undefined)
+      const id = /^(job_\w{26})\.zip$/.exec(name)?.[1]
+      const left = id === undefined || !(await jobs.knows(id))
+      if (found && (found.mtimeMs < clock.now() - kept || (left && !jobs.runs(name.slice(0, 30)))))
+        await rm(path, { force: true })
+    }
+  }
+
+  async #write(
+    caller: Caller,
+    identityId: string,
+    { format, report, signal, id }: { format: ExportInput['format']; report: ReportProgress; signal: AbortSignal; id: string },
+  ): Promise<Record<string, unknown>> {
+    const { identities, mail, urls, directory, space } = this.#deps
+    const identity = await identities.get(caller, identityId)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await chmod(directory, 0o700)
+    report({ done: 0, total: await mail.count(identityId), unit: 'messages' })
+    const step = (): void => {
+      signal.throwIfAborted()
+      if (space.low()) throw storageFull()
+      report({ done: contents.counts.messages })
+    }
+    const contents = new Contents(this.#deps, { caller, identity, format, step })
+    const [part, spool] = [join(directory, `${id}.part`), join(directory, `${id}.lines`)]
+    const hash = createHash('sha256')
+    let size = 0
+    const measured = new Transform({
+      transform(chunk: Buffer, _encoding, done) {
+        hash.update(chunk)
+        size += chunk.length
+        done(null, chunk)
+      },
+    })
+    try {
+      await pipeline(zip(contents.all(spool)), measured, createWriteStream(part, { mode: 0o600, flush: true }), { signal })
+      await rename(part, this.#path(id))
+    } finally {
+      await Promise.all([rm(part, { force: true }), rm(spool, { force: true })])
+    }
+    report({ done: contents.counts.messages, total: contents.counts.messages })
+    const { files, counts } = contents
+    return {
+      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: kept, by: null }),
+      size,
+      sha256: hash.digest('hex'),
+      ...counts,
+      files,
+    } satisfies Exported
+  }
+
+  #path(id: string): string {
+    return join(this.#deps.directory, `${id}.zip`)
+  }
+}

@@ -1,0 +1,261 @@
+import { mkdir, open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { conflict, Fault, invalid, storageFull } from '../../core/fault.ts'
+import { newId } from '../../core/ids.ts'
+import { release } from '../../core/memory.ts'
+import { type Caller, may } from '../../core/scopes.ts'
+import { Turns } from '../../core/paced-work.ts'
+import type { Upload } from '../../http/route.ts'
+import type { Identities } from '../../identities/identities.ts'
+import type { Jobs, ReportProgress } from '../../jobs/jobs.ts'
+import type { Job } from '../../jobs/model.ts'
+import type { MailArchive, Restorable, RestoreResult } from '../../mail/archive.ts'
+import { headEnd } from '../../message/headers.ts'
+import type { SmsArchive } from '../../sms/archive.ts'
+import type { Database } from '../../store/database.ts'
+import type { Space } from '../../store/space.ts'
+import type { Incoming } from './budget.ts'
+import { incomingFrom } from './incoming.ts'
+import { importKind, type Tally } from './model.ts'
+
+interface Deps {
+  database: Database
+  jobs: Jobs
+  identities: Identities
+  mail: MailArchive
+  sms: SmsArchive
+  space: Space
+  /** Octets that one upload may have. */
+  limit: () => number
+  /** Where uploads lie until they are read. */
+  directory: string
+}
+
+/** Octets of the largest message that is taken. */
+const largest = 64 * 1024 * 1024
+
+/** How many times its limit an upload may hold unpacked. */
+const swell = 8
+
+/** Messages that one upload may bring. */
+const maxMessages = 300_000
+
+/** Messages that are read at once, and the octets they may have together; those that are written may have as many. */
+const abreast = { messages: 8, octets: 32 * 1024 * 1024 }
+
+/** Messages that are written at once: they share a commit. */
+const together = 16
+
+/** Files of old mail, put into identities. */
+export class Imports {
+  readonly #deps: Deps
+  readonly #arriving = new Set<string>()
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.jobs.endedBy(importKind, ['messages:write', 'emails:write'])
+  }
+
+  /** Takes the file, and begins to read it. Throws Fault `body_too_large` above the limit, `job_running` while the account has another in hand. */
+  async start(caller: Caller, identityId: string, upload: Upload, signal: AbortSignal): Promise<Job> {
+    const { jobs, identities } = this.#deps
+    await identities.row(caller, identityId)
+    jobs.requireFree(caller, importKind, 'account')
+    if (this.#arriving.has(caller.account_id)) {
+      throw conflict('Another import is arriving; wait for its end.', { code: 'job_running' })
+    }
+    this.#arriving.add(caller.account_id)
+    const path = join(this.#deps.directory, newId('req'))
+    try {
+      const size = await this.#receive(upload, path, signal)
+      const work = async (report: ReportProgress, stop: AbortSignal): Promise<Record<string, unknown>> => {
+        try {
+          return await this.#work(caller, identityId, { path, size, report, signal: stop })
+        } finally {
+          await rm(path, { force: true })
+        }
+      }
+      return await jobs.start(caller, importKind, work, { identity_id: identityId, each: 'account' })
+    } catch (error) {
+      await rm(path, { force: true })
+      throw error
+    } finally {
+      this.#arriving.delete(caller.account_id)
+    }
+  }
+
+  /** Removes what an earlier run of the box left: no job reads it any more. */
+  async sweep(): Promise<void> {
+    const { directory } = this.#deps
+    for (const name of await readdir(directory).catch(() => [])) await rm(join(directory, name), { force: true })
+  }
+
+  async #receive({ octets, length }: Upload, path: string, signal: AbortSignal): Promise<number> {
+    const { limit, directory, space } = this.#deps
+    const most = limit()
+    if (length !== undefined && length > most) throw tooLarge(most)
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    const file = await open(path, 'wx', 0o600)
+    let size = 0
+    try {
+      for await (const chunk of octets) {
+        signal.throwIfAborted()
+        size += chunk.length
+        if (size > most) throw tooLarge(most)
+        if (space.low()) throw storageFull()
+        for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten
+      }
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? storageFull(error) : error
+    } finally {
+      await file.close()
+    }
+    if (size === 0) throw invalid('body', 'Send the file as the body: an mbox, a message (.eml), or a ZIP of such.', 'missing')
+    return size
+  }
+
+  async #work(
+    caller: Caller,
+    identityId: string,
+    { path, size, report, signal }: { path: string; size: number; report: ReportProgress; signal: AbortSignal },
+  ): Promise<Record<string, unknown>> {
+    const reading = { done: 0, total: size }
+    report({ done: 0, total: size, unit: 'octets' })
+    const bounds = { message: largest, unpacked: swell * this.#deps.limit() }
+    const intake = new ImportRun(this.#deps, caller, identityId)
+    const turns = new Turns()
+    let messages = 0
+    for await (const incoming of incomingFrom(path, bounds, reading)) {
+      signal.throwIfAborted()
+      // what is only counted waits for nothing
+      if (turns.due) await turns.yield()
+      messages += 1
+      if (messages > maxMessages) throw tooMany()
+      if (this.#deps.space.low()) throw storageFull()
+      await intake.take(incoming)
+      report({ done: Math.min(reading.done, reading.total), total: reading.total })
+    }
+    const tally = await intake.end()
+    report({ done: reading.total, total: reading.total })
+    return { ...tally }
+  }
+}
+
+/** A message on its way into the database, with its octets. */
+interface Writing {
+  sms: boolean
+  octets: number
+  /** Given back when it is written. */
+  raw?: Buffer
+  kept: Promise<RestoreResult>
+}
+
+/** Puts what comes into one identity: a few messages are read while those before them are written, always in order. */
+class ImportRun {
+  readonly #deps: Deps
+  readonly #caller: Caller
+  readonly #identityId: string
+  readonly #tally: Tally = {
+    imported: 0,
+    duplicates: 0,
+    sms: 0,
+    too_large: 0,
+    header_too_large: 0,
+    unreadable: 0,
+    not_understood: 0,
+    ignored: 0,
+  }
+  #reading: { octets: number; message: Promise<Restorable & { understood: boolean }> }[] = []
+  #writing: Writing[] = []
+
+  constructor(deps: Deps, caller: Caller, identityId: string) {
+    this.#deps = deps
+    this.#caller = caller
+    this.#identityId = identityId
+  }
+
+  async take(incoming: Incoming): Promise<void> {
+    if ('flaw' in incoming) this.#tally[incoming.flaw] += 1
+    else if ('sms' in incoming) await this.#text(incoming)
+    else if (headEnd(incoming.email) === Infinity) {
+      this.#tally.header_too_large += 1
+      release(incoming.email)
+    } else {
+      const message = this.#deps.mail.read(incoming.email, incoming.told, this.#caller.account_id)
+      // looked at in its turn
+      message.catch(() => undefined)
+      this.#reading.push({ octets: incoming.email.length, message })
+      if (this.#reading.length >= abreast.messages || octetsOf(this.#reading) > abreast.octets) await this.#next()
+    }
+  }
+
+  async end(): Promise<Tally> {
+    while (this.#reading.length > 0) await this.#next()
+    await this.#settle()
+    return this.#tally
+  }
+
+  async #next(): Promise<void> {
+    const { database, mail } = this.#deps
+    const message = await this.#reading.shift()!.message
+    if (!message.understood) this.#tally.not_understood += 1
+    const kept = database.transaction((tx) => mail.insert(tx, this.#caller, this.#identityId, message))
+    await this.#write({ sms: false, octets: message.raw.length, raw: message.raw, kept })
+  }
+
+  /** Begun at once and settled together: they share a commit. */
+  async #write(writing: Writing): Promise<void> {
+    // looked at in its turn
+    writing.kept.catch(() => undefined)
+    this.#writing.push(writing)
+    if (this.#writing.length >= together || octetsOf(this.#writing) > abreast.octets) await this.#settle()
+  }
+
+  async #settle(): Promise<void> {
+    const outcomes = await Promise.all(this.#writing.splice(0).map(written))
+    for (const { sms, outcome } of outcomes) {
+      if (outcome === 'kept') this.#tally[sms ? 'sms' : 'imported'] += 1
+      if (outcome === 'duplicate') this.#tally.duplicates += 1
+    }
+    if (!outcomes.some(({ outcome }) => outcome === 'full')) return
+    const { imported, sms } = this.#tally
+    const texts = sms === 0 ? '' : ` and ${sms} text messages`
+    throw conflict(
+      `The mailbox is full (mail.quota, or what its account may keep: limits.storage_bytes); ${imported} messages${texts} were imported before it was. Make room and import the same again: what is there already is left out.`,
+      { code: 'mailbox_full' },
+    )
+  }
+
+  async #text({ sms, media }: Extract<Incoming, { sms: unknown }>): Promise<void> {
+    const { database, sms: archive } = this.#deps
+    const state = archive.understand(sms)
+    if (!state) this.#tally.unreadable += 1
+    else if (!may(this.#caller, ['messages:write', 'sms:write'])) this.#tally.ignored += 1
+    else {
+      const kept = database.transaction((tx) => archive.keep(tx, this.#caller, this.#identityId, { state, media }))
+      await this.#write({ sms: true, octets: media.reduce((sum, one) => sum + (one?.length ?? 0), 0), kept })
+    }
+  }
+}
+
+async function written({ sms, raw, kept }: Writing): Promise<{ sms: boolean; outcome: RestoreResult }> {
+  const outcome = await kept
+  if (raw) release(raw)
+  return { sms, outcome }
+}
+
+function octetsOf(messages: readonly { octets: number }[]): number {
+  return messages.reduce((sum, { octets }) => sum + octets, 0)
+}
+
+function tooMany(): Fault {
+  return new Fault('invalid_request', `The file brings more than ${maxMessages} messages. Split it into several.`, {
+    code: 'import_too_large',
+  })
+}
+
+function tooLarge(most: number): Fault {
+  return new Fault('invalid_request', `The file has more than ${most} octets, the most that is taken (transfer.upload_limit).`, {
+    code: 'body_too_large',
+  })
+}

@@ -1,0 +1,210 @@
+import { type Clock, iso } from '../core/clock.ts'
+import { type Log, loggable } from '../core/log.ts'
+import type { Counter, Metrics } from '../core/metrics.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { ParsedAddress } from '../mail/address.ts'
+import type { ExaminedMessage } from '../mail/types.ts'
+import type { SystemAddressHandler } from '../smtp/delivery-target.ts'
+import type { Envelope } from '../mail/model.ts'
+import type { OutgoingEmails, QueuedEmail } from '../mail/outgoing.ts'
+import type { DeliveryReport, FeedbackReport, ReportedRecipient } from '../message/reports/reported.ts'
+import type { Transaction } from '../store/database.ts'
+import { isHard } from './transport/smtp-reply.ts'
+import { emailBounced, emailComplained, emailDelivered } from './model.ts'
+import { sameMailbox } from './compose/recipients.ts'
+import { isReturnPath, type ReturnPaths } from './return-path.ts'
+import type { Suppressions } from './suppressions.ts'
+
+interface Deps {
+  queue: Queue
+  outgoing: OutgoingEmails
+  suppressions: Suppressions
+  returnPaths: ReturnPaths
+  clock: Clock
+  log: Log
+  metrics: Metrics
+}
+
+/** What came of a message that a return path, or a report, brought back. */
+type Outcome = 'bounced' | 'delayed' | 'delivered' | 'relayed' | 'complained' | 'automatic' | 'unknown' | 'idle'
+
+/**
+ * The desk of our return paths: takes what servers say of mail that we sent, and marks the one recipient that the address stands for. None of
+ * it is kept as an e-mail, none is ever answered.
+ */
+export class Bounces implements SystemAddressHandler {
+  readonly #deps: Deps
+  readonly #counted: Counter<'outcome'>
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#counted = deps.metrics.counter(
+      'pillarbox_returned_total',
+      'What came back for messages sent: bounced, delayed, delivered, relayed, complained, automatic (answers of programs), unknown (no report), idle (a report that changes nothing, such as a repeat)',
+      ['outcome'],
+    )
+  }
+
+  /** A token that is none of ours, or too old, is refused at RCPT: backscatter ends here. */
+  answers({ local, tag }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
+    if (!isReturnPath(local)) return 'not ours'
+    return this.#deps.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'taken'
+  }
+
+  async receive(tx: Transaction, { tag }: ParsedAddress, { envelope, examined }: ExaminedMessage): Promise<void> {
+    const { outgoing, returnPaths } = this.#deps
+    const seq = returnPaths.read(tag ?? '')
+    // deleted meanwhile: there is nothing left to mark
+    const queuedEmail = seq === undefined ? undefined : await outgoing.queuedEmail(seq, tx)
+    const { report, automated } = examined.parsed
+    const outcome = !queuedEmail
+      ? 'idle'
+      : report?.kind === 'delivery'
+        ? await this.#returned(tx, queuedEmail, report)
+        : report?.kind === 'feedback'
+          ? await this.#complained(tx, queuedEmail, report)
+          : automated
+            ? 'automatic'
+            : 'unknown'
+    const said = report?.kind === 'delivery' && queuedEmail ? report : null
+    this.#note(tx, outcome, envelope, queuedEmail, said)
+  }
+
+  /** A feedback report that came to a mailbox (`abuse`, or the sender's own) counts when it brings back one of our return paths. */
+  async hears(tx: Transaction, { envelope, examined }: ExaminedMessage): Promise<void> {
+    const { report } = examined.parsed
+    if (report?.kind !== 'feedback') return
+    const { outgoing, returnPaths } = this.#deps
+    const named = [report.original_mail_from, report.returned.return_path]
+    const seq = named.map((address) => returnPaths.read(tagOf(address))).find((one) => one !== undefined)
+    const queuedEmail = seq === undefined ? undefined : await outgoing.queuedEmail(seq, tx)
+    if (!queuedEmail) return
+    const outcome = await this.#complained(tx, queuedEmail, report)
+    this.#note(tx, outcome, envelope, queuedEmail)
+  }
+
+  async #returned(tx: Transaction, queuedEmail: QueuedEmail, report: DeliveryReport): Promise<Outcome> {
+    const { status, address } = queuedEmail.recipient
+    const about = concerning(report, address)
+    const failed = about.filter(({ action }) => action === 'failed')
+    const [first] = failed
+    if (first)
+      return this.#bounced(tx, queuedEmail, told(first, report), about.length === failed.length && failed.every(saysNobody))
+    // while we are trying ourselves, what a server said of an attempt that we do not know of tells nothing
+    if (status !== 'sent' && status !== 'delivered') return 'idle'
+    const delayed = about.find(({ action }) => action === 'delayed')
+    const [arrived] = about
+    if (delayed) return this.#remarked(tx, queuedEmail, told(delayed, report), 'delayed')
+    if (!arrived || status === 'delivered') return 'idle'
+    if (about.some(({ action }) => action === 'relayed')) return this.#remarked(tx, queuedEmail, told(arrived, report), 'relayed')
+    return this.#delivered(tx, queuedEmail, told(arrived, report))
+  }
+
+  async #bounced(tx: Transaction, queuedEmail: QueuedEmail, said: Said, hard: boolean): Promise<Outcome> {
+    const { outgoing, suppressions, clock, queue } = this.#deps
+    const { recipient, account_id } = queuedEmail
+    const { seq, email_id, address: email, delivery_id } = recipient
+    if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
+    const change = { ...said, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
+    const delivery = await outgoing.note(tx, seq, change)
+    if (delivery_id !== null) await queue.abandon(tx, delivery_id)
+    if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
+    const remark = hard && (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'nobody' : null
+    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, remark)
+    return 'bounced'
+  }
+
+  async #delivered(tx: Transaction, { recipient }: QueuedEmail, said: Said): Promise<Outcome> {
+    const { outgoing, clock } = this.#deps
+    const change = { ...said, status: 'delivered', delivered_at: iso(clock.now()) } as const
+    const delivery = await outgoing.note(tx, recipient.seq, change)
+    if (delivery) await outgoing.tell(tx, emailDelivered, recipient.email_id, { delivery })
+    return 'delivered'
+  }
+
+  async #remarked(tx: Transaction, { recipient }: QueuedEmail, said: Said, outcome: Outcome): Promise<Outcome> {
+    await this.#deps.outgoing.note(tx, recipient.seq, said)
+    return outcome
+  }
+
+  async #complained(tx: Transaction, queuedEmail: QueuedEmail, report: FeedbackReport): Promise<Outcome> {
+    const { outgoing, suppressions, clock } = this.#deps
+    const { recipient, account_id } = queuedEmail
+    if (!isComplaint(report) || recipient.complained_at !== null) return 'idle'
+    const delivery = await outgoing.note(tx, recipient.seq, { complained_at: iso(clock.now()) })
+    const { email_id, address: email } = recipient
+    const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
+    await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
+    const remark = (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'outside' : null
+    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, remark)
+    return 'complained'
+  }
+
+  /** One line for each message that came back: which one it was, and which one it is about. */
+  #note(
+    tx: Transaction,
+    outcome: Outcome,
+    { session, remote_address: ip }: Envelope,
+    queuedEmail: QueuedEmail | undefined,
+    report: DeliveryReport | null = null,
+  ): void {
+    const { email, recipient } = queuedEmail ?? {}
+    const [said] = report && recipient ? concerning(report, recipient.address) : []
+    const line = {
+      session,
+      ip,
+      email_id: email?.id ?? null,
+      message_id: email?.message_id ?? null,
+      delivery_id: recipient?.delivery_id ?? null,
+      from: email?.from_address,
+      to: recipient && loggable(recipient.address, 320),
+      ...(said && report ? repliedIn(said, report) : {}),
+      outcome,
+    }
+    tx.afterCommit(() => {
+      this.#counted.labels(outcome).inc()
+      this.#deps.log.info(line, 'Mail came back for a message sent')
+    })
+  }
+}
+
+function repliedIn(said: ReportedRecipient, report: DeliveryReport): object {
+  const { smtp_code: code, enhanced_code, response } = told(said, report)
+  return { code, enhanced_code, reply: loggable(response, 512) }
+}
+
+/** What a report writes into the delivery. */
+interface Said {
+  smtp_code: number | null
+  enhanced_code: string | null
+  response: string
+}
+
+function told({ smtp_code, status, diagnostic, action }: ReportedRecipient, { reporter }: DeliveryReport): Said {
+  const by = reporter === null ? '' : ` (reported by ${reporter})`
+  return { smtp_code, enhanced_code: status, response: `${diagnostic ?? `${action}, without a reason`}${by}` }
+}
+
+function saysNobody({ smtp_code, status, diagnostic }: ReportedRecipient): boolean {
+  return isHard({ smtp_code, enhanced_code: status, response: diagnostic })
+}
+
+/** What a report says of the recipient; all of it when it names only others: then they are whom the address led to. */
+function concerning({ recipients }: DeliveryReport, address: string): ReportedRecipient[] {
+  const own = recipients.filter(({ original_recipient: original, final_recipient: final }) => {
+    return [original, final].some((one) => one !== null && sameMailbox(one, address))
+  })
+  return own.length > 0 ? own : recipients
+}
+
+/** RFC 5965 3.1: a type that is not known is `other`. Some types say something else than that mail was not wanted. */
+function isComplaint({ feedback_type }: FeedbackReport): boolean {
+  return !/^(?:not-spam|auth-failure|dmarc|dkim)/.test(feedback_type)
+}
+
+/** The token in a return path of ours. */
+function tagOf(address: string | null): string {
+  const [local = ''] = (address ?? '').toLowerCase().split('@')
+  const plus = local.indexOf('+')
+  return plus > 0 && isReturnPath(local.slice(0, plus)) ? local.slice(plus + 1) : ''
+}

@@ -1,0 +1,90 @@
+import { invalid } from '../../core/fault.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Outside } from '../../net/outside.ts'
+import type { Draft, MessageContent } from './compose.ts'
+import { attachmentsOf } from './attachments.ts'
+import type { FetchShare } from '../../net/fetch-limiter.ts'
+import { headerFields, messageIds, requireWritable } from './header-fields.ts'
+import type { NewEmail, NewForward, NewReply } from '../model.ts'
+import { recipientAddress } from './recipients.ts'
+
+/** What all wishes have. */
+export type SendRequest = Pick<
+  NewEmail & NewReply & NewForward,
+  | 'subject'
+  | 'body'
+  | 'body_text'
+  | 'body_html'
+  | 'reply_to'
+  | 'headers'
+  | 'attachments'
+  | 'labels'
+  | 'send_at'
+  | 'auto_submitted'
+  | 'require_tls'
+>
+
+/** How far ahead a message may be scheduled, in milliseconds. */
+const farthest = 366 * 86_400_000
+
+/** Reads what callers wish for. */
+export class Drafts {
+  readonly #clock: Clock
+  readonly #outside: Outside
+
+  constructor(parts: { clock: Clock; outside: Outside }) {
+    this.#clock = parts.clock
+    this.#outside = parts.outside
+  }
+
+  /** What the wish itself says of a message, not yet whom it goes to, when, and what it answers. Throws Fault invalid_request. */
+  async read(input: SendRequest, share: FetchShare, signal: AbortSignal): Promise<MessageContent> {
+    const { fields, known } = headerFields(input.headers)
+    const subject = one(input.subject, known.subject, 'subject') ?? ''
+    requireWritable(subject, 'subject')
+    const replyTo = one(input.reply_to, known['reply-to'], 'reply_to')
+    const inReplyTo = known['in-reply-to']
+    const ids = inReplyTo === undefined ? [] : messageIds(inReplyTo, 'headers.In-Reply-To')
+    if (ids.length > 1) throw invalid('headers.In-Reply-To', 'A message answers one other; name one.')
+    return {
+      subject,
+      text: textOf(input),
+      html: input.body_html ?? null,
+      reply_to: [replyTo ?? []].flat().map((text) => recipientAddress(text, 'reply_to')),
+      headers: fields,
+      attachments: await attachmentsOf(input.attachments ?? [], { outside: this.#outside, share, signal }),
+      labels: [...new Set(input.labels)],
+      auto_submitted: automatic(one(input.auto_submitted, known['auto-submitted'], 'auto_submitted')),
+      require_tls: input.require_tls ?? false,
+      in_reply_to: ids[0] ?? null,
+      references: known.references === undefined ? ids : messageIds(known.references, 'headers.References'),
+      thread_id: null,
+    }
+  }
+
+  /** When a message is to leave; null is at once, as is a time that has passed. Throws Fault invalid_request for more than a year ahead. */
+  sendAt(input: string | undefined): string | null {
+    if (input === undefined) return null
+    const ahead = Date.parse(input) - this.#clock.now()
+    if (ahead > farthest) throw invalid('send_at', 'send_at must be at most a year ahead.')
+    return ahead > 0 ? input : null
+  }
+}
+
+function textOf({ body, body_text }: SendRequest): string | null {
+  if (body !== undefined && body_text !== undefined && body !== body_text) {
+    throw invalid('body', 'body and body_text mean the same; give one of them.')
+  }
+  return body_text ?? body ?? null
+}
+
+function one<Value>(parameter: Value | undefined, field: string | undefined, name: string): Value | string | undefined {
+  if (parameter === undefined || field === undefined) return parameter ?? field
+  throw invalid(name, `${name} is given twice, as a parameter and in headers.`)
+}
+
+function automatic(value: string | undefined): Draft['auto_submitted'] {
+  if (value === undefined) return null
+  if (value === 'no' || value === 'auto-generated' || value === 'auto-replied') return value
+  throw invalid('headers.Auto-Submitted', 'Auto-Submitted must be no, auto-generated or auto-replied.')
+}

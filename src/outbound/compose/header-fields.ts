@@ -1,0 +1,68 @@
+import { invalid, placeOf } from '../../core/fault.ts'
+
+/** What the box alone writes. */
+const own =
+  /^(?:from|sender|to|cc|bcc|resent-bcc|date|message-id|return-path|received|authentication-results|dkim-.*|arc-.*|mime-.*|content-.*)$/i
+
+/** Fields that have a parameter of their own, which they stand for. */
+export type Known = Partial<Record<'subject' | 'reply-to' | 'in-reply-to' | 'references' | 'auto-submitted', string>>
+const known = ['subject', 'reply-to', 'in-reply-to', 'references', 'auto-submitted'] as const
+
+/** Fields beside those of the box, and the octets of them all: a header is read whole by each server on the way. */
+const most = { fields: 100, octets: 64 * 1024 }
+
+/**
+ * The further fields of a message, and apart from them those that stand for a parameter. Throws Fault invalid_request with the field's place
+ * (`headers.X-Mood`) for what the box writes itself, what is no field name, and values that could end the field.
+ */
+export function headerFields(given: Record<string, string> = {}): { fields: { name: string; value: string }[]; known: Known } {
+  const fields: { name: string; value: string }[] = []
+  const found: Known = {}
+  requireFew(given)
+  for (const [name, value] of Object.entries(given)) {
+    const param = placeOf(['headers', name])
+    if (!/^[!-9;-~]{1,76}$/.test(name))
+      throw invalid(param, `${JSON.stringify(name.slice(0, 128))} is no name of a header field.`)
+    if (own.test(name)) throw invalid(param, `${name} is written by the box itself; leave it out.`, 'header_refused')
+    requireWritable(value, param)
+    // words of encoded text are short, others stay as they are
+    if (
+      /^[\t -~]*/
+        .exec(value)![0]
+        .split(/[\t ]/)
+        .some((word) => word.length >= 900)
+    )
+      throw invalid(param, `${param} has a word of 900 characters or more; a line cannot hold it.`)
+    const special = known.find((one) => one === name.toLowerCase())
+    if (special === undefined) fields.push({ name, value: value.replaceAll(/[ \t]+/g, ' ').trim() })
+    else if (found[special] === undefined) found[special] = value
+    else throw invalid(param, `${name} is given twice.`)
+  }
+  return { fields, known: found }
+}
+
+function requireFew(given: Record<string, string>): void {
+  const entries = Object.entries(given)
+  const octets = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)
+  if (entries.length <= most.fields && octets <= most.octets) return
+  const message = `headers can hold at most ${most.fields} fields and ${most.octets} octets together; here are ${entries.length} and ${octets}.`
+  throw invalid('headers', message, 'headers_too_large')
+}
+
+/** Throws Fault invalid_request when the text cannot be the value of a header field: CR, LF, NUL and other controls but the tabulator. */
+export function requireWritable(value: string, param: string): void {
+  // eslint-disable-next-line no-control-regex -- these are what is looked for
+  if (!/[\0-\x08\x0a-\x1f\x7f]/.test(value)) return
+  throw invalid(
+    param,
+    `${param} holds a line break or another control character; a header field is one line.`,
+    'header_injection',
+  )
+}
+
+/** Message-IDs as In-Reply-To and References write them. Throws Fault invalid_request. */
+export function messageIds(value: string, param: string): string[] {
+  const ids = value.trim().split(/\s+/)
+  if (ids.every((id) => /^<[!-;=?-~]{1,900}>$/.test(id))) return ids
+  throw invalid(param, `${param} must be message ids such as <1@example.com>, with angle brackets.`)
+}

@@ -1,0 +1,197 @@
+import type { Keys } from '../../accounts/keys.ts'
+import type { Plan } from '../../accounts/plan.ts'
+import { type Clock, iso } from '../../core/clock.ts'
+import { conflict, notFound } from '../../core/fault.ts'
+import type { Log } from '../../core/log.ts'
+import type { Caller } from '../../core/scopes.ts'
+import type { Queue } from '../../queue/queue.ts'
+import type { Identities } from '../../identities/identities.ts'
+import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
+import type { Emails } from '../../mail/emails.ts'
+import type { RecipientRow } from '../../mail/deliveries.ts'
+import type { Dispatcher } from '../../mail/types.ts'
+import type { Email } from '../../mail/model.ts'
+import type { OutgoingEmails } from '../../mail/outgoing.ts'
+import { type Database, sql, type Sql, type Transaction } from '../../store/database.ts'
+import type { Drafts } from './drafts.ts'
+import type { SendLimits } from './limits.ts'
+import { emailCancelled } from '../model.ts'
+import type { Outbox } from './outbox.ts'
+import { headerDate } from './ready-octets.ts'
+import { suspended } from '../transport/undelivered.ts'
+
+interface Deps {
+  keys: Pick<Keys, 'ends' | 'origins'>
+  log: Log
+  database: Database
+  clock: Clock
+  identities: Identities
+  emails: Emails
+  outgoing: OutgoingEmails
+  queue: Queue
+  outbox: Outbox
+  drafts: Drafts
+  limits: SendLimits
+  plan: Plan
+}
+
+/** Messages that are taken back in one transaction. */
+const handful = 50
+
+/** The maker of a message, as the index of what is scheduled has it. */
+const madeBy = sql`json_extract(detail, '$.created_by')`
+
+/** Keys that were revoked with what was made with them. */
+export const endedKeys = sql`SELECT id FROM api_keys WHERE revoked_at IS NOT NULL AND kept = 0`
+
+/** What was taken for sending and has not left: it can be taken back, and what is scheduled can be put to another time. */
+export class Pending implements Dispatcher {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    deps.keys.ends('scheduled_emails', (tx, keys) => this.#end(tx, keys))
+  }
+
+  /** Takes a message back whole; throws Fault conflict once a delivery was tried, for any of its recipients. */
+  async cancel(caller: Caller, identityId: string, emailId: string): Promise<Email> {
+    const { database, identities, emails } = this.#deps
+    await database.transaction(async (tx) => {
+      await identities.row(caller, identityId, tx)
+      const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId} AND identity_id = ${identityId}`)
+      if (!email) throw notFound('e-mail')
+      const rows = await this.#recipients(tx, emailId)
+      const taken = await this.#takeBack(tx, email, rows)
+      if (rows.length > 0 && taken === rows.length) return
+      throw conflict(`This e-mail is ${email.status}; only one that no delivery was tried of can be cancelled.`, {
+        code: 'not_cancellable',
+      })
+    })
+    return emails.get(caller, identityId, emailId)
+  }
+
+  /** Ends what waits, tried or not, of a message that is going to be deleted or whose identity was. */
+  async withdraw(tx: Transaction, emailId: string): Promise<void> {
+    const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
+    if (!email) return
+    await this.#takeBack(tx, email, await this.#recipients(tx, emailId))
+    const { outgoing, queue } = this.#deps
+    for (const { seq, status, delivery_id } of await this.#recipients(tx, emailId)) {
+      // of one that is under way its courier says how it ends
+      if (!['queued', 'deferred'].includes(status) || delivery_id === null || !(await queue.abandon(tx, delivery_id))) continue
+      await outgoing.note(tx, seq, { status: 'cancelled', next_attempt_at: null })
+    }
+  }
+
+  /** Takes back all that an identity has not sent yet; what is under way its courier gives up. */
+  async withdrawAll(tx: Transaction, identityId: string): Promise<void> {
+    const rows = await tx.all<{ id: string }>(
+      sql`SELECT id FROM emails WHERE identity_id = ${identityId} AND direction = 'outbound'
+        AND status IN ('scheduled', 'queued', 'sending', 'deferred')`,
+    )
+    for (const { id } of rows) await this.withdraw(tx, id)
+  }
+
+  /** Takes back what keys scheduled that were revoked since: some at a time, so that much holds up nobody. */
+  async withdrawEnded(): Promise<void> {
+    const { database } = this.#deps
+    const ended = await database.all<{ id: string }>(
+      sql`SELECT id FROM emails WHERE status = 'scheduled' AND ${madeBy} IN (${endedKeys})`,
+    )
+    while (ended.length > 0) {
+      const some = ended.splice(-handful)
+      await database.transaction(async (tx) => {
+        for (const { id } of some) await this.withdraw(tx, id)
+      })
+    }
+  }
+
+  /** Tries now what waits for no other reason than that its identity was suspended. */
+  async resume(tx: Transaction, identityId: string): Promise<void> {
+    const { queue, outgoing, clock } = this.#deps
+    const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'>>(
+      sql`SELECT one.seq, one.delivery_id FROM emails JOIN email_recipients AS one ON one.email_id = emails.id
+        WHERE emails.identity_id = ${identityId} AND emails.direction = 'outbound' AND emails.status IN ('queued', 'sending', 'deferred')
+        AND one.status = 'deferred' AND one.response = ${suspended}`,
+    )
+    for (const { seq, delivery_id } of rows) {
+      const hurried = delivery_id !== null && (await queue.hurry(tx, delivery_id))
+      if (hurried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
+    }
+  }
+
+  async reschedule(tx: Transaction, caller: Caller, email: StoredEmail, input: string): Promise<void> {
+    const { keys, queue, clock, outgoing, outbox, limits, plan } = this.#deps
+    const rows = await this.#recipients(tx, email.id)
+    const [first] = rows
+    const at = this.#deps.drafts.sendAt(input) ?? iso(clock.now())
+    await keys.origins.requireInGrace(tx, caller, at, 'send_at')
+    const moved = email.status === 'scheduled' && first?.delivery_id && (await queue.postpone(tx, first.delivery_id, at))
+    if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
+    const addresses = rows.map(({ address }) => address)
+    await plan.move(tx, await this.#accountOf(tx, email), 'emails_sent', countedAt(email), Date.parse(at))
+    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
+    await limits.count(tx, outbox.load(email.identity_id, email.from_address, addresses, Date.parse(at)))
+    // unsigned until it leaves, so that the date is all there is before the octets
+    await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
+    for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
+  }
+
+  /** From this moment they do not leave (`Release`); they are taken back one by one, and told of, soon after. */
+  async #end(tx: Transaction, keys: Sql): Promise<number> {
+    const row = await tx.get<{ n: number }>(
+      sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${madeBy} IN (${keys})`,
+    )
+    const failed = (error: unknown): void =>
+      this.#deps.log.error({ err: error }, 'what revoked keys scheduled could not be cancelled')
+    if (row!.n > 0) tx.afterCommit(() => void this.withdrawEnded().catch(failed))
+    return row!.n
+  }
+
+  /** Answers how many recipients will have no copy. */
+  async #takeBack(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
+    const { outgoing, outbox, limits, plan } = this.#deps
+    const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
+    const cancelled = new Map<string, boolean>()
+    const taken: RecipientRow[] = []
+    for (const row of waiting) {
+      if (row.delivery_id === null) continue
+      const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
+      cancelled.set(row.delivery_id, known)
+      if (!known) continue
+      await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
+      taken.push(row)
+    }
+    if (taken.length === 0) return 0
+    const addresses = taken.map(({ address }) => address)
+    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
+    if (taken.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
+    await outgoing.tell(tx, emailCancelled, email.id, {})
+    return taken.length
+  }
+
+  async #accountOf(tx: Transaction, { identity_id }: StoredEmail): Promise<string> {
+    const row = await tx.get<{ account_id: string }>(sql`SELECT account_id FROM identities WHERE id = ${identity_id}`)
+    return row!.account_id
+  }
+
+  /** Answers whether nothing leaves any more. What is only scheduled was never delivered, however often its release was tried. */
+  async #stop(tx: Transaction, { status }: RecipientRow, deliveryId: string): Promise<boolean> {
+    const { queue } = this.#deps
+    if (await queue.cancel(tx, deliveryId)) return true
+    if (status !== 'scheduled') return false
+    // one that is under way finds it cancelled
+    await queue.abandon(tx, deliveryId)
+    return true
+  }
+
+  #recipients(tx: Transaction, emailId: string): Promise<RecipientRow[]> {
+    return tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
+  }
+}
+
+/** When the rates took it to leave, in milliseconds since the Unix epoch, however late it really left. */
+function countedAt({ detail, received_at }: StoredEmail): number {
+  const { send_at } = JSON.parse(detail) as Partial<EmailDetail>
+  return Date.parse(send_at ?? received_at)
+}

@@ -1,0 +1,106 @@
+import type { Address, Email } from '../../mail/model.ts'
+
+/** The texts of a message; null is none. */
+export interface QuotableBodies {
+  text: string | null
+  html: string | null
+}
+
+/** Characters of the earlier message that are quoted. */
+const most = 100_000
+
+/** A subject with `Re: ` before it, unless it bears that or its like already. */
+export function replySubject(subject: string): string {
+  return /^\s*(?:re|aw|sv|vs|antw|odp|rif|ynt|回复|回覆|答复)(?:\[\d+\])?\s*[:：]/iu.test(subject)
+    ? subject
+    : `Re: ${subject}`.trim()
+}
+
+/** A subject with `Fwd: ` before it, unless it bears that or its like already. */
+export function forwardSubject(subject: string): string {
+  return /^\s*(?:fwd?|wg|tr|rv|enc|vb|doorst|转发|轉寄)(?:\[\d+\])?\s*[:：]/iu.test(subject) ? subject : `Fwd: ${subject}`.trim()
+}
+
+/** An answer with the message it answers below it. */
+export function withReplyQuote({ text, html }: QuotableBodies, original: Email): QuotableBodies {
+  const heading = `On ${when(original)}, ${sender(original)} wrote:`
+  const words = textOf(original)
+  const lines = words.split('\n').map((line) => (line === '' || line.startsWith('>') ? `>${line}` : `> ${line}`))
+  const quote = `${heading}\n${lines.join('\n')}\n`
+  const blockquote = `<blockquote type="cite" style="margin:0 0 0 .8ex;border-left:1px solid #ccc;padding-left:1ex">${marked(words)}</blockquote>`
+  return {
+    text: text === null && html !== null ? null : below(text, quote),
+    html: html === null ? null : inside(html, `<br><div>${marked(heading)}</div>${blockquote}`),
+  }
+}
+
+/** What is said of a message that is passed on, and the message. */
+export function withForwarded({ text, html }: QuotableBodies, original: Email): QuotableBodies {
+  const fields = [
+    '---------- Forwarded message ---------',
+    `From: ${sender(original)}`,
+    `Date: ${when(original)}`,
+    `Subject: ${original.subject}`,
+    `To: ${listed(original.recipients.to)}`,
+    ...(original.cc.length > 0 ? [`Cc: ${listed(original.cc)}`] : []),
+  ]
+  const isRich = html !== null || original.body_html !== null
+  const kept = original.body_html === null ? marked(textOf(original)) : withoutFrame(original.body_html)
+  return {
+    text: text === null && html !== null ? null : below(text, `${fields.join('\n')}\n\n${textOf(original)}\n`),
+    html: isRich ? inside(html ?? marked(text ?? ''), `<br><div>${fields.map(marked).join('<br>')}</div><br>${kept}`) : null,
+  }
+}
+
+function textOf(original: Email): string {
+  const whole = (original.body_text ?? original.text).trimEnd()
+  return whole.length > most ? `${whole.slice(0, most).toWellFormed()}\n[…]` : whole
+}
+
+/** `Fri, 20 Nov 2026 at 10:05 UTC` */
+function when({ received_at, send_at, direction }: Email): string {
+  const [date, time] = [new Date((direction === 'outbound' ? send_at : null) ?? received_at).toUTCString()].flatMap((text) => [
+    text.slice(0, 16),
+    text.slice(17, 22),
+  ])
+  return `${date} at ${time} UTC`
+}
+
+function sender({ from, from_name }: Email): string {
+  return named({ address: from, name: from_name })
+}
+
+function named({ address, name }: Address): string {
+  return name === '' || name === address ? address : `${name} <${address}>`
+}
+
+function listed(addresses: Address[]): string {
+  return addresses.map(named).join(', ')
+}
+
+function below(text: string | null, quote: string): string {
+  return text === null || text === '' ? quote : `${text.trimEnd()}\n\n${quote}`
+}
+
+/** Before the end of the HTML's body, if it has one. */
+function inside(html: string, more: string): string {
+  const end = html.toLowerCase().lastIndexOf('</body')
+  return end < 0 ? `${html}${more}` : `${html.slice(0, end)}${more}${html.slice(end)}`
+}
+
+function marked(text: string): string {
+  const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+  return text.replaceAll(/[&<>"]/g, (character) => escapes[character]!).replaceAll('\n', '<br>')
+}
+
+/** What stands around the content of an HTML document; its styles stay. */
+function withoutFrame(html: string): string {
+  const plain = withoutTags(html, /<!doctype[^>]*>?/gi).replaceAll(/<title\b[^<>]*>[^<]*<\/title>/gi, '')
+  return withoutTags(plain, /<\/?(?:html|head|body|meta|base)\b[^>]*>?/gi)
+}
+
+/** Looks as far as tags are closed: were the end of one looked for in vain, it would be for all that follow. */
+function withoutTags(html: string, tag: RegExp): string {
+  const end = html.lastIndexOf('>') + 1
+  return html.slice(0, end).replaceAll(tag, '') + html.slice(end)
+}

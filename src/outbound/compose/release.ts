@@ -1,0 +1,85 @@
+import { type Clock, iso } from '../../core/clock.ts'
+import type { Courier, Outcome } from '../../queue/courier.ts'
+import type { Queue } from '../../queue/queue.ts'
+import type { StoredEmail } from '../../mail/email-rows.ts'
+import type { RecipientRow } from '../../mail/deliveries.ts'
+import type { OutgoingEmails } from '../../mail/outgoing.ts'
+import { type Database, sql, type Transaction } from '../../store/database.ts'
+import { enqueueCopies } from './outbox.ts'
+import { emailFailed } from '../model.ts'
+import { endedKeys } from './pending.ts'
+import { domainOf } from './recipients.ts'
+import { kind, type ReleaseLoad } from './release-load.ts'
+import type { DkimSigner } from './signing.ts'
+
+interface Deps {
+  database: Database
+  clock: Clock
+  queue: Queue
+  outgoing: OutgoingEmails
+  signer: DkimSigner
+}
+
+const minute = 60_000
+
+const gone = 'it is not scheduled any more'
+
+/**
+ * Lets go of what waited for its time: signs it with the keys of that day (those of the day it was written may be gone from the DNS by then),
+ * and puts a copy for each recipient into the queue.
+ */
+export class Release implements Courier<ReleaseLoad> {
+  readonly kind = kind
+  readonly schedule = [0, minute, 5 * minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute]
+  readonly jitter = 0.1
+  readonly width = { sound: 8, crowded: 4, unsound: 2 }
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  async deliver({ email_id, require_tls }: ReleaseLoad): Promise<string> {
+    const { database, outgoing, signer, queue } = this.#deps
+    const email = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id} AND status = 'scheduled'`)
+    if (!email) return gone
+    const octets = await outgoing.octets(email)
+    if (!octets) throw new Error(`The octets of ${email_id} are gone.`)
+    const trace = `${await signer.sign(domainOf(email.from_address), octets)}${email.trace}`
+    return database.transaction(async (tx) => {
+      const row = await tx.get<{ account_id: string }>(
+        sql`SELECT account_id FROM emails JOIN identities ON identities.id = emails.identity_id WHERE emails.id = ${email_id}
+          AND emails.status = 'scheduled' AND NOT EXISTS (${endedKeys} AND id = json_extract(emails.detail, '$.created_by'))`,
+      )
+      if (!row) return gone
+      await outgoing.stamp(tx, email_id, { trace })
+      const recipients = await this.#note(tx, email_id, { status: 'queued', next_attempt_at: this.#now() })
+      await enqueueCopies(tx, queue, row.account_id, recipients, require_tls)
+      return 'released'
+    })
+  }
+
+  async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
+    if (outcome === 'failed') await this.drop(tx, { email_id }, 'it could not be signed; the log of the box says why')
+  }
+
+  async drop(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
+    // it may have been taken back meanwhile
+    if (!(await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`))) return
+    const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })
+    for (const { seq } of rows) {
+      const delivery = await this.#deps.outgoing.note(tx, seq, {})
+      if (delivery) await this.#deps.outgoing.tell(tx, emailFailed, email_id, { delivery })
+    }
+  }
+
+  async #note(tx: Transaction, emailId: string, change: Partial<RecipientRow>): Promise<RecipientRow[]> {
+    const rows = await tx.all<RecipientRow>(sql`SELECT * FROM email_recipients WHERE email_id = ${emailId} ORDER BY position`)
+    for (const { seq } of rows) await this.#deps.outgoing.note(tx, seq, change)
+    return rows
+  }
+
+  #now(): string {
+    return iso(this.#deps.clock.now())
+  }
+}

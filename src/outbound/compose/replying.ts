@@ -1,0 +1,82 @@
+import { conflict, invalid } from '../../core/fault.ts'
+import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
+import { type Address, type Email, isVouchedFor } from '../../mail/model.ts'
+import type { Draft } from './compose.ts'
+import { reachable, sameMailbox } from './recipients.ts'
+
+/** A message that another one refers to. */
+export interface Original {
+  email: Email
+  row: StoredEmail
+}
+
+/** Message-IDs in a References field: the first of the conversation, and the latest. */
+const maxReferences = 21
+
+/** How a message refers to the one it answers or passes on (RFC 5322 3.6.4). */
+export function referring({ email }: Original): Pick<Draft, 'in_reply_to' | 'references' | 'thread_id'> {
+  const earlier = email.references.length > 0 ? email.references : [email.in_reply_to ?? []].flat()
+  const chain = [...new Set([...earlier, ...[email.message_id ?? []].flat()])].filter((id) => writable.test(id))
+  const references = chain.length > maxReferences ? [...chain.slice(0, 1), ...chain.slice(1 - maxReferences)] : chain
+  const inReplyTo = email.message_id !== null && writable.test(email.message_id) ? email.message_id : null
+  return { in_reply_to: inReplyTo, references, thread_id: email.thread_id }
+}
+
+/** What an answer says of itself: one to a program's message is a program's too (RFC 3834 3.1.7). Throws Fault when the caller denies it. */
+export function automaticAnswer({ email }: Original, input: Draft['auto_submitted']): Draft['auto_submitted'] {
+  if (email.direction === 'outbound' || !email.automated) return input
+  if (input !== 'no') return 'auto-replied'
+  throw invalid(
+    'auto_submitted',
+    'A program made the message this answers, so the answer is auto-replied; leave auto_submitted out.',
+  )
+}
+
+/**
+ * Whom an answer goes to: its author, or the recipients of one's own, and `others` of the recipients. Throws Fault conflict when there is nobody: the
+ * null sender, a bounce, an address that cannot be.
+ *
+ * Unless `unsigned` are allowed, a Reply-To that the verified author did not sign is not followed (RFC 6376 8.15: anybody may put one before a
+ * signed message). The answer then goes to the author, who is proved: no answer is lost to an agent that does not know of this, none goes to a
+ * forger, and the message that comes back names whom it went to. For the others there is no such second address, so these are a conflict.
+ */
+export function answered(
+  original: Original,
+  others: { to: Address[]; cc: Address[] },
+  unsigned: boolean,
+): { to: Address[]; cc: Address[] } {
+  const { email, row } = original
+  if (email.direction === 'outbound') return { to: reachables(email.recipients.to), cc: reachables(others.cc) }
+  const { mail_from } = JSON.parse(row.detail) as EmailDetail
+  if (mail_from === '') {
+    throw conflict('This message has no sender: it is a bounce or a notice, and nobody reads an answer (RFC 3834 2).', {
+      code: 'null_sender',
+    })
+  }
+  if (!unsigned) requireSigned(email, others)
+  const desk = unsigned || email.reply_to_verified !== false ? email.reply_to : null
+  const name = desk === null || sameMailbox(desk, email.from) ? email.from_name : ''
+  const author = reachable({ address: desk ?? email.from, name })
+  if (!author) throw conflict('This message names no address that an answer could go to.', { code: 'no_reply_address' })
+  const isAuthor = ({ address }: Address): boolean => sameMailbox(address, author.address)
+  const rest = (list: Address[]): Address[] => reachables(list).filter((one) => !isAuthor(one))
+  return { to: [author, ...rest(others.to)], cc: rest(others.cc) }
+}
+
+function requireSigned({ authentication, verified_domain }: Email, others: { to: Address[]; cc: Address[] }): void {
+  if (authentication === null || verified_domain === null) return
+  for (const field of ['to', 'cc'] as const) {
+    if (others[field].length === 0 || isVouchedFor(authentication, field)) continue
+    const title = field === 'to' ? 'To' : 'Cc'
+    throw conflict(
+      `The ${title} of this message is not signed by ${verified_domain}: whoever passed it on may have added addresses. Reply without reply_all and name them in cc, or set allow_unsigned.`,
+      { code: 'unsigned_recipients' },
+    )
+  }
+}
+
+function reachables(list: Address[]): Address[] {
+  return list.flatMap((one) => reachable(one) ?? [])
+}
+
+const writable = /^<[!-;=?-~]{1,900}>$/

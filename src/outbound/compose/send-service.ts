@@ -1,0 +1,193 @@
+import { conflict, Fault, invalid } from '../../core/fault.ts'
+import { type Caller, insufficientScope, may } from '../../core/scopes.ts'
+import type { FetchLimiter } from '../../net/fetch-limiter.ts'
+import type { Identities, IdentityRow } from '../../identities/identities.ts'
+import type { Emails } from '../../mail/emails.ts'
+import type { Examiner } from '../../mail/workers/examiner.ts'
+import type { Address, Email } from '../../mail/model.ts'
+import type { OutgoingAttachment, MessageContent } from './compose.ts'
+import type { Drafts, SendRequest } from './drafts.ts'
+import { requireFewHops } from './hops.ts'
+import { largestMessage, type NewEmail, type NewForward, type NewReply, readers } from '../model.ts'
+import type { Outbox } from './outbox.ts'
+import { forwardSubject, replySubject, withForwarded, withReplyQuote } from './quoting.ts'
+import { type Addressee, addresseesOf } from './recipients.ts'
+import { answered, automaticAnswer, type Original, referring } from './replying.ts'
+import { mailboxOf, senderOf } from './sender.ts'
+
+interface Deps {
+  identities: Identities
+  emails: Emails
+  examiner: Examiner
+  drafts: Drafts
+  outbox: Outbox
+  fetches: FetchLimiter
+}
+
+const none: { to: Address[]; cc: Address[] } = { to: [], cc: [] }
+
+/** Who sends what to whom. */
+interface Envelope {
+  caller: Caller
+  addressees: Addressee[]
+  from: string
+  input: SendRequest
+  signal: AbortSignal
+}
+
+/** What callers write: new messages, answers, and what they pass on. */
+export class SendService {
+  readonly #deps: Deps
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  async send(caller: Caller, identityId: string, input: NewEmail, signal: AbortSignal): Promise<Email> {
+    const { identities } = this.#deps
+    const owner = await identities.row(caller, identityId)
+    const addressees = addresseesOf(input)
+    const original = input.in_reply_to === undefined ? undefined : await this.#namedIn(caller, identityId, input.in_reply_to)
+    const from = await senderOf(identities, owner, input.from, original?.email)
+    return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
+      if (!original) return draft
+      requireUnsaid(draft, 'in_reply_to')
+      return {
+        ...draft,
+        ...referring(original),
+        subject: draft.subject || replySubject(original.email.subject),
+        auto_submitted: automaticAnswer(original, draft.auto_submitted),
+      }
+    })
+  }
+
+  async reply(caller: Caller, identityId: string, emailId: string, input: NewReply, signal: AbortSignal): Promise<Email> {
+    const { identities } = this.#deps
+    const owner = await identities.row(caller, identityId)
+    const original = await this.#original(caller, identityId, emailId)
+    const from = await senderOf(identities, owner, input.from, original.email)
+    const others = input.reply_all === true ? await this.#others(owner, original) : none
+    const { to, cc } = answered(original, others, input.allow_unsigned ?? false)
+    const addressees = addresseesOf({ to, cc: [...cc, ...[input.cc ?? []].flat()], bcc: input.bcc })
+    if (addressees.length === 0) throw nobody()
+    return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
+      requireUnsaid(draft, 'headers')
+      return {
+        ...draft,
+        ...referring(original),
+        subject: draft.subject || replySubject(original.email.subject),
+        ...((input.quote ?? true) ? withReplyQuote(draft, original.email) : {}),
+        auto_submitted: automaticAnswer(original, draft.auto_submitted),
+      }
+    })
+  }
+
+  async forward(caller: Caller, identityId: string, emailId: string, input: NewForward, signal: AbortSignal): Promise<Email> {
+    const { identities } = this.#deps
+    const owner = await identities.row(caller, identityId)
+    const original = await this.#original(caller, identityId, emailId)
+    const addressees = addresseesOf(input)
+    const from = await senderOf(identities, owner, input.from)
+    requireFewHops(await this.#deps.emails.octets(original.row), 'email_id')
+    return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
+      requireUnsaid(draft, 'headers')
+      const isWhole = input.as_attachment ?? false
+      const carried = isWhole ? [await this.enclosed(original)] : await this.#attachments(owner.account_id, original)
+      return {
+        ...draft,
+        ...referring(original),
+        subject: draft.subject || forwardSubject(original.email.subject),
+        ...(isWhole ? {} : withForwarded(draft, original.email)),
+        attachments: [...draft.attachments, ...carried],
+      }
+    })
+  }
+
+  /** What is fetched for it counts until it is kept. */
+  async #accept(
+    owner: IdentityRow,
+    { caller, addressees, from, input, signal }: Envelope,
+    finish: (draft: MessageContent) => Promise<MessageContent>,
+  ): Promise<Email> {
+    const { drafts, outbox, fetches } = this.#deps
+    const share = fetches.share(owner.account_id)
+    try {
+      const envelope = { caller, addressees, send_at: drafts.sendAt(input.send_at), from }
+      return await outbox.accept(owner, envelope, async () => finish(await drafts.read(input, share, signal)))
+    } finally {
+      share.giveBack()
+    }
+  }
+
+  /** A message whole, as an enclosure. Throws Fault for one that goes in a circle. */
+  async enclosed({ email, row }: Original): Promise<OutgoingAttachment> {
+    const raw = await this.#deps.emails.octets(row)
+    requireFewHops(raw, 'email_id')
+    // of what came, the trace is ours; of what is ours, it is a part of the message
+    const content = email.direction === 'outbound' ? Buffer.concat([Buffer.from(row.trace), raw]) : raw
+    const name = email.subject
+      .replaceAll(/[/\\\p{Cc}]/gu, '_')
+      .slice(0, 100)
+      .toWellFormed()
+    return { filename: `${name || 'message'}.eml`, content_type: 'message/rfc822', content, content_id: null }
+  }
+
+  /** Who else than the identity itself was written to. */
+  async #others(owner: IdentityRow, { email }: Original): Promise<{ to: Address[]; cc: Address[] }> {
+    const { to, cc } = email.recipients
+    if (email.direction === 'outbound') return { to: [], cc }
+    const addresses = [...to, ...cc].map(({ address }) => mailboxOf(address))
+    // a catch-all is told by where the message arrived
+    const own = new Set([owner.email, mailboxOf(email.to), ...(await this.#deps.identities.ownAmong(owner.id, addresses))])
+    const isOther = ({ address }: Address): boolean => !own.has(mailboxOf(address))
+    return { to: to.filter(isOther), cc: cc.filter(isOther) }
+  }
+
+  async #attachments(accountId: string, { email, row }: Original): Promise<OutgoingAttachment[]> {
+    const size = email.attachments.reduce((sum, one) => sum + one.size, 0)
+    if (size > largestMessage)
+      throw invalid('as_attachment', 'The attachments of the message do not fit into 25 MiB.', 'message_too_large')
+    if (size === 0 && email.attachments.length === 0) return []
+    const raw = await this.#deps.emails.octets(row)
+    const found: OutgoingAttachment[] = []
+    for (const { index, filename, content_type, content_id, disposition } of email.attachments) {
+      const file = await this.#deps.examiner.attachment(raw, index, accountId)
+      const id = content_id?.replace(/^<(.*)>$/s, '$1') ?? ''
+      if (!file) continue
+      const isInline = disposition === 'inline' && /^[!-;=?-~]{1,250}$/.test(id)
+      found.push({ filename, content_type, content: file.content, content_id: isInline ? id : null })
+    }
+    return found
+  }
+
+  async #original(caller: Caller, identityId: string, emailId: string): Promise<Original> {
+    const { emails } = this.#deps
+    const [email, row] = await Promise.all([emails.get(caller, identityId, emailId), emails.row(caller, identityId, emailId)])
+    return { email, row }
+  }
+
+  async #namedIn(caller: Caller, identityId: string, emailId: string): Promise<Original> {
+    // its subject and references go into the message
+    if (!may(caller, readers)) throw insufficientScope(readers)
+    try {
+      return await this.#original(caller, identityId, emailId)
+    } catch (error) {
+      if (error instanceof Fault && error.type === 'not_found') {
+        throw invalid('in_reply_to', `${emailId} is no e-mail of this identity.`)
+      }
+      throw error
+    }
+  }
+}
+
+/** One's own message that went to blind copies alone names nobody. */
+function nobody(): Fault {
+  const hint = 'The message names nobody that an answer could go to; give cc or bcc, or send a new one with in_reply_to.'
+  return conflict(hint, { code: 'no_reply_address' })
+}
+
+/** What a message refers to is said once. */
+function requireUnsaid({ references }: { references: string[] }, param: string): void {
+  if (references.length === 0) return
+  throw invalid(param, 'In-Reply-To and References follow from the e-mail this refers to; leave them out of headers.')
+}

@@ -1,0 +1,82 @@
+import type { Caller, Scope } from '../core/scopes.ts'
+import { type AnyRoute, route } from '../http/route.ts'
+import type { Emails } from '../mail/emails.ts'
+import { Email } from '../mail/model.ts'
+import type { SendService } from './compose/send-service.ts'
+import { NewEmail, NewForward, NewReply, readers } from './model.ts'
+import type { Pending } from './compose/pending.ts'
+
+const tag = 'E-mail'
+const write: Scope[] = ['messages:write', 'emails:write']
+
+interface Repeated {
+  caller: Caller
+  params: { id: string }
+}
+
+/** What all calls that make a message have: attachments are large, and may have to be fetched. */
+const writing = {
+  method: 'POST',
+  scope: write,
+  tag,
+  reply: Email,
+  status: 201,
+  location: ({ id, identity_id }: Email): string => `/v1/identities/${identity_id}/emails/${id}`,
+  limit: 40 * 1024 * 1024,
+  timeout: 120_000,
+} as const
+
+export function emailRoutes(sendService: SendService, pending: Pending, emails: Emails): AnyRoute[] {
+  // what is repeated is told as the message now is
+  const again = ({ caller, params }: Repeated, id: string): Promise<Email> => emails.get(caller, params.id, id)
+  return [
+    route({
+      ...writing,
+      path: '/identities/:id/emails',
+      aliases: ['/identities/:id/emails/send'],
+      summary: 'Send an e-mail',
+      description:
+        'The answer comes once the message is on disk: from then on it is sent, whatever happens to the box. With in_reply_to the key must also read: ' +
+        'messages:read or emails:read.',
+      body: NewEmail,
+      example: { body: { to: 'postmaster@pillarbox.test', subject: 'Hello', body_text: 'Hello there.' } },
+      handle: ({ caller, params, body, signal }) => sendService.send(caller, params.id, body, signal),
+      again,
+    }),
+    route({
+      ...writing,
+      path: '/identities/:id/emails/:email_id/reply',
+      reads: readers,
+      summary: 'Reply to an e-mail',
+      description:
+        'To its Reply-To or sender (of an own message: to its recipients), in its thread, with it quoted below. A Reply-To that the verified sender did not sign (reply_to_verified is false) is followed with allow_unsigned only: else the answer goes to from. With reply_all an unsigned To or Cc that names others is a conflict, code unsigned_recipients.',
+      body: NewReply,
+      example: { body: { body_text: 'Thank you.' } },
+      handle: ({ caller, params, body, signal }) => sendService.reply(caller, params.id, params.email_id, body, signal),
+      again,
+    }),
+    route({
+      ...writing,
+      path: '/identities/:id/emails/:email_id/forward',
+      reads: readers,
+      summary: 'Forward an e-mail',
+      description: 'Its text quoted and its attachments carried along, or the whole as one attachment.',
+      body: NewForward,
+      example: { body: { to: 'postmaster@pillarbox.test', body_text: 'See below.' } },
+      handle: ({ caller, params, body, signal }) => sendService.forward(caller, params.id, params.email_id, body, signal),
+      again,
+    }),
+    route({
+      method: 'POST',
+      path: '/identities/:id/emails/:email_id/cancel',
+      stores: false,
+      scope: write,
+      tag,
+      summary: 'Cancel an e-mail',
+      description: 'While it is scheduled or queued. Once a delivery was tried, for any recipient, it is a conflict.',
+      reply: Email,
+      handle: ({ caller, params }) => pending.cancel(caller, params.id, params.email_id),
+      again,
+    }),
+  ]
+}

@@ -1,0 +1,148 @@
+import * as z from 'zod'
+import type { Scope } from '../core/scopes.ts'
+import { Id, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { eventType } from '../events/model.ts'
+import { Delivery, Email, Label } from '../mail/model.ts'
+
+/** Recipients of one message, all fields together. */
+export const maxRecipients = 100
+
+/** Octets of a composed message. */
+export const largestMessage = 25 * 1024 * 1024
+
+/** Octets of its text and its HTML together, as they are given. */
+export const largestBodies = 10 * 1024 * 1024
+
+const Recipients = z
+  .union([z.string().max(1000), z.array(z.string().max(1000)).min(1).max(maxRecipients)], {
+    error: 'must be an address such as ada@example.com, or a list of them',
+  })
+  .meta({ description: 'an address, perhaps as Name <address>, or a list of them' })
+
+const NewAttachment = z
+  .strictObject({
+    filename: z.string().min(1).max(255),
+    content_type: z.string().min(3).max(255).optional().meta({ description: 'told from the name when left out' }),
+    content: z.string().optional().meta({ description: 'base64' }),
+    url: z.string().max(2048).optional().meta({ description: 'fetched now, in place of content; https, public addresses only' }),
+    content_id: z.string().min(1).max(250).optional().meta({ description: 'for an inline image: <img src="cid:…">' }),
+  })
+  .meta({ id: 'NewAttachment' })
+export type NewAttachment = z.output<typeof NewAttachment>
+
+const contents = {
+  from: z.string().max(1000).optional().meta({
+    description:
+      'an address that the identity receives mail at: its own, an alias, or any of a domain whose catch-all it is. Left out: the one at which the answered e-mail arrived, else its own',
+  }),
+  body_text: z.string().optional(),
+  body: z.string().optional().meta({ description: 'the same as body_text' }),
+  body_html: z.string().optional(),
+  reply_to: Recipients.optional(),
+  headers: z
+    .record(z.string().min(1).max(100), z.string().max(10_000))
+    .optional()
+    .meta({
+      override: { type: 'object', additionalProperties: { type: 'string' } },
+      description: 'further header fields, at most 100 and 64 KiB together; not those that the box writes itself',
+    }),
+  attachments: z.array(NewAttachment).max(100).optional(),
+  labels: z.array(Label).max(50).optional(),
+  send_at: TimestampInput.optional().meta({ description: 'not before this time, at most a year ahead' }),
+  auto_submitted: z
+    .enum(['no', 'auto-generated', 'auto-replied'])
+    .optional()
+    .meta({ description: 'Auto-Submitted (RFC 3834): whether a program wrote it of its own accord' }),
+  require_tls: z
+    .boolean()
+    .optional()
+    .meta({ description: 'only over checked TLS all the way (REQUIRETLS, RFC 8689); else it bounces' }),
+}
+
+/** A message to be sent. */
+export const NewEmail = z
+  .strictObject({
+    to: Recipients,
+    cc: Recipients.optional(),
+    bcc: Recipients.optional(),
+    subject: z.string().max(10_000).optional(),
+    in_reply_to: Id('email').optional().meta({ description: 'the e-mail this answers' }),
+    ...contents,
+  })
+  .meta({ id: 'NewEmail' })
+export type NewEmail = z.output<typeof NewEmail>
+
+export const NewReply = z
+  .strictObject({
+    reply_all: z.boolean().optional(),
+    allow_unsigned: z.boolean().optional().meta({
+      description:
+        'also write to addresses that the verified sender did not sign: a Reply-To whose reply_to_verified is false and, with reply_all, those of an unsigned To or Cc',
+    }),
+    cc: Recipients.optional(),
+    bcc: Recipients.optional(),
+    subject: z.string().max(10_000).optional(),
+    quote: z.boolean().optional().meta({ description: 'put the message answered below, as people do; true unless said' }),
+    ...contents,
+  })
+  .meta({ id: 'NewReply' })
+export type NewReply = z.output<typeof NewReply>
+
+export const NewForward = z
+  .strictObject({
+    to: Recipients,
+    cc: Recipients.optional(),
+    bcc: Recipients.optional(),
+    subject: z.string().max(10_000).optional(),
+    as_attachment: z.boolean().optional().meta({ description: 'the whole message as message/rfc822 in place of quoted text' }),
+    ...contents,
+  })
+  .meta({ id: 'NewForward' })
+export type NewForward = z.output<typeof NewForward>
+
+export const Suppression = z
+  .object({
+    id: Id('sup'),
+    email: z.string(),
+    reason: z.string(),
+    source: z.enum(['manual', 'bounce', 'complaint']),
+    email_id: Id('email').nullable().meta({ description: 'the message that bounced or was complained of' }),
+    created_at: Timestamp,
+  })
+  .meta({ id: 'Suppression' })
+export type Suppression = z.output<typeof Suppression>
+
+export const NewSuppression = z
+  .strictObject({ email: z.string().min(3).max(320), reason: z.string().max(500).optional() })
+  .meta({ id: 'NewSuppression' })
+export type NewSuppression = z.output<typeof NewSuppression>
+
+/** What an event about one recipient carries: the message, and that recipient's delivery. */
+const EmailWithDelivery = z.object({ ...Email.shape, delivery: Delivery })
+
+/** Any one of these reads e-mails. */
+export const readers: Scope[] = ['messages:read', 'emails:read']
+
+export const emailQueued = eventType('email.queued', readers, 'A message was taken for sending.', Email)
+export const emailSent = eventType('email.sent', readers, 'A relay took a message for a recipient.', EmailWithDelivery)
+export const emailDelivered = eventType('email.delivered', readers, "A recipient's server took a message.", EmailWithDelivery)
+export const emailDeferred = eventType(
+  'email.deferred',
+  readers,
+  'A message could not be delivered yet: at the first time, and after four hours.',
+  EmailWithDelivery,
+)
+export const emailBounced = eventType('email.bounced', readers, 'A message was refused for a recipient.', EmailWithDelivery)
+export const emailComplained = eventType(
+  'email.complained',
+  readers,
+  'A recipient called a message spam (RFC 5965).',
+  EmailWithDelivery,
+)
+export const emailFailed = eventType(
+  'email.failed',
+  readers,
+  'A message is given up for a recipient: it could not be delivered for five days, or the box itself refuses.',
+  EmailWithDelivery,
+)
+export const emailCancelled = eventType('email.cancelled', readers, 'A message was cancelled before it left.', Email)

@@ -1,0 +1,230 @@
+import type { Keys } from '../accounts/keys.ts'
+import type { Plan } from '../accounts/plan.ts'
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { CronJob } from '../core/cron.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Courier } from '../queue/courier.ts'
+import { Outside, type OutsideSettings } from '../net/outside.ts'
+import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { Queue } from '../queue/queue.ts'
+import { resolver } from '../net/resolve.ts'
+import type { Domains } from '../domains/domains.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType, EventHeader } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import { identityDeleted } from '../identities/model.ts'
+import type { Identities } from '../identities/identities.ts'
+import { emailReceived } from '../mail/model.ts'
+import type { MailModule } from '../mail/module.ts'
+import type { Module } from '../module.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
+import { Bounces } from './bounces.ts'
+import {
+  emailBounced,
+  emailCancelled,
+  emailComplained,
+  emailDeferred,
+  emailDelivered,
+  emailFailed,
+  emailQueued,
+  emailSent,
+  largestMessage,
+} from './model.ts'
+import { type Handed, OutboundTransport, type SystemMail, type TransportTest } from './transport/outbound-transport.ts'
+import { Composer } from './compose/composer.ts'
+import { Drafts } from './compose/drafts.ts'
+import { emailRoutes } from './email-routes.ts'
+import { SendService } from './compose/send-service.ts'
+import { SendLimits } from './compose/limits.ts'
+import { OperatorMail } from './operator-mail.ts'
+import { Outbox, type OutboxSettings } from './compose/outbox.ts'
+import { Pending } from './compose/pending.ts'
+import { Release } from './compose/release.ts'
+import { ReturnPaths } from './return-path.ts'
+import { suppressionRoutes } from './routes.ts'
+import type { OutboundSettings } from './transport/routing.ts'
+import { DkimSigner } from './compose/signing.ts'
+import { Submission } from './submission.ts'
+import type { SubmissionSettings } from './submission-auth.ts'
+import { Suppressions } from './suppressions.ts'
+import type { TlsListener } from './transport/tls-result.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  keys: Keys
+  identities: Identities
+  domains: Domains
+  queue: Queue
+  space: Space
+  plan: Plan
+  trash: Trash
+  mail: MailModule
+  config: Config
+  log: Log
+  metrics: Metrics
+  fetches: FetchLimiter
+  returnKey: Buffer
+  testing?: TransportTest | undefined
+}
+
+/** Mail out: composing, queueing, delivering, and what comes back of it. */
+export class OutboundModule implements Module {
+  readonly name = 'sending'
+  readonly events: EventType[] = [
+    emailQueued,
+    emailSent,
+    emailDelivered,
+    emailDeferred,
+    emailBounced,
+    emailComplained,
+    emailFailed,
+    emailCancelled,
+  ]
+  readonly routes: AnyRoute[]
+  readonly couriers: Courier[]
+  readonly suppressions: Suppressions
+  readonly returnPaths: ReturnPaths
+  readonly #outboundTransport: OutboundTransport
+  readonly outbox: Outbox
+  readonly signer: DkimSigner
+  readonly #deps: Deps
+  readonly #composer: Composer
+  readonly #limits: SendLimits
+  readonly #outside: Outside
+  readonly #pending: Pending
+  readonly #operatorMail: OperatorMail
+  #stopFollowing: (() => Promise<void>) | undefined
+  #submission: SubmissionSettings
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.suppressions = new Suppressions(deps)
+    this.returnPaths = new ReturnPaths(deps.returnKey, deps.clock)
+    const { suppressions, returnPaths } = this
+    deps.mail.addDesk(new Bounces({ ...deps, suppressions, returnPaths, outgoing: deps.mail.outgoing }))
+    const { config, clock, mail } = deps
+    this.#limits = new SendLimits(clock, config.outbound)
+    this.signer = new DkimSigner(deps)
+    const { signer } = this
+    this.#composer = new Composer(deps.log)
+    this.outbox = new Outbox({
+      ...deps,
+      outgoing: mail.outgoing,
+      composer: this.#composer,
+      examiner: mail.examiner,
+      suppressions: this.suppressions,
+      limits: this.#limits,
+      signer,
+      settings: outboxSettings(config),
+    })
+    const { emails, outgoing, examiner } = mail
+    this.#outside = new Outside(outsideSettings(config))
+    const drafts = new Drafts({ clock, outside: this.#outside })
+    const sendService = new SendService({ ...deps, emails, examiner, drafts, outbox: this.outbox })
+    this.#pending = new Pending({ ...deps, emails, outgoing, drafts, outbox: this.outbox, limits: this.#limits })
+    this.#operatorMail = new OperatorMail({ ...deps, outgoing, sendService, outbox: this.outbox, ...operatorSettings(config) })
+    emails.attach(this.#pending)
+    deps.identities.onResume((tx, identityId) => this.#pending.resume(tx, identityId))
+    this.#submission = submissionSettings(config)
+    const { authorOf } = mail
+    mail.setSubmissionAuth(
+      new Submission({ ...deps, suppressions, outbox: this.outbox, authorOf, settings: () => this.#submission }),
+    )
+    this.#outboundTransport = new OutboundTransport({
+      ...deps,
+      ...deps.testing,
+      inbox: deps.mail.inbox,
+      outgoing: deps.mail.outgoing,
+      queries: deps.mail.deliveryQueries,
+      suppressions: this.suppressions,
+      returnPaths: this.returnPaths,
+      listeners: () => deps.mail.addresses,
+      settings: outboundSettings(deps.config),
+    })
+    this.couriers = [this.#outboundTransport.courier, new Release({ ...deps, outgoing, signer }), this.#operatorMail]
+    this.routes = [...emailRoutes(sendService, this.#pending, emails), ...suppressionRoutes(this.suppressions)]
+  }
+
+  get jobs(): CronJob[] {
+    const { database } = this.#deps
+    return [
+      { name: 'clear-sent-counts', schedule: '41 4 * * *', run: () => database.transaction((tx) => this.#limits.clear(tx)) },
+      // what a stop of the box cut short
+      { name: 'cancel-mail-of-ended-keys', schedule: '19 * * * *', run: () => this.#pending.withdrawEnded() },
+    ]
+  }
+
+  async start(): Promise<void> {
+    const { events, log } = this.#deps
+    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log, {
+      types: [emailReceived.name, identityDeleted.name],
+      concerns: (batch) => this.#operatorMail.concerns(batch),
+    })
+  }
+
+  async stop(): Promise<void> {
+    await this.#stopFollowing?.()
+    await this.#outboundTransport.stop()
+    await this.#composer.stop()
+    await this.#outside.close()
+  }
+
+  /** Reaches the server that takes mail for a domain, and hangs up; answers who it is. Throws a sentence. */
+  probe(domain: string, signal: AbortSignal): Promise<string> {
+    return this.#outboundTransport.probe(domain, signal)
+  }
+
+  /** Hands over a message that no identity sends, to a domain that is not ours. */
+  transmit(mail: SystemMail, signal: AbortSignal): Promise<Handed> {
+    return this.#outboundTransport.transmit(mail, signal)
+  }
+
+  /** Who hears how TLS sessions with servers of others went. */
+  onTls(listener: TlsListener): void {
+    this.#outboundTransport.onTls(listener)
+  }
+
+  reload(config: Config): void {
+    this.#outboundTransport.reload(outboundSettings(config))
+    this.#limits.reload(config.outbound)
+    this.outbox.reload(outboxSettings(config))
+    this.#outside.reload(outsideSettings(config))
+    this.#operatorMail.reload(config.mail.postmaster)
+    this.#submission = submissionSettings(config)
+  }
+
+  async #hear(tx: Transaction, batch: EventHeader[]): Promise<void> {
+    await this.#operatorMail.hear(tx, batch)
+    for (const { type, identity_id } of batch) {
+      if (type === identityDeleted.name && identity_id !== null) await this.#pending.withdrawAll(tx, identity_id)
+    }
+  }
+}
+
+function outboxSettings({ outbound, mail }: Config): OutboxSettings {
+  return { ...outbound, quota: mail.quota, operator: `postmaster@${mail.domain}` }
+}
+
+function outboundSettings({ hostname, outbound, dns }: Config): OutboundSettings {
+  return { ...outbound, hostname, dns }
+}
+
+function outsideSettings({ fetch, dns }: Config): OutsideSettings {
+  return { ...fetch, allow_http: false, largest: 2 * largestMessage, resolve: resolver(dns) }
+}
+
+function operatorSettings({ mail }: Config): { domain: string; address: string | undefined } {
+  return { domain: mail.domain, address: mail.postmaster }
+}
+
+function submissionSettings({ hostname, mail, outbound }: Config): SubmissionSettings {
+  return { hostname, domain: mail.domain, outbound }
+}

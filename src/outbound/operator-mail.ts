@@ -1,0 +1,131 @@
+import type { Log } from '../core/log.ts'
+import { Fault } from '../core/fault.ts'
+import { type Courier, Later, Refused } from '../queue/courier.ts'
+import type { Queue } from '../queue/queue.ts'
+import type { EventHeader } from '../events/model.ts'
+import type { Identities, IdentityRow } from '../identities/identities.ts'
+import type { EmailDetail, StoredEmail } from '../mail/email-rows.ts'
+import type { OutgoingEmails } from '../mail/outgoing.ts'
+import { emailReceived } from '../mail/model.ts'
+import { type Database, sql, type Transaction } from '../store/database.ts'
+import type { SendService } from './compose/send-service.ts'
+import type { Outbox } from './compose/outbox.ts'
+import { forwardSubject } from './compose/quoting.ts'
+import { recipientAddress, sameMailbox } from './compose/recipients.ts'
+
+interface Load {
+  email_id: string
+}
+
+interface Deps {
+  database: Database
+  queue: Queue
+  identities: Identities
+  outgoing: OutgoingEmails
+  sendService: SendService
+  outbox: Outbox
+  log: Log
+  /** The box's own domain: its postmaster is the operator. */
+  domain: string
+  /** `mail.postmaster` */
+  address: string | undefined
+}
+
+const minute = 60_000
+
+/**
+ * Passes on to `mail.postmaster` what comes for postmaster and abuse (RFC 5321 4.5.1), each message whole as an attachment. Not what could be
+ * an answer to that: bounces, what comes from there, what answers a message this sent.
+ */
+export class OperatorMail implements Courier<Load> {
+  readonly kind = 'operator-mail'
+  readonly schedule = [0, minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute, 1440 * minute]
+  readonly jitter = 0.1
+  readonly #deps: Deps
+  #address: string | undefined
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#address = deps.address
+  }
+
+  reload(address: string | undefined): void {
+    this.#address = address
+  }
+
+  /** Of these events all but those of mail that came for others. */
+  async concerns(events: EventHeader[]): Promise<EventHeader[]> {
+    const came = this.#address !== undefined && events.some(({ type }) => type === emailReceived.name)
+    const owner = came ? await this.#operator() : undefined
+    return events.filter(({ type, identity_id }) => type !== emailReceived.name || (owner && identity_id === owner.id))
+  }
+
+  /** Follows the log. */
+  async hear(tx: Transaction, events: EventHeader[]): Promise<void> {
+    for (const { type, resource_id } of events) {
+      if (type !== emailReceived.name || resource_id === null) continue
+      const load: Load = { email_id: resource_id }
+      await this.#deps.queue.enqueue(tx, { kind: this.kind, lane: 'postmaster', load })
+    }
+  }
+
+  async deliver({ email_id }: Load, _attempt: number, signal: AbortSignal): Promise<string> {
+    const { database, outgoing, sendService, outbox } = this.#deps
+    const owner = await this.#operator()
+    const address = this.#address
+    const row = await database.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${email_id}`)
+    if (!owner || !row || address === undefined) return 'there is nothing to pass on any more'
+    const why = await this.#reasonAgainst(row, owner, address)
+    if (why !== undefined) return why
+    const email = await outgoing.show(database, email_id)
+    signal.throwIfAborted()
+    try {
+      const addressees = [{ field: 'to' as const, address: recipientAddress(address, 'to') }]
+      const sent = await outbox.accept(owner, { caller: null, addressees, send_at: null }, async () => ({
+        subject: forwardSubject(email.subject),
+        text: `This came for ${email.to} from ${email.from || 'nobody'}, and is attached.\n`,
+        html: null,
+        reply_to: [],
+        headers: [],
+        attachments: [await sendService.enclosed({ email, row })],
+        labels: ['forwarded'],
+        auto_submitted: 'auto-generated',
+        require_tls: false,
+        in_reply_to: null,
+        references: [],
+        thread_id: null,
+      }))
+      return `passed on as ${sent.id}`
+    } catch (error) {
+      if (!(error instanceof Fault) || error.type === 'internal_error') throw error
+      this.#deps.log.warn({ email: email_id, why: error.message }, 'mail for the operator could not be passed on')
+      if (error.type === 'invalid_request') throw new Refused(error.message)
+      throw new Later(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
+    }
+  }
+
+  async #reasonAgainst(row: StoredEmail, owner: IdentityRow, address: string): Promise<string | undefined> {
+    const { mail_from, references } = JSON.parse(row.detail) as EmailDetail
+    if (row.spam === 1) return 'it is spam'
+    if (mail_from === '') return 'it is a bounce'
+    if ([row.from_address, mail_from].some((one) => sameMailbox(one, address) || sameMailbox(one, owner.email))) {
+      return 'it comes from where it would go'
+    }
+    const to = await this.#deps.identities.ownerOf(address)
+    if (to?.id === owner.id) return 'mail.postmaster is this mailbox itself'
+    const ids = [...references, ...[row.in_reply_to ?? []].flat()]
+    if (ids.length === 0) return undefined
+    const answer = await this.#deps.database.get(
+      // of each Message-ID the first alone, which is ours if we made it: strangers can send any number under one
+      sql`SELECT 1 FROM (
+          SELECT (SELECT seq FROM emails WHERE identity_id = ${owner.id} AND message_id = ids.value ORDER BY seq LIMIT 1) AS seq
+          FROM json_each(${JSON.stringify(ids.slice(-51))}) AS ids
+        ) AS named JOIN emails ON emails.seq = named.seq WHERE direction = 'outbound' AND automated = 1`,
+    )
+    return answer === undefined ? undefined : 'it answers what was passed on'
+  }
+
+  #operator(): Promise<IdentityRow | undefined> {
+    return this.#deps.identities.ownerOf(`postmaster@${this.#deps.domain}`)
+  }
+}

@@ -1,0 +1,73 @@
+import type { Clock } from '../core/clock.ts'
+import { mac, sameBytes } from '../core/seal/seal.ts'
+
+/** The local part before the token; no identity can have it. */
+const prefix = 'bounce'
+
+const day = 86_400_000
+
+/** Days for which a bounce may come: five of trying, and a receiver that takes its time. */
+const lifetime = 30
+
+/**
+ * The envelope sender of each recipient's copy, `bounce+<token>@domain`: what comes back to it belongs to that recipient and to nobody
+ * else. The token is base 32 in lower case, as some servers fold local parts: 3 octets of expiry (days), 6 of the recipient's row, 9 of MAC.
+ */
+export class ReturnPaths {
+  readonly #key: Buffer
+  readonly #clock: Clock
+
+  constructor(key: Buffer, clock: Clock) {
+    this.#key = key
+    this.#clock = clock
+  }
+
+  /**
+   * The address for one recipient's row, in the domain of the sender. `leaves` is when the message is to leave, in milliseconds since the Unix
+   * epoch: the address is the same in every attempt, as greylists and what finds repeats go by it.
+   */
+  addressFor(recipientSeq: number, domain: string, leaves: number): string {
+    const head = Buffer.alloc(9)
+    head.writeUIntBE(Math.floor(leaves / day) + lifetime, 0, 3)
+    head.writeUIntBE(recipientSeq, 3, 6)
+    return `${prefix}+${encode(Buffer.concat([head, this.#mac(head)]))}@${domain}`
+  }
+
+  /** The recipient's row that a token names; undefined when it is none of ours, or too old. */
+  read(tag: string): number | undefined {
+    const bytes = decode(tag)
+    if (bytes?.length !== 18) return undefined
+    const head = bytes.subarray(0, 9)
+    if (!sameBytes(bytes.subarray(9), this.#mac(head))) return undefined
+    if (head.readUIntBE(0, 3) < Math.floor(this.#clock.now() / day)) return undefined
+    return head.readUIntBE(3, 6)
+  }
+
+  #mac(head: Buffer): Buffer {
+    return mac(this.#key, head.toString('hex')).subarray(0, 9)
+  }
+}
+
+/** Whether a local part is that of our return paths. */
+export function isReturnPath(local: string): boolean {
+  return local === prefix
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
+
+function encode(bytes: Uint8Array): string {
+  let bits = 0n
+  for (const byte of bytes) bits = (bits << 8n) | BigInt(byte)
+  const length = Math.ceil((bytes.length * 8) / 5)
+  bits <<= BigInt(length * 5 - bytes.length * 8)
+  return Array.from({ length }, (_, index) => alphabet[Number((bits >> BigInt((length - 1 - index) * 5)) & 31n)]).join('')
+}
+
+function decode(text: string): Buffer | undefined {
+  if (text.length !== 29 || !/^[a-z2-7]+$/.test(text)) return undefined
+  let bits = 0n
+  for (const character of text) bits = (bits << 5n) | BigInt(alphabet.indexOf(character))
+  // 29 characters are 145 bits: one more than 18 octets
+  if (bits & 1n) return undefined
+  return Buffer.from((bits >> 1n).toString(16).padStart(36, '0'), 'hex')
+}

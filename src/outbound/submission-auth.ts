@@ -1,0 +1,158 @@
+import type { Keys } from '../accounts/keys.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault, invalid, storageFull } from '../core/fault.ts'
+import { type Caller, may } from '../core/scopes.ts'
+import type { Domains } from '../domains/domains.ts'
+import type { Identities, IdentityRow } from '../identities/identities.ts'
+import type { MessageFindings, DeliveryTarget } from '../smtp/delivery-target.ts'
+import type { Envelope } from '../mail/model.ts'
+import type { MailModule } from '../mail/module.ts'
+import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
+import type { Outbox } from './compose/outbox.ts'
+import { domainOf, recipientAddress } from './compose/recipients.ts'
+import { mailboxOf, maySendFrom } from './compose/sender.ts'
+import type { Suppressions } from './suppressions.ts'
+
+/** What handing in mail needs of the box. */
+export interface SubmissionDeps {
+  database: Database
+  space: Space
+  keys: Keys
+  identities: Identities
+  suppressions: Suppressions
+  domains: Domains
+  outbox: Outbox
+  authorOf: MailModule['authorOf']
+  clock: Clock
+  settings: () => SubmissionSettings
+}
+
+export interface SubmissionSettings {
+  hostname: string
+  /** The domain of a bare `postmaster`. */
+  domain: string
+  outbound: { mode: string; relays: readonly { domains: readonly string[] }[] }
+}
+
+/** One login: a key, and the identity that it sends as. */
+export interface SubmissionIdentity {
+  caller: Caller
+  owner: IdentityRow
+}
+
+/** The mailroom of an identity that has logged in: takes its mail, in its name only, to whom it may write. */
+export class SubmissionLogin implements DeliveryTarget {
+  readonly #parts: SubmissionDeps
+  readonly #login: SubmissionIdentity
+  /** Of the message that is being handed in. */
+  #sender: string
+
+  constructor(parts: SubmissionDeps, login: SubmissionIdentity) {
+    this.#parts = parts
+    this.#login = login
+    this.#sender = login.owner.email
+  }
+
+  /** Throws Fault: `sender_not_allowed` for an address that is another's, unauthorized when the login is no longer good. */
+  async welcomes(sender: string): Promise<void> {
+    if (this.#parts.space.low()) throw storageFull()
+    await this.#requireStanding()
+    if (!(await maySendFrom(this.#parts.identities, this.#login.owner, sender))) {
+      throw this.#notAllowed(sender === '' ? 'The null sender' : sender)
+    }
+    this.#sender = mailboxOf(sender)
+  }
+
+  /** Throws Fault for who cannot be written to: no address, suppressed, or out of reach. */
+  async checkRecipient(address: string): Promise<string> {
+    const { suppressions, domains, settings } = this.#parts
+    const { owner } = this.#login
+    const recipient = recipientAddress(this.#whole(address), 'to').address
+    const [suppressed] = await suppressions.among(this.#parts.database, owner.account_id, [recipient])
+    if (suppressed !== undefined) {
+      throw invalid(
+        'to',
+        `${suppressed} is suppressed: it bounced, complained or asked for no more mail.`,
+        'recipient_suppressed',
+      )
+    }
+    if (domains.receives(domainOf(recipient))) return owner.account_id
+    if (!leaves(settings(), domainOf(recipient)))
+      throw invalid('to', `${recipient} is not on this box, and no mail leaves it.`, 'outbound_off')
+    domains.requireSending(domainOf(this.#sender))
+    return owner.account_id
+  }
+
+  /** Hands the message to the outbox, as the API would; answers its id. */
+  async deliver(envelope: Envelope, raw: Buffer, note: (found: Partial<MessageFindings>) => void): Promise<string> {
+    const { outbox, authorOf } = this.#parts
+    const owner = await this.#requireStanding()
+    const { address, reason } = authorOf(raw)
+    if (address === null) throw unreadable(reason)
+    if (!(await maySendFrom(this.#parts.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
+    const email = await outbox.acceptRaw({
+      caller: this.#login.caller,
+      owner,
+      from: mailboxOf(address),
+      raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
+      recipients: envelope.recipients.map((recipient) => this.#whole(recipient)),
+      require_tls: envelope.require_tls === true,
+    })
+    note({ email_ids: [email.id], message_id: email.message_id })
+    return email.id
+  }
+
+  /** The identity as it stands now. A key, a secret of it or an identity that is gone since the login ends the session. */
+  async #requireStanding(): Promise<IdentityRow> {
+    const { keys, identities } = this.#parts
+    const { caller } = this.#login
+    const holder = await keys.holder(caller.key_id ?? '', caller.secret)
+    const owner = await identities.ownerOf(this.#login.owner.email)
+    if (owner && refusal(owner, holder) === null) return owner
+    throw new Fault('unauthorized', 'This login is no longer good')
+  }
+
+  #notAllowed(what: string): Fault {
+    return new Fault('forbidden', `${what} is not this login's; it sends as ${this.#login.owner.email}`, {
+      code: 'sender_not_allowed',
+    })
+  }
+
+  /** A bare `postmaster` is that of our own domain (RFC 5321 4.1.1.3). */
+  #whole(recipient: string): string {
+    return recipient.includes('@') ? recipient : `${recipient}@${this.#parts.settings().domain}`
+  }
+
+  /** Where the message was taken, and by which way (RFC 3848); not from where, which is nobody's business. */
+  #received({ session, smtputf8, esmtp }: Envelope): string {
+    const protocol = smtputf8 ? 'UTF8SMTPSA' : esmtp === false ? 'SMTP' : 'ESMTPSA'
+    const at = new Date(this.#parts.clock.now()).toUTCString().replace('GMT', '+0000')
+    return `Received: by ${this.#parts.settings().hostname} with ${protocol}\r\n\tid ${session}; ${at}\r\n`
+  }
+}
+
+/** Why this key may not send as this identity now; null when it may. */
+export function refusal(owner: IdentityRow, holder: Omit<Caller, 'ip' | 'user_agent'> | undefined): string | null {
+  if (owner.status !== 'active') return `the identity is ${owner.status}`
+  if (!holder) return 'no such key, or it is revoked or expired'
+  if (holder.account_id !== owner.account_id) return 'the key belongs to another account'
+  if (holder.identity_id !== null && holder.identity_id !== owner.id) return 'the key is bound to another identity'
+  if (!may(holder, ['messages:write', 'emails:write'])) return 'the key lacks the scope messages:write'
+  return null
+}
+
+/** Whether mail for this domain leaves the box at all. */
+function leaves({ outbound }: SubmissionSettings, domain: string): boolean {
+  return outbound.mode !== 'none' || outbound.relays.some(({ domains }) => domains.includes(domain))
+}
+
+function unreadable(reason: string | null): Fault {
+  if (reason === 'malformed-header')
+    return new Fault('invalid_request', 'The header of the message is malformed', { param: 'raw' })
+  const why =
+    reason === 'no-author'
+      ? 'has no From with an address'
+      : 'must have one From with one plain address, such as Ada <ada@example.com>'
+  return new Fault('forbidden', `The message ${why}`, { code: 'sender_not_allowed' })
+}

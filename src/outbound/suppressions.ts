@@ -1,0 +1,119 @@
+import type { Plan } from '../accounts/plan.ts'
+import { type Clock, iso } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import { conflict, notFound } from '../core/fault.ts'
+import { newId } from '../core/ids.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Paging } from '../core/shapes.ts'
+import { type Database, join, type Reader, sql, type Transaction } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { Suppression } from './model.ts'
+
+interface SuppressionRow extends Suppression {
+  seq: number
+  account_id: string
+}
+
+/** Octets of a reason that take no room of the account's. */
+const little = 256
+
+/** Addresses that an account does not write to: they bounced, complained, or asked for it. */
+export class Suppressions {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #cursors: Cursors
+  readonly #plan: Plan
+
+  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; plan: Plan }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#cursors = parts.cursors
+    this.#plan = parts.plan
+  }
+
+  async list(caller: Caller, paging: Paging): Promise<{ data: Suppression[]; has_more: boolean; next_cursor: string | null }> {
+    requireWhole(caller)
+    return page<SuppressionRow, Suppression>(this.#database, this.#cursors, paging, {
+      name: `suppressions ${caller.account_id}`,
+      columns: sql`*`,
+      from: sql`suppressions`,
+      account: caller.account_id,
+      where: sql`account_id = ${caller.account_id}`,
+      order: 'seq',
+      present: toSuppression,
+    })
+  }
+
+  /**
+   * `email` is an address in its canonical form. Throws Fault conflict when it is there already, and `plan_limit_reached` for a long reason without
+   * room.
+   */
+  async create(caller: Caller, { email, reason }: { email: string; reason: string }): Promise<Suppression> {
+    requireWhole(caller)
+    return this.#database.transaction(async (tx) => {
+      await this.#plan.require(tx, caller.account_id, 'storage_bytes', octetsOf(reason))
+      const row = await this.#insert(tx, caller.account_id, { email, reason, source: 'manual', email_id: null })
+      if (!row) throw conflict(`${email} is suppressed already.`, { param: 'email' })
+      return toSuppression(row)
+    })
+  }
+
+  async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
+    requireWhole(caller)
+    return this.#database.transaction(async (tx) => {
+      const gone = await tx.get<{ octets: number }>(
+        sql`DELETE FROM suppressions WHERE id = ${id} AND account_id = ${caller.account_id} RETURNING octets`,
+      )
+      if (!gone) throw notFound('suppression')
+      if (gone.octets > 0) await this.#plan.add(tx, caller.account_id, 'storage_bytes', -gone.octets)
+      return { id, deleted: true }
+    })
+  }
+
+  /** In the transaction of what gave rise to it; an address that is there already keeps its first reason. */
+  async add(tx: Transaction, accountId: string, entry: Omit<Suppression, 'id' | 'created_at'>): Promise<void> {
+    await this.#insert(tx, accountId, entry)
+  }
+
+  /** Which of these addresses the account does not write to. */
+  async among(reader: Reader, accountId: string, addresses: string[]): Promise<string[]> {
+    if (addresses.length === 0) return []
+    const keys = new Map(addresses.map((address) => [suppressionKey(address), address]))
+    const rows = await reader.all<{ email: string }>(
+      sql`SELECT email FROM suppressions WHERE account_id = ${accountId} AND email IN (${join([...keys.keys()])})`,
+    )
+    return rows.map(({ email }) => keys.get(email) ?? email)
+  }
+
+  async #insert(
+    tx: Transaction,
+    accountId: string,
+    { email, reason, source, email_id }: Omit<Suppression, 'id' | 'created_at'>,
+  ): Promise<SuppressionRow | undefined> {
+    const octets = octetsOf(reason)
+    const row = await tx.get<SuppressionRow>(
+      sql`INSERT INTO suppressions (id, account_id, email, reason, source, email_id, created_at, octets) VALUES (${newId('sup')}, ${accountId},
+        ${suppressionKey(email)}, ${reason}, ${source}, ${email_id}, ${iso(this.#clock.now())}, ${octets}) ON CONFLICT DO NOTHING RETURNING *`,
+    )
+    if (row && octets > 0) await this.#plan.add(tx, accountId, 'storage_bytes', octets)
+    return row
+  }
+}
+
+function octetsOf(reason: string): number {
+  return Math.max(0, Buffer.byteLength(reason) - little)
+}
+
+/** A key bound to one identity sees nothing of what is the account's. */
+function requireWhole(caller: Caller): void {
+  if (caller.identity_id !== null) throw notFound('suppression')
+}
+
+/** Local parts that differ in case are one mailbox almost everywhere; tags are not cut, as they may be different people's. */
+function suppressionKey(address: string): string {
+  return address.toLowerCase()
+}
+
+function toSuppression({ id, email, reason, source, email_id, created_at }: SuppressionRow): Suppression {
+  return { id, email, reason, source, email_id, created_at }
+}

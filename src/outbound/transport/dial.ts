@@ -1,0 +1,41 @@
+import { connect, type Socket } from 'node:net'
+
+/** Opens a connection to an address; tests put something that must not be called in its place. */
+export type Dial = (place: { host: string; port: number }, signal: AbortSignal) => Promise<Socket>
+
+/** A TCP connection; rejects when there is none, or when the signal aborts before there is. */
+export const dialSocket: Dial = ({ host, port }, signal) =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host, port, noDelay: true })
+    const give = (error: Error): void => {
+      signal.removeEventListener('abort', abort)
+      socket.destroy()
+      reject(error)
+    }
+    const abort = (): void => give(signal.reason as Error)
+    if (signal.aborted) return abort()
+    signal.addEventListener('abort', abort)
+    // it stays: an error after the last listener is gone would end the process
+    socket.on('error', give)
+    socket.once('connect', () => {
+      signal.removeEventListener('abort', abort)
+      resolve(socket)
+    })
+  })
+
+const reasons: Record<string, string> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was cut off',
+  EPIPE: 'the connection was cut off',
+  ETIMEDOUT: 'no connection in time',
+  EHOSTUNREACH: 'there is no route to it',
+  ENETUNREACH: 'there is no route to it',
+  EADDRNOTAVAIL: 'there is no route to it',
+}
+
+/** Why there is no connection, in words. */
+export function connectFailure(error: unknown): string {
+  if (!(error instanceof Error)) return 'it failed'
+  if (error.name === 'TimeoutError') return 'no connection in time'
+  return reasons[(error as NodeJS.ErrnoException).code ?? ''] ?? error.message.slice(0, 200)
+}

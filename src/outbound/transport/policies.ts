@@ -1,0 +1,169 @@
+import { type Clock, iso } from '../../core/clock.ts'
+import { withoutEnds } from '../../core/ends.ts'
+import type { Log } from '../../core/log.ts'
+import type { Outside } from '../../net/outside.ts'
+import { isAbsent, type Records } from '../../net/resolve.ts'
+import { type Database, sql } from '../../store/database.ts'
+import type { MtaStsPolicy, TlsFailure } from './tls-result.ts'
+
+/** What was found: `unknown` when the DNS or the policy host gave no answer, and none is kept from before. */
+type Found = MtaStsPolicy | 'unknown' | undefined
+
+interface Row {
+  policy_id: string
+  policy: string
+  expires_at: string
+}
+
+interface Deps {
+  database: Database
+  clock: Clock
+  log: Log
+  records: Records
+  outside: Outside
+}
+
+/** In place of an id, when the DNS gave no answer. */
+const unknown = Symbol('unknown')
+
+const minute = 60_000
+const day = 24 * 60 * minute
+
+/** How long an answer is good without another look at the DNS, in milliseconds, and how many are remembered. */
+const remembered = 5 * minute
+const maxRemembered = 10_000
+
+/** RFC 8461 3.3: at most 64 KiB, within a minute. */
+const largest = 64 * 1024
+const timeout = minute
+
+/**
+ * The MTA-STS policies of other domains. One that was seen stays in force until it expires, whatever the DNS and the policy host say
+ * meanwhile: who could silence them would otherwise be rid of it.
+ */
+export class Policies {
+  readonly #deps: Deps
+  readonly #known = new Map<string, { policy: Promise<Found>; until: number }>()
+  /** Of the domains in `#known` whose policy could not be fetched, why. */
+  readonly #failures = new Map<string, TlsFailure>()
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  /** What holds for mail to the domain (lower-case A-labels); undefined when it says nothing. */
+  of(domain: string): Promise<Found> {
+    const now = this.#deps.clock.now()
+    const known = this.#known.get(domain)
+    if (known && known.until > now) return known.policy
+    const policy = this.#look(domain)
+    this.#known.delete(domain)
+    this.#known.set(domain, { policy, until: now + remembered })
+    policy.catch(() => this.#known.delete(domain))
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= maxRemembered) break
+      this.#known.delete(oldest)
+      this.#failures.delete(oldest)
+    }
+    return policy
+  }
+
+  /** Why the policy of a domain could not be fetched when it was last looked for; undefined when it could, or there is none. */
+  failure(domain: string): TlsFailure | undefined {
+    return this.#failures.get(domain)
+  }
+
+  async #look(domain: string): Promise<Found> {
+    const { database, clock } = this.#deps
+    this.#failures.delete(domain)
+    const now = clock.now()
+    const row = await database.get<Row>(
+      sql`SELECT policy_id, policy, expires_at FROM mta_sts_policies WHERE domain = ${domain} AND expires_at > ${iso(now)}`,
+    )
+    const kept = row && (JSON.parse(row.policy) as MtaStsPolicy)
+    const id = await this.#id(domain)
+    if (id === undefined || id === unknown) return kept ?? (id === unknown ? 'unknown' : undefined)
+    // fetched again once a day, so that it does not run out while somebody keeps us from its host
+    const fresh = kept !== undefined && Date.parse(row!.expires_at) - kept.max_age * 1000 > now - day
+    if (fresh && row!.policy_id === id) return kept
+    return (await this.#fetch(domain, id)) ?? kept ?? 'unknown'
+  }
+
+  /** The id in the DNS (RFC 8461 3.1): undefined without exactly one record of the kind. */
+  async #id(domain: string): Promise<string | typeof unknown | undefined> {
+    const { records, log } = this.#deps
+    try {
+      const texts = (await records(`_mta-sts.${domain}`, 'TXT')).map((strings) => strings.join(''))
+      const [only, ...more] = texts.filter((text) => /^v=STSv1\s*(?:;|$)/.test(text))
+      return more.length === 0 ? /;\s*id=([a-zA-Z0-9]{1,32})\s*(?:;|$)/.exec(only ?? '')?.[1] : undefined
+    } catch (error) {
+      if (isAbsent(error)) return undefined
+      log.info({ domain, err: error }, 'the DNS did not say whether there is an MTA-STS policy')
+      return unknown
+    }
+  }
+
+  async #fetch(domain: string, id: string): Promise<MtaStsPolicy | undefined> {
+    const { database, clock, outside, log } = this.#deps
+    try {
+      const { status, headers, body } = await outside.get(`https://mta-sts.${domain}/.well-known/mta-sts.txt`, {
+        limit: largest,
+        deadline: timeout,
+        signal: new AbortController().signal,
+      })
+      if (status !== 200) throw new Error(`the policy host answered ${status}`)
+      if (!/^text\/plain\s*(?:;|$)/i.test(String(headers['content-type'] ?? '')))
+        throw new InvalidPolicy('the policy is not text/plain')
+      const policy = readPolicy(body.toString('utf8'))
+      const expires = iso(clock.now() + policy.max_age * 1000)
+      await database.transaction((tx) =>
+        tx.run(
+          sql`INSERT INTO mta_sts_policies (domain, policy_id, policy, expires_at)
+            VALUES (${domain}, ${id}, ${JSON.stringify(policy)}, ${expires}) ON CONFLICT (domain) DO UPDATE
+            SET policy_id = excluded.policy_id, policy = excluded.policy, expires_at = excluded.expires_at`,
+        ),
+      )
+      return policy
+    } catch (error) {
+      log.info({ domain, err: error }, 'an MTA-STS policy could not be fetched')
+      this.#failures.set(domain, fetchFailure(error))
+      return undefined
+    }
+  }
+}
+
+class InvalidPolicy extends Error {}
+
+/** RFC 8460 4.3.2.2 */
+function fetchFailure(error: unknown): TlsFailure {
+  const reason = error instanceof Error ? error.message.slice(0, 200) : null
+  if (error instanceof InvalidPolicy) return { type: 'sts-policy-invalid', reason }
+  const isCertificate = /^(?:CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/.test(reason ?? '')
+  return { type: isCertificate ? 'sts-webpki-invalid' : 'sts-policy-fetch-error', reason }
+}
+
+/** Reads a policy (RFC 8461 3.2); throws a sentence when it is none. */
+export function readPolicy(text: string): MtaStsPolicy {
+  const fields = text
+    .split(/\r?\n/)
+    .map((line) => /^([a-zA-Z0-9][\w.-]{0,31})[ \t]*:(.*)$/.exec(line))
+    .filter((deps) => deps !== null)
+    .map(([, name, value]) => [name!, withoutEnds(value!, ' \t')] as const)
+  const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
+  if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy is of no version that is known')
+  const mode = first('mode')
+  if (mode !== 'enforce' && mode !== 'testing' && mode !== 'none') throw new InvalidPolicy('the policy has no mode')
+  const age = first('max_age') ?? ''
+  if (!/^\d{1,10}$/.test(age)) throw new InvalidPolicy('the policy has no max_age')
+  const mx = fields.filter(([name]) => name === 'mx').map(([, value]) => value.toLowerCase().replace(/\.$/, ''))
+  if (mode !== 'none' && mx.length === 0) throw new InvalidPolicy('the policy names no server')
+  return { mode, mx: mx.slice(0, 1000), max_age: Math.min(Number(age), 31_557_600) }
+}
+
+/** Whether a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
+export function names({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
+  const rest = hostname.slice(hostname.indexOf('.') + 1)
+  return mx.some(
+    (pattern) => pattern === hostname || (pattern.startsWith('*.') && pattern.slice(2) === rest && rest !== hostname),
+  )
+}

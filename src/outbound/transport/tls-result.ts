@@ -1,0 +1,83 @@
+import { TLSSocket } from 'node:tls'
+import type { Tlsa } from './dane.ts'
+
+/** What can be wrong with a TLS session, of the result types of RFC 8460 4.3. */
+export type TlsFailureType =
+  | 'starttls-not-supported'
+  | 'certificate-host-mismatch'
+  | 'certificate-expired'
+  | 'certificate-not-trusted'
+  | 'validation-failure'
+  | 'sts-policy-fetch-error'
+  | 'sts-policy-invalid'
+  | 'sts-webpki-invalid'
+
+export interface TlsFailure {
+  type: TlsFailureType
+  /** In words or as a code; null where the type says it all. */
+  reason: string | null
+}
+
+/** The policy that a session was held to (RFC 8460 4.4). */
+export interface TlsPolicy {
+  type: 'tlsa' | 'sts' | 'no-policy-found'
+  /** For `tlsa` the TLSA base domain, else the recipients' domain. */
+  domain: string
+  strings: string[]
+  mx_hosts: string[]
+}
+
+/** How one session with a server of a recipient domain went. */
+export interface TlsResult {
+  /** The recipients' domain, lower-case A-labels. */
+  domain: string
+  policy: TlsPolicy
+  failure: TlsFailure | null
+  sending_ip: string | null
+  receiving_ip: string | null
+  receiving_mx: string | null
+}
+
+export type TlsListener = (result: TlsResult) => void
+
+export function noPolicy(domain: string): TlsPolicy {
+  return { type: 'no-policy-found', domain, strings: [], mx_hosts: [] }
+}
+
+/** An MTA-STS policy as RFC 8460 4.4 shows it: its lines, and its patterns once more. */
+export function stsPolicy(domain: string, { mode, mx, max_age }: MtaStsPolicy): TlsPolicy {
+  const strings = ['version: STSv1', `mode: ${mode}`, ...mx.map((one) => `mx: ${one}`), `max_age: ${max_age}`]
+  return { type: 'sts', domain, strings, mx_hosts: mx }
+}
+
+export function tlsaPolicy(hostname: string, records: readonly Tlsa[]): TlsPolicy {
+  const strings = records.map(({ usage, selector, mtype, cert }) => `${usage} ${selector} ${mtype} ${cert.toString('hex')}`)
+  return { type: 'tlsa', domain: hostname, strings, mx_hosts: [hostname] }
+}
+
+/** What a checked certificate would have failed for; null when it is good. */
+export function flawOf(socket: unknown): TlsFailure | null {
+  if (!(socket instanceof TLSSocket)) return { type: 'starttls-not-supported', reason: null }
+  if (socket.authorized) return null
+  return certificateFailure(socket.authorizationError)
+}
+
+/** What an error of a handshake, or OpenSSL's code for it, comes to; nodemailer puts its own code over that of the system. */
+export function certificateFailure(error: unknown): TlsFailure {
+  const { code: outer = '', originalCode } = (error ?? {}) as { code?: string; originalCode?: string }
+  const code = typeof error === 'string' ? error : (originalCode ?? outer)
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return { type: 'certificate-host-mismatch', reason: code }
+  if (code === 'CERT_HAS_EXPIRED') return { type: 'certificate-expired', reason: code }
+  if (/CERT|SIGNED|ISSUER|SIGNATURE|LEAF|CRL/.test(code) && !code.startsWith('ERR_SSL')) {
+    return { type: 'certificate-not-trusted', reason: code }
+  }
+  return { type: 'validation-failure', reason: code || null }
+}
+
+/** What a domain says of TLS to its servers (RFC 8461 3.2). */
+export interface MtaStsPolicy {
+  mode: 'enforce' | 'testing' | 'none'
+  mx: string[]
+  /** Seconds. */
+  max_age: number
+}

@@ -1,0 +1,92 @@
+import type { Cursors } from '../core/cursor.ts'
+import { notFound } from '../core/fault.ts'
+import type { Paging } from '../core/shapes.ts'
+import { type Database, type Reader, sql, type Sql } from '../store/database.ts'
+import { page } from '../store/page.ts'
+import type { Attempt, QueuedDelivery } from './history.ts'
+
+/** A delivery of any kind, as the operator looks at it. */
+export interface Waiting extends Omit<QueuedDelivery, 'attempts'> {
+  seq: number
+  kind: string
+  lane: string
+  attempts: number
+  ended_at: string | null
+  /** Who ended it, when it was not tried to its end. */
+  reason: string | null
+  /** What the last attempt that is over heard. */
+  answer: string | null
+}
+
+/** Which deliveries: those of a state (`open` are those that are not over), a kind, a lane. */
+export interface Which {
+  state: QueuedDelivery['state'] | 'open' | 'all'
+  kind?: string | undefined
+  lane?: string | undefined
+}
+
+/** What waits for one destination. */
+export interface Heap {
+  kind: string
+  lane: string
+  waiting: number
+  running: number
+  /** When the first of them was enqueued, and when the next attempt is due; null while all are under way. */
+  oldest: string
+  next: string | null
+}
+
+const columns = sql`seq, id, kind, lane, load, state, attempts, due_at, created_at, ended_at, reason, (SELECT answer FROM delivery_attempts
+  WHERE delivery_seq = deliveries_queue.seq AND delivery_attempts.ended_at IS NOT NULL ORDER BY number DESC LIMIT 1) AS answer`
+
+type Row = Omit<Waiting, 'load'> & { load: string }
+
+/** The deliveries of all lanes, newest first. */
+export async function listBacklog(
+  database: Database,
+  cursors: Cursors,
+  which: Which,
+  paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
+): Promise<{ data: Waiting[]; has_more: boolean; next_cursor: string | null }> {
+  const { state, kind, lane } = which
+  const filters: Sql[] = []
+  if (state === 'open') filters.push(sql`(state = 'waiting' OR state = 'running')`)
+  else if (state !== 'all') filters.push(sql`state = ${state}`)
+  if (kind !== undefined) filters.push(sql`kind = ${kind}`)
+  if (lane !== undefined) filters.push(sql`lane = ${lane}`)
+  return page<Row, Waiting>(database, cursors, paging, {
+    name: `queue ${JSON.stringify({ state, kind, lane })}`,
+    columns,
+    from: sql`deliveries_queue`,
+    account: undefined,
+    where: sql`1 = 1`,
+    filters,
+    order: 'seq',
+    present: read,
+  })
+}
+
+/** One delivery with its attempts, oldest first. Throws Fault not_found. */
+export async function findInBacklog(reader: Reader, id: string): Promise<Waiting & { history: Attempt[] }> {
+  const row = await reader.get<Row>(sql`SELECT ${columns} FROM deliveries_queue WHERE id = ${id}`)
+  if (!row) throw notFound('delivery')
+  const history = await reader.all<Attempt>(
+    sql`SELECT number, started_at, ended_at, outcome, answer FROM delivery_attempts WHERE delivery_seq = ${row.seq} ORDER BY number`,
+  )
+  return { ...read(row), history }
+}
+
+/** What waits and is under way, by destination, the largest heaps first. */
+export function heaps(reader: Pick<Reader, 'all'>): Promise<Heap[]> {
+  return reader.all<Heap>(
+    sql`SELECT kind, lane, sum(state = 'waiting') AS waiting, sum(state = 'running') AS running, min(created_at) AS oldest,
+        min(CASE state WHEN 'waiting' THEN due_at END) AS next
+      FROM (SELECT kind, lane, state, created_at, due_at FROM deliveries_queue WHERE state = 'waiting'
+        UNION ALL SELECT kind, lane, state, created_at, due_at FROM deliveries_queue WHERE state = 'running')
+      GROUP BY kind, lane ORDER BY count(*) DESC, kind, lane`,
+  )
+}
+
+function read(row: Row): Waiting {
+  return { ...row, load: JSON.parse(row.load) as unknown }
+}

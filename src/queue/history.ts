@@ -1,0 +1,81 @@
+import type { Cursors } from '../core/cursor.ts'
+import { notFound } from '../core/fault.ts'
+import type { Paging } from '../core/shapes.ts'
+import { type Database, join, type Reader, sql } from '../store/database.ts'
+import { page } from '../store/page.ts'
+
+/** One attempt; without an outcome it is under way. */
+export interface Attempt {
+  number: number
+  started_at: string
+  ended_at: string | null
+  outcome: 'done' | 'failed' | 'deferred' | 'interrupted' | null
+  answer: string | null
+}
+
+/** A delivery with its attempts, oldest first. */
+export interface QueuedDelivery {
+  id: string
+  load: unknown
+  state: 'waiting' | 'running' | 'done' | 'failed'
+  due_at: string
+  created_at: string
+  attempts: Attempt[]
+}
+
+interface Row extends Omit<QueuedDelivery, 'load' | 'attempts'> {
+  seq: number
+  load: string
+}
+
+/** The deliveries of one lane, newest first. */
+export async function listDeliveries(
+  database: Database,
+  cursors: Cursors,
+  { kind, lane, account }: { kind: string; lane: string; account: string },
+  paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
+): Promise<{ data: QueuedDelivery[]; has_more: boolean; next_cursor: string | null }> {
+  const list = await page<Row, Row>(database, cursors, paging, {
+    name: `deliveries ${kind} ${lane}`,
+    columns: sql`seq, id, load, state, due_at, created_at`,
+    from: sql`deliveries_queue`,
+    account,
+    where: sql`kind = ${kind} AND lane = ${lane}`,
+    order: 'seq',
+    present: (row) => row,
+  })
+  return { ...list, data: await withAttempts(database, list.data) }
+}
+
+/** One delivery of a lane; throws Fault not_found. */
+export async function findDelivery(
+  reader: Reader,
+  { kind, lane }: { kind: string; lane: string },
+  id: string,
+): Promise<QueuedDelivery> {
+  const row = await reader.get<Row>(
+    sql`SELECT seq, id, load, state, due_at, created_at FROM deliveries_queue WHERE id = ${id} AND kind = ${kind} AND lane = ${lane}`,
+  )
+  if (!row) throw notFound('delivery')
+  return (await withAttempts(reader, [row]))[0]!
+}
+
+/** The attempts of deliveries, by the delivery's id, oldest first. */
+export async function attemptsOf(reader: Reader, ids: string[]): Promise<Map<string, Attempt[]>> {
+  if (ids.length === 0) return new Map()
+  const rows = await reader.all<Attempt & { id: string }>(
+    sql`SELECT deliveries_queue.id, number, started_at, delivery_attempts.ended_at, outcome, answer FROM deliveries_queue
+      JOIN delivery_attempts ON delivery_seq = deliveries_queue.seq WHERE deliveries_queue.id IN (${join(ids)}) ORDER BY delivery_attempts.seq`,
+  )
+  return Map.groupBy(rows, ({ id }) => id)
+}
+
+async function withAttempts(reader: Reader, rows: Row[]): Promise<QueuedDelivery[]> {
+  if (rows.length === 0) return []
+  const attempts = await reader.all<Attempt & { delivery_seq: number }>(
+    sql`SELECT delivery_seq, number, started_at, ended_at, outcome, answer FROM delivery_attempts
+      WHERE delivery_seq IN (${join(rows.map(({ seq }) => seq))}) ORDER BY delivery_seq, number`,
+  )
+  const grouped = Map.groupBy(attempts, ({ delivery_seq }) => delivery_seq)
+  return rows.map((row) => ({ ...row, load: JSON.parse(row.load) as unknown, attempts: grouped.get(row.seq) ?? [] }))
+}

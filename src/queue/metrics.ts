@@ -1,0 +1,109 @@
+import { performance } from 'node:perf_hooks'
+import type { Clock } from '../core/clock.ts'
+import type { Counter, Histogram, Metrics } from '../core/metrics.ts'
+import { type Database, sql } from '../store/database.ts'
+import { type ClaimedDelivery, maxInAll } from './in-flight.ts'
+import type { Result } from './queue-store.ts'
+
+interface Deps {
+  metrics: Metrics
+  database: Database
+  clock: Clock
+  /** Who carries something. */
+  kinds: () => Iterable<string>
+  /** Attempts of one kind that are under way. */
+  underWay: (kind: string) => number
+}
+
+/** A look at the whole queue that takes longer is given up, in milliseconds. */
+const deadline = 5000
+
+/** Seconds from what is there at once to what comes on the last day of five. */
+const ages = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 432_000]
+
+interface Depth {
+  kind: string
+  waiting: number
+  oldest: string
+  due: string
+}
+
+/** What the queue shows of itself: how much waits, for how long, and what becomes of it. */
+export class QueueMetrics {
+  readonly #clock: Clock
+  readonly #attempts: Counter<'kind' | 'outcome'>
+  readonly #times: Histogram<'kind'>
+  readonly #ages: Histogram<'kind'>
+
+  constructor({ metrics, database, clock, kinds, underWay }: Deps) {
+    this.#clock = clock
+    this.#attempts = metrics.counter('pillarbox_delivery_attempts_total', 'Attempts to deliver', ['kind', 'outcome'])
+    this.#times = metrics.histogram('pillarbox_delivery_attempt_seconds', 'Seconds that attempts to deliver took', ['kind'])
+    this.#ages = metrics.histogram(
+      'pillarbox_delivery_age_seconds',
+      'Seconds from when a delivery was put into the queue to when it was done, its waits between attempts included',
+      ['kind'],
+      ages,
+    )
+    const look = async (): Promise<Map<string, Depth>> => {
+      const depths = await database.slow<Depth>(
+        sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
+          WHERE state = 'waiting' GROUP BY kind`,
+        deadline,
+      )
+      return new Map(depths.map((depth) => [depth.kind, depth]))
+    }
+    // one look for all that ask at the same time
+    let looking: Promise<Map<string, Depth>> | undefined
+    const shared = (): Promise<Map<string, Depth>> => (looking ??= look().finally(() => (looking = undefined)))
+    metrics.gauge(
+      'pillarbox_deliveries',
+      'Deliveries that wait in the queue, and attempts under way, by kind: email, webhook, …',
+      async (gauge) => {
+        const found = await shared()
+        for (const kind of kinds()) {
+          gauge.labels(kind, 'waiting').set(found.get(kind)?.waiting ?? 0)
+          gauge.labels(kind, 'under_way').set(underWay(kind))
+        }
+      },
+      ['kind', 'state'],
+    )
+    metrics.gauge(
+      'pillarbox_deliveries_oldest_seconds',
+      'Age of the oldest delivery that waits in the queue; 0 when none does',
+      async (gauge) => {
+        const found = await shared()
+        for (const kind of kinds()) gauge.labels(kind).set(this.#since(found.get(kind)?.oldest))
+      },
+      ['kind'],
+    )
+    metrics.gauge(
+      'pillarbox_deliveries_overdue_seconds',
+      'For how long the next attempt of this kind has been due; 0 when none is: the queue itself is behind, or has no room',
+      async (gauge) => {
+        const found = await shared()
+        for (const kind of kinds()) gauge.labels(kind).set(this.#since(found.get(kind)?.due))
+      },
+      ['kind'],
+    )
+    metrics.gauge('pillarbox_delivery_attempts_limit', 'Attempts of all kinds that may be under way at once', (gauge) =>
+      gauge.set(maxInAll),
+    )
+  }
+
+  /** An attempt begins; what is answered is called when it is over. */
+  begin({ kind }: ClaimedDelivery): () => void {
+    const began = performance.now()
+    return () => this.#times.labels(kind).observe((performance.now() - began) / 1000)
+  }
+
+  /** How an attempt ended is on disk. */
+  ended({ kind, created_at }: ClaimedDelivery, { outcome }: Result): void {
+    this.#attempts.labels(kind, outcome).inc()
+    if (outcome === 'done') this.#ages.labels(kind).observe(this.#since(created_at))
+  }
+
+  #since(at: string | undefined): number {
+    return at === undefined ? 0 : Math.max(0, this.#clock.now() - Date.parse(at)) / 1000
+  }
+}

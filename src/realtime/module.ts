@@ -1,0 +1,112 @@
+import type { Holders } from '../accounts/holders.ts'
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import { Fault, invalid } from '../core/fault.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import { neighbourhood } from '../net/networks.ts'
+import { PacedWork } from '../core/paced-work.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventTypes } from '../events/catalogue.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { UpgradeRequest, Upgrade } from '../http/server/upgrades.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Module } from '../module.ts'
+import { Access } from './access.ts'
+import { Filters } from './filters.ts'
+import { Hub } from './hub.ts'
+import { PatternQueue } from './pattern-queue.ts'
+import { type PlainDeps, PlainSession } from './plain.ts'
+import { routes } from './routes.ts'
+import { asAddress, holdersOf, Sockets } from './sockets.ts'
+import type { Version } from './supabase/phoenix.ts'
+import { type SupabaseDeps, SupabaseSession } from './supabase/supabase.ts'
+import { isToken } from './tokens.ts'
+
+interface Deps {
+  events: EventLog
+  clock: Clock
+  holders: Holders
+  identities: Identities
+  types: EventTypes
+  config: Config
+  log: Log
+  metrics: Metrics
+  tokenKey: Buffer
+  publicUrl: () => string
+}
+
+/** Live events over WebSocket: the token call, and the two protocols it opens. */
+export class RealtimeModule implements Module {
+  readonly name = 'realtime'
+  readonly routes: AnyRoute[]
+  readonly upgrades: Upgrade[]
+  readonly #access: Access
+  readonly #sockets: Sockets
+
+  constructor(deps: Deps) {
+    const { events, clock, holders, log, metrics, config } = deps
+    this.#access = new Access(deps)
+    this.#sockets = new Sockets({ access: this.#access, clock, log, metrics, limits: config.realtime })
+    this.routes = routes(this.#access)
+    const hub = new Hub(events)
+    // after the hub: who watched the identity hears of its end before the door closes
+    events.tail((event) => {
+      if (event.type === 'identity.deleted' && event.identity_id !== null) this.#sockets.identityDeleted(event.identity_id)
+    })
+    holders.onChange((id) => {
+      this.#sockets
+        .holderChanged(id)
+        .catch((error: unknown) => log.error({ err: error }, 'a changed key or session could not be read'))
+    })
+    const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
+    const paced = new PacedWork()
+    const failed = (error: unknown): void => log.error({ err: error }, 'a socket could not be told of an event')
+    const patterns = new PatternQueue({ paced, events, failed })
+    const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
+    const close = (): void => this.#sockets.close()
+    this.upgrades = [
+      { path: '/v1/realtime', close, handle: (arrival) => this.#plain(arrival, parts) },
+      { path: '/realtime/v1/websocket', close, handle: (arrival) => this.#supabase(arrival, parts) },
+    ]
+  }
+
+  async start(): Promise<void> {
+    this.#sockets.start()
+  }
+
+  reload(config: Config): void {
+    this.#sockets.reload(config.realtime)
+  }
+
+  async #plain(arrival: UpgradeRequest, parts: PlainDeps): Promise<void> {
+    const offered = (arrival.request.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim())
+    const token = arrival.query['token'] ?? offered.find(isToken)
+    if (token === undefined) {
+      throw new Fault('unauthorized', 'A token is needed: ?token=, or as a subprotocol after pillarbox.v1.', {
+        code: 'missing_token',
+      })
+    }
+    const grant = await this.#access.open(token)
+    this.#sockets.accept(arrival, holdersOf(grant), (socket) => new PlainSession(socket, grant, parts))
+  }
+
+  /** Any `apikey` may connect, as the token may come with the join; whoever shows none by then is not kept. */
+  async #supabase(arrival: UpgradeRequest, parts: SupabaseDeps): Promise<void> {
+    const { apikey, vsn = '1.0.0' } = arrival.query
+    if (apikey === undefined || apikey === '') throw new Fault('unauthorized', 'API key is missing', { code: 'missing_token' })
+    if (!isVersion(vsn)) throw invalid('vsn', 'vsn must be 1.0.0 or 2.0.0.')
+    const grant = isToken(apikey) ? await this.#access.open(apikey).catch(absent) : undefined
+    const holders = grant ? holdersOf(grant) : [asAddress(neighbourhood(arrival.address))]
+    this.#sockets.accept(arrival, holders, (socket) => new SupabaseSession(socket, { version: vsn, apikey, grant }, parts))
+  }
+}
+
+function isVersion(text: string): text is Version {
+  return text === '1.0.0' || text === '2.0.0'
+}
+
+/** A client reconnects with the address it was made with, where the token may be an old one: the join decides. */
+function absent(error: unknown): undefined {
+  if (!(error instanceof Fault)) throw error
+}

@@ -1,0 +1,151 @@
+import { randomInt } from 'node:crypto'
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { CronJob } from '../core/cron.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Courier } from '../queue/courier.ts'
+import { Outside, type OutsideDial, type OutsideSettings } from '../net/outside.ts'
+import type { Queue } from '../queue/queue.ts'
+import { resolver } from '../net/resolve.ts'
+import type { FreshInquiry } from '../mailauth/inquire.ts'
+import type { Envelope, Verdict } from '../mail/model.ts'
+import type { Module } from '../module.ts'
+import type { OutboundModule } from '../outbound/module.ts'
+import type { TlsResult } from '../outbound/transport/tls-result.ts'
+import type { Database } from '../store/database.ts'
+import type { Space } from '../store/space.ts'
+import { ReportCourier } from './courier.ts'
+import { ReportCounts } from './counts.ts'
+import { dmarcResult } from './dmarc-result.ts'
+import { ReportSender, type ReportSettings } from './reports.ts'
+
+interface Deps {
+  config: Config
+  database: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  queue: Queue
+  space: Space
+  version: string
+  sending: OutboundModule
+  domains: {
+    receives: (domain: string) => boolean
+    /** Throws a sentence. */
+    requireSending: (domain: string) => void
+  }
+  inquire: (settings: Pick<Config, 'hostname' | 'dns'>) => FreshInquiry
+  outsideDial?: OutsideDial | undefined
+}
+
+/** Lines of a policy that a report on TLS shows, and characters of each. */
+const maxLines = 20
+const longestLine = 300
+
+/** Names that fit into a header field and a file name; a domain of another form is not reported on. */
+const plainDomain = /^(?=.{1,253}$)[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/
+
+/** Reports to other domains, where they ask for them: on mail in their name, and on TLS with their servers. */
+export class ReportingModule implements Module {
+  readonly name = 'reporting'
+  readonly couriers: Courier[]
+  readonly jobs: CronJob[]
+  readonly #deps: Deps
+  readonly #counts: ReportCounts
+  readonly #outside: Outside
+  #settings: ReportSettings
+  #config: Config
+
+  constructor(deps: Deps) {
+    const { config, metrics, sending, domains, inquire } = deps
+    this.#deps = deps
+    this.#config = config
+    this.#settings = reportSettings(config)
+    const counted = metrics.counter(
+      'pillarbox_report_results_total',
+      'Messages (dmarc) and TLS sessions (tls) for reports to other domains: counted, dropped (there were too many different ones)',
+      ['kind', 'result'],
+    )
+    for (const kind of ['dmarc', 'tls']) for (const result of ['counted', 'dropped']) counted.labels(kind, result).inc(0)
+    this.#counts = new ReportCounts({ ...deps, tally: (kind, what, count) => counted.labels(kind, what).inc(count) })
+    this.#outside = new Outside(outsideSettings(config), deps.outsideDial)
+    const reports = new ReportSender({
+      ...deps,
+      settings: () => this.#settings,
+      obstacle: () => this.status()?.why,
+      inquire: () => inquire(this.#config),
+      isOurs: (domain) => domains.receives(domain),
+      sign: (domain, raw) => sending.signer.sign(domain, raw),
+    })
+    this.couriers = [
+      new ReportCourier({ ...deps, outside: this.#outside, transmit: (mail, signal) => sending.transmit(mail, signal) }),
+    ]
+    // not all boxes report in the same second
+    const second = randomInt(60)
+    this.jobs = [
+      { name: 'write-report-results', schedule: '* * * * *', run: () => this.#counts.write() },
+      { name: 'send-reports', schedule: `${second} */5 * * * *`, run: (signal) => reports.send(signal) },
+      { name: 'clear-reports', schedule: '51 * * * *', run: (signal) => reports.clear(signal) },
+    ]
+  }
+
+  /** Why reports cannot be sent, and what mends it; null when they can, undefined when they are off. */
+  status(): { why: string; fix: string } | null | undefined {
+    const { dmarc, tls, domain } = this.#settings
+    if (!dmarc && !tls) return undefined
+    const { mode, relays } = this.#config.outbound
+    if (mode === 'none' && relays.length === 0) {
+      const fix = 'Set outbound.mode to direct, or reports.dmarc and reports.tls to false.'
+      return { why: 'No mail leaves this box (outbound.mode is none).', fix }
+    }
+    try {
+      this.#deps.domains.requireSending(domain)
+      return null
+    } catch {
+      return {
+        why: `They come from ${domain}, which is not verified.`,
+        fix: `Publish what this shows: pillarbox domain check ${domain}`,
+      }
+    }
+  }
+
+  /** Hears the verdict on a message of others'. */
+  readonly received = (envelope: Envelope, verdict: Verdict): void => {
+    if (!this.#settings.dmarc) return
+    const result = dmarcResult(envelope, verdict)
+    if (result && plainDomain.test(result.domain) && !this.#deps.domains.receives(result.domain)) this.#counts.add(result)
+  }
+
+  /** Hears how a TLS session with a server of others went. */
+  readonly connected = ({ domain, policy, failure, ...ends }: TlsResult): void => {
+    if (!this.#settings.tls || !plainDomain.test(domain)) return
+    const strings = policy.strings.slice(0, maxLines).map((line) => line.slice(0, longestLine))
+    const record = {
+      policy: { ...policy, strings, mx_hosts: policy.mx_hosts.slice(0, maxLines) },
+      failure: failure && { ...failure, ...ends },
+    }
+    this.#counts.add({ kind: 'tls', domain, policy: {}, record })
+  }
+
+  async stop(): Promise<void> {
+    await this.#counts.write()
+    await this.#outside.close()
+  }
+
+  reload(config: Config): void {
+    this.#config = config
+    this.#settings = reportSettings(config)
+    this.#outside.reload(outsideSettings(config))
+  }
+}
+
+function reportSettings({ reports, mail }: Config): ReportSettings {
+  const { dmarc, tls, organization = mail.domain, contact = `postmaster@${mail.domain}` } = reports
+  return { dmarc, tls, organization, contact, domain: mail.domain }
+}
+
+function outsideSettings({ outbound, fetch, dns }: Config): OutsideSettings {
+  const { allow_networks } = outbound
+  return { allow_networks, allow_http: false, ca_file: fetch.ca_file, resolve: resolver(dns) }
+}

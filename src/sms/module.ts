@@ -1,0 +1,190 @@
+import type { Plan } from '../accounts/plan.ts'
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { CronJob } from '../core/cron.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Log } from '../core/log.ts'
+import type { Metrics } from '../core/metrics.ts'
+import type { Courier } from '../queue/courier.ts'
+import { Outside, type OutsideSettings } from '../net/outside.ts'
+import type { FetchLimiter } from '../net/fetch-limiter.ts'
+import type { Queue } from '../queue/queue.ts'
+import { resolver } from '../net/resolve.ts'
+import type { EventLog } from '../events/log.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Identities } from '../identities/identities.ts'
+import { identityDeleted } from '../identities/model.ts'
+import type { SignedUrls } from '../mail/attachments.ts'
+import type { Module } from '../module.ts'
+import type { Trash } from '../ops/retention/trash.ts'
+import { type Database, sql } from '../store/database.ts'
+import { SmsArchive } from './archive.ts'
+import { MissedMessages } from './missed-messages.ts'
+import { callbacks } from './callbacks.ts'
+import { SmsCourier } from './courier.ts'
+import { Inbound } from './inbound.ts'
+import { MediaCourier, MediaStore } from './media.ts'
+import { Messages } from './messages.ts'
+import { phoneProvisioned, phoneReleased, smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
+import { Numbers } from './numbers.ts'
+import type { SmsProvider } from './provider.ts'
+import { chosen } from './providers/create-provider.ts'
+import { ReleaseCourier } from './release.ts'
+import { routes } from './routes.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  queue: Queue
+  plan: Plan
+  trash: Trash
+  identities: Identities
+  config: Config
+  log: Log
+  metrics: Metrics
+  urls: SignedUrls
+  fetches: FetchLimiter
+  codesIn: (subject: string, text: string) => string[]
+  publicUrl: () => string
+}
+
+/** Text messages: numbers, what comes in and goes out, and whoever carries it. */
+export class SmsModule implements Module {
+  readonly name = 'sms'
+  readonly events = [smsReceived, smsSent, smsDelivered, smsFailed, phoneProvisioned, phoneReleased]
+  readonly routes: AnyRoute[]
+  readonly couriers: Courier[]
+  readonly jobs: CronJob[]
+  readonly messages: Messages
+  readonly numbers: Numbers
+  readonly archive: SmsArchive
+  readonly #deps: Deps
+  readonly #provider: SmsProvider | undefined
+  readonly #outside: Outside
+  readonly #missedMessages: MissedMessages
+  #settings: Config['sms']
+  #beginning: Promise<unknown> | undefined
+  #unfollow: (() => Promise<void>) | undefined
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#settings = deps.config.sms
+    this.#outside = new Outside(outsideSettings(deps.config))
+    const provider = this.#choose(() => inbound)
+    this.#provider = provider
+    this.numbers = new Numbers({ ...deps, provider, country: () => this.#settings.country })
+    this.archive = new SmsArchive(deps)
+    const common = { ...deps, provider, numbers: this.numbers }
+    this.messages = new Messages({ ...common, rules: () => this.#settings })
+    const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
+    this.#missedMessages = new MissedMessages({ ...common, inbound })
+    const media = new MediaStore({ ...common, messages: this.messages })
+    this.routes = [...routes({ ...common, messages: this.messages, media }), ...callbacks({ ...common, inbound })]
+    this.couriers = [new SmsCourier(common), new ReleaseCourier(common), new MediaCourier(common)]
+    this.jobs = [
+      { name: 'reconcile-numbers', schedule: '41 * * * *', run: () => this.#reconcile() },
+      { name: 'fetch-missed-sms', schedule: '26 * * * *', run: () => this.#collect() },
+      { name: 'forget-sms', schedule: '53 3 * * *', run: () => inbound.forget() },
+      { name: 'subscribe-to-sms', schedule: '11 * * * *', run: () => this.#subscribe() },
+    ]
+  }
+
+  /** Who carries text messages; undefined for nobody. */
+  get provider(): SmsProvider | undefined {
+    return this.#provider
+  }
+
+  async start(): Promise<void> {
+    const { events, log } = this.#deps
+    this.#unfollow = events.follow(
+      'sms',
+      async (tx, batch) => {
+        for (const { identity_id } of batch) {
+          if (identity_id === null) continue
+          await this.messages.cancel(tx, identity_id)
+          await this.numbers.abandon(tx, identity_id)
+        }
+      },
+      log,
+      { types: [identityDeleted.name] },
+    )
+    await this.#provider?.start?.()
+    this.#introduce()
+    // what the provider says may take long, and must not keep mail waiting
+    this.#beginning = Promise.all([this.#reconcile().then(() => this.#collect()), this.#subscribe()])
+  }
+
+  async stop(): Promise<void> {
+    await this.#unfollow?.()
+    await this.#beginning
+    await this.#provider?.stop?.()
+    await this.#outside.close()
+  }
+
+  reload(config: Config): void {
+    // who carries messages needs a restart, and is what it was
+    this.#settings = { ...config.sms, provider: this.#settings.provider }
+    this.#outside.reload(outsideSettings(config))
+  }
+
+  async #reconcile(): Promise<void> {
+    try {
+      await this.numbers.reconcile()
+    } catch (error) {
+      this.#deps.log.error(
+        { err: error },
+        'the numbers of the provider could not be compared with ours; tried again within the hour',
+      )
+    }
+  }
+
+  async #collect(): Promise<void> {
+    try {
+      await this.#missedMessages.collect()
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'it could not be seen whether text messages were missed; tried again within the hour')
+    }
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#provider?.subscribe?.()
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'the SMS provider could not be told where to report; tried again within the hour')
+    }
+  }
+
+  #introduce(): void {
+    const { log } = this.#deps
+    if (!this.#provider) return
+    const { name, capabilities } = this.#provider
+    log.info({ provider: name, ...capabilities }, 'text messages are carried')
+    if (name === 'twilio') {
+      log.warn(
+        { provider: name },
+        'Twilio redacts one-time codes that its numbers receive (error 30038); a SIM card behind sms.provider android receives them',
+      )
+    }
+  }
+
+  #choose(inbound: () => Inbound): SmsProvider | undefined {
+    const { database } = this.#deps
+    return chosen({
+      ...this.#deps,
+      settings: () => this.#settings,
+      outside: this.#outside,
+      inbound,
+      isTaken: async (number) => (await database.get(sql`SELECT 1 FROM phone_numbers WHERE number = ${number}`)) !== undefined,
+    })
+  }
+}
+
+/** Octets that an answer may have beside a picture. */
+const heads = 512 * 1024
+
+function outsideSettings({ sms, dns }: Config): OutsideSettings {
+  const { allow_networks, media_limit } = sms
+  return { allow_networks, allow_http: false, resolve: resolver(dns), largest: media_limit + heads }
+}

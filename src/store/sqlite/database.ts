@@ -1,0 +1,308 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { fstatSync, writeSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { DatabaseSync } from 'node:sqlite'
+import type { Sql } from 'sql-template-tag'
+import { Fault } from '../../core/fault.ts'
+import type { Log } from '../../core/log.ts'
+import { type Database, raw, sql, type Transaction } from '../database.ts'
+import { Checkpoints } from './checkpoints.ts'
+import type { CommitWatch } from '../metrics.ts'
+import { asFault, isSyncFailure, stopping } from './failures.ts'
+import { damageIn } from '../migrate.ts'
+import { SqliteThread } from './thread.ts'
+import { DurableReader } from './reader.ts'
+import { parameters } from './statements.ts'
+import { SlowReads } from './slow-reads.ts'
+import { type Group, GroupWriter, type Waiting } from './writer.ts'
+
+export interface SqliteOptions {
+  /** How the log is forced to disk; tests put a slow or failing disk in its place. */
+  sync?: (file: FileHandle) => Promise<void>
+  /** Milliseconds after which work that does not settle is given up: a bug, but not one that may stop the whole box. */
+  timeout?: number
+  /** Frames of 4 KiB in the write-ahead log above which writers wait for a whole checkpoint. */
+  longLog?: number
+  watch?: CommitWatch
+}
+
+/** Free pages that stay in the file for what comes next, and pages given back at once: it must not hold the event loop. */
+const spare = 1024
+const handful = 64
+
+/** Bytes before the frames of a log, and before the page of each (sqlite.org/walformat.html, section 4). */
+const logHeader = 32
+const frameHeader = 24
+
+interface Mark {
+  write: (tx: Transaction) => Promise<unknown>
+  kept: boolean
+}
+
+/**
+ * The embedded engine: one file, one writer, group commit.
+ *
+ * Every transaction that arrived while the last group was being forced to disk runs in the next group, each under its own
+ * savepoint; then one COMMIT and one fdatasync serve them all. The COMMIT writes the log without waiting for the disk
+ * (`synchronous=NORMAL`, which still syncs the log's header when it starts again, and log and file in a checkpoint), and the
+ * fdatasync runs in libuv's thread pool: a slow disk delays answers, never the event loop. Nobody hears of success before that
+ * fdatasync returned, and until then `all` and `get` see the state before the group; only `slow` may see a commit a moment early.
+ * Checkpoints run in a thread of their own.
+ *
+ * The handle on the log stays good because the log is unlinked only by the last connection that closes, and the writer stays open.
+ * That rests on POSIX locks, which a process loses when it closes any handle of the locked file: nothing in this process may open
+ * the database file or its `-shm` by hand while the store is open.
+ */
+export class SqliteDatabase implements Database {
+  readonly #file: string
+  readonly #writer: GroupWriter
+  readonly #reader: DurableReader
+  readonly #log: Log
+  readonly #checkpoints: Checkpoints
+  readonly #slowReads: SlowReads
+  readonly #integrityChecks = new Set<SqliteThread>()
+  readonly #dataFile: FileHandle
+  readonly #walFile: FileHandle
+  readonly #sync: (file: FileHandle) => Promise<void>
+  readonly #watch: CommitWatch | undefined
+  readonly #marks = new AsyncLocalStorage<Mark>()
+  #queue: Waiting[] = []
+  #pumping: Promise<void> | undefined
+  #group: Promise<void> | undefined
+  #broken: Fault | undefined
+  #closing: Promise<void> | undefined
+
+  /** Opens the file (checked and migrated before by `prepare()`). */
+  static async open(file: string, log: Log, options: SqliteOptions = {}): Promise<SqliteDatabase> {
+    const writer = new GroupWriter(file, options.timeout ?? 10_000)
+    const walFile = await open(`${file}-wal`, 'r+')
+    const dataFile = await open(file, 'r')
+    const folder = await open(dirname(file), 'r')
+    await folder.sync()
+    await folder.close()
+    return new SqliteDatabase(file, log, writer, { walFile, dataFile }, options)
+  }
+
+  private constructor(
+    file: string,
+    log: Log,
+    writer: GroupWriter,
+    files: { walFile: FileHandle; dataFile: FileHandle },
+    options: SqliteOptions,
+  ) {
+    this.#file = file
+    this.#log = log
+    this.#walFile = files.walFile
+    this.#dataFile = files.dataFile
+    this.#sync = options.sync ?? ((handle) => handle.datasync())
+    this.#watch = options.watch
+    this.#writer = writer
+    this.#reader = new DurableReader(file)
+    this.#slowReads = new SlowReads(file)
+    this.#checkpoints = new Checkpoints({
+      file,
+      ...files,
+      log,
+      longLog: options.longLog ?? 16_384,
+      quiet: async () => this.#group,
+      broken: (error) => void this.#break(error),
+    })
+  }
+
+  async all<Row>(query: Sql): Promise<Row[]> {
+    return this.#reader.all(query) as Row[]
+  }
+
+  async get<Row>(query: Sql): Promise<Row | undefined> {
+    return this.#reader.get(query) as Row | undefined
+  }
+
+  async slow<Row>(query: Sql, deadline: number, account = ''): Promise<Row[]> {
+    return this.#slowReads.read<Row>({ account, text: query.sql, values: parameters(query), deadline })
+  }
+
+  async damage(deadline: number): Promise<string | null> {
+    if (this.#closing) throw stopping()
+    // The integrity check of FTS5 reads the segments that its connection has cached, without asking whether another connection has merged
+    // them since (a search does ask): any connection that was used before can report damage that is not there.
+    const fresh = new SqliteThread(this.#file)
+    this.#integrityChecks.add(fresh)
+    try {
+      const [row] = await fresh.read<{ quick_check: string }>('PRAGMA quick_check(1)', [], deadline)
+      return damageIn(row)
+    } finally {
+      // a thread that is deep in SQLite ends only when SQLite does
+      void fresh.stop().finally(() => this.#integrityChecks.delete(fresh))
+    }
+  }
+
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    if (this.#closing) return Promise.reject(stopping())
+    if (this.#broken) return Promise.reject(this.#broken)
+    if (this.#writer.inside)
+      return Promise.reject(new Error('transaction() was called inside the work of another: it would wait for itself.'))
+    const mark = this.#marks.getStore()
+    return new Promise<T>((resolve, reject) => {
+      const waiting: Waiting = { work, resolve: resolve as (value: unknown) => void, reject }
+      this.#queue.push(mark === undefined || mark.kept ? waiting : marked(mark, waiting))
+      // the pump serves everybody: nothing that follows from it may carry this caller's mark
+      this.#pumping ??= this.#marks.exit(() => this.#pump())
+    })
+  }
+
+  marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
+    return this.#marks.run({ write: mark, kept: false }, work)
+  }
+
+  reclaim(): Promise<boolean> {
+    return this.transaction(async (tx) => {
+      const free = await tx.get<{ freelist_count: number }>(sql`PRAGMA freelist_count`)
+      if (free!.freelist_count <= spare) return false
+      // one step a page: `run` would stop after the first
+      const moved = await tx.all(sql`PRAGMA incremental_vacuum(${raw(String(handful))})`)
+      return moved.length > 0
+    })
+  }
+
+  async reserveLog(bytes: number): Promise<void> {
+    const { fd } = this.#walFile
+    // the log must begin with its header
+    if (fstatSync(fd).size === 0) await this.probe()
+    // in one go: no transaction may write meanwhile. What follows the last frame is never read (sqlite.org/walformat.html, section 4.4)
+    const size = this.#uncopiedLog() + bytes
+    const zeros = new Uint8Array(1024 * 1024)
+    for (let end = fstatSync(fd).size; end < size; end += zeros.length) {
+      writeSync(fd, zeros, 0, Math.min(zeros.length, size - end), end)
+    }
+  }
+
+  /** Bytes of the write-ahead log behind which writing goes on; 0 where all of it was copied, and it starts again from its beginning. */
+  #uncopiedLog(): number {
+    // of its own: a connection inside a transaction may not ask
+    const connection = new DatabaseSync(this.#file)
+    try {
+      const { log, checkpointed } = connection.prepare('PRAGMA wal_checkpoint(NOOP)').get() as Record<
+        'log' | 'checkpointed',
+        number
+      >
+      const { page_size } = connection.prepare('PRAGMA page_size').get() as { page_size: number }
+      return checkpointed < log ? logHeader + log * (frameHeader + page_size) : 0
+    } finally {
+      connection.close()
+    }
+  }
+
+  async probe(): Promise<void> {
+    await this.transaction((tx) => tx.run(sql`UPDATE box SET probed = probed + 1`))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    while (this.#pumping) await this.#pumping
+    const checks = [...this.#integrityChecks].map((check) => check.stop())
+    await Promise.all([this.#checkpoints.stop(), this.#slowReads.stop(), ...checks])
+    if (this.#broken) {
+      // the last connection to close copies the log and removes it, unless it is a reader: the log must be read anew at the next start
+      this.#writer.close()
+      this.#reader.close()
+    } else {
+      this.#reader.close()
+      this.#optimize()
+      this.#writer.close()
+    }
+    await this.#walFile.close()
+    await this.#dataFile.close()
+  }
+
+  async #pump(): Promise<void> {
+    // a turn of the event loop first: what arrives in the same turn shares the first commit
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#queue.length > 0) {
+      if (this.#checkpoints.submissionAuth) await this.#checkpoints.submissionAuth
+      if (this.#broken) {
+        for (const waiting of this.#queue.splice(0)) waiting.reject(this.#broken)
+        break
+      }
+      this.#group = this.#runGroup()
+      await this.#group
+      this.#group = undefined
+    }
+    this.#pumping = undefined
+  }
+
+  async #runGroup(): Promise<void> {
+    const group: Group = { taken: [], finished: [], wrote: false }
+    const began = performance.now()
+    try {
+      await this.#writer.commit(this.#queue, group, () => this.#reader.hideCommit())
+      if (group.wrote) await this.#force(began, group)
+      this.#reader.showCommit()
+    } catch (error) {
+      const fault = isSyncFailure(error) ? this.#break(error) : asFault(error)
+      if (!this.#broken) this.#reader.showCommit()
+      // when not even BEGIN went through, nobody was taken and all who wait are told
+      for (const waiting of group.taken.length > 0 ? group.taken : this.#queue.splice(0)) waiting.reject(fault)
+      return
+    }
+    for (const { waiting, value, listeners } of group.finished) {
+      waiting.resolve(value)
+      for (const listener of listeners) setImmediate(() => this.#tell(listener))
+    }
+  }
+
+  async #force(began: number, { finished }: Group): Promise<void> {
+    const written = performance.now()
+    try {
+      await this.#sync(this.#walFile)
+    } catch (error) {
+      throw this.#break(error)
+    }
+    const now = performance.now()
+    this.#watch?.committed((now - began) / 1000, (now - written) / 1000, finished.length)
+    this.#checkpoints.schedule()
+  }
+
+  /** After a failed sync the kernel may have dropped what it could not write: what is on disk is unknown until the next start reads it. */
+  #break(error: unknown): Fault {
+    if (this.#broken) return this.#broken
+    this.#log.fatal({ err: error }, 'the disk failed to keep what was written: nothing more is stored until a restart')
+    this.#broken = new Fault('internal_error', 'The disk failed while storing; the box must be restarted.', {
+      code: 'storage_failed',
+      cause: error,
+    })
+    return this.#broken
+  }
+
+  #optimize(): void {
+    try {
+      this.#writer.optimize()
+    } catch (error) {
+      this.#log.warn({ err: error }, 'the statistics of the database were not renewed')
+    }
+  }
+
+  #tell(listener: () => void): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#log.error({ err: error }, 'a listener failed after a commit')
+    }
+  }
+}
+
+function marked(mark: Mark, { work, resolve, reject }: Waiting): Waiting {
+  return {
+    work: (tx) => mark.write(tx).then(() => work(tx)),
+    resolve: (value) => {
+      mark.kept = true
+      resolve(value)
+    },
+    reject,
+  }
+}

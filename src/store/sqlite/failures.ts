@@ -1,0 +1,38 @@
+import { Fault, storageFull } from '../../core/fault.ts'
+
+const busy = 5
+const full = 13
+const writeFailed = 778 // SQLITE_IOERR_WRITE
+const indexGrowFailed = 4874 // SQLITE_IOERR_SHMSIZE
+const syncFailed = [1034, 1290] // SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC
+
+/** What the caller is told of a failure of SQLite; everything else comes back as it is. */
+export function asFault(error: unknown): unknown {
+  const code = errorCode(error)
+  if (code === undefined) return error
+  // some file systems answer a write for which there is no room, or no quota, with an input/output error
+  if ((code & 0xff) === full || code === writeFailed || code === indexGrowFailed) return storageFull(error)
+  if ((code & 0xff) === busy) {
+    return new Fault('internal_error', 'Another program holds the database. Try again later.', {
+      code: 'storage_busy',
+      retryAfter: 5,
+      cause: error,
+    })
+  }
+  return error
+}
+
+/** Whether the disk could not promise what was written before. */
+export function isSyncFailure(error: unknown): boolean {
+  return syncFailed.includes(errorCode(error) ?? 0)
+}
+
+/** No new work is taken: the store is closing or closed. */
+export function stopping(): Fault {
+  return new Fault('internal_error', 'The box is stopping.', { code: 'stopping', retryAfter: 5 })
+}
+
+function errorCode(error: unknown): number | undefined {
+  const code = (error as { errcode?: unknown } | null | undefined)?.errcode
+  return typeof code === 'number' ? code : undefined
+}

@@ -1,0 +1,43 @@
+import { DatabaseSync } from 'node:sqlite'
+import type { Sql } from 'sql-template-tag'
+import { stopping } from './failures.ts'
+import { parameters, Statements } from './statements.ts'
+
+/** The connection for short reads: sees what is on disk, and nothing of a commit that is still being forced there. */
+export class DurableReader {
+  readonly #database: DatabaseSync
+  readonly #statements: Statements
+
+  constructor(file: string) {
+    this.#database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+    this.#database.exec('PRAGMA cache_size = -8000; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY')
+    this.#statements = new Statements(this.#database)
+  }
+
+  all(query: Sql): unknown[] {
+    return this.#prepare(query.sql).all(...parameters(query))
+  }
+
+  get(query: Sql): unknown {
+    return this.#prepare(query.sql).get(...parameters(query))
+  }
+
+  /** Keeps to the state before the next commit, until `showCommit`. */
+  hideCommit(): void {
+    this.#prepare('BEGIN').run()
+    this.#prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get()
+  }
+
+  showCommit(): void {
+    if (this.#database.isTransaction) this.#prepare('COMMIT').run()
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #prepare(text: string): ReturnType<DatabaseSync['prepare']> {
+    if (!this.#database.isOpen) throw stopping()
+    return this.#statements.prepare(text).statement
+  }
+}

@@ -1,0 +1,72 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { Sql } from 'sql-template-tag'
+import type { Transaction } from '../database.ts'
+import { parameters, type Statements } from './statements.ts'
+
+/** One piece of work inside a group; it refuses everything once its work has ended. */
+export class OpenTransaction implements Transaction {
+  readonly listeners: (() => void)[] = []
+  readonly #database: DatabaseSync
+  readonly #statements: Statements
+  #open = true
+  #wrote = false
+  #lost: unknown
+
+  constructor(database: DatabaseSync, statements: Statements) {
+    this.#database = database
+    this.#statements = statements
+  }
+
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** Whether anything ran that may have written. */
+  get wrote(): boolean {
+    return this.#wrote
+  }
+
+  async all<Row>(query: Sql): Promise<Row[]> {
+    return this.#step(query, (statement, values) => statement.all(...values)) as Row[]
+  }
+
+  async get<Row>(query: Sql): Promise<Row | undefined> {
+    return this.#step(query, (statement, values) => statement.get(...values)) as Row | undefined
+  }
+
+  async run(query: Sql): Promise<{ changes: number }> {
+    return this.#step(query, (statement, values) => ({ changes: Number(statement.run(...values).changes) }))
+  }
+
+  afterCommit(listener: () => void): void {
+    this.#mustBeOpen()
+    this.listeners.push(listener)
+  }
+
+  end(): void {
+    this.#open = false
+  }
+
+  /** Throws the failure at which SQLite rolled back the whole group by itself, even when the work swallowed it. */
+  mustNotBeLost(): void {
+    if (this.#lost !== undefined) throw this.#lost
+  }
+
+  #step<Answer>(query: Sql, step: (statement: StatementSync, values: SQLInputValue[]) => Answer): Answer {
+    this.#mustBeOpen()
+    // after such a rollback every further statement would commit alone
+    this.mustNotBeLost()
+    const { statement, writes } = this.#statements.prepare(query.sql)
+    if (writes) this.#wrote = true
+    try {
+      return step(statement, parameters(query))
+    } catch (error) {
+      if (!this.#database.isTransaction) this.#lost = error
+      throw error
+    }
+  }
+
+  #mustBeOpen(): void {
+    if (!this.#open) throw new Error('A transaction was used after its work had ended.')
+  }
+}

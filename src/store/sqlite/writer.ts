@@ -1,0 +1,117 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { DatabaseSync } from 'node:sqlite'
+import type { Transaction } from '../database.ts'
+import { asFault } from './failures.ts'
+import { Statements } from './statements.ts'
+import { OpenTransaction } from './transaction.ts'
+
+/** Longest time one group of transactions may hold the event loop before it commits, in milliseconds. */
+const groupTime = 8
+
+/** A transaction that somebody asked for. */
+export interface Waiting {
+  work: (tx: Transaction) => Promise<unknown>
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
+
+/** What became of those who committed together. */
+export interface Group {
+  taken: Waiting[]
+  finished: { waiting: Waiting; value: unknown; listeners: (() => void)[] }[]
+  wrote: boolean
+}
+
+/** The one connection that writes. */
+export class GroupWriter {
+  readonly #database: DatabaseSync
+  readonly #statements: Statements
+  readonly #timeout: number
+  readonly #inside = new AsyncLocalStorage<OpenTransaction>()
+  #giveUp: ((error: Error) => void) | undefined
+
+  constructor(file: string, timeout: number) {
+    this.#timeout = timeout
+    this.#database = new DatabaseSync(file, { timeout: 5000 })
+    // secure_delete: octets let go of are zeroed wherever that costs no further write
+    this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
+      PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000;
+      PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST`)
+    // makes the log, if there is none
+    this.#database.exec('BEGIN IMMEDIATE; COMMIT')
+    // nobody else writes: to wait for a lock would only hold up the event loop
+    this.#database.exec('PRAGMA busy_timeout = 50')
+    this.#statements = new Statements(this.#database)
+  }
+
+  /** Whether the caller stands inside the work of a transaction that has not ended. */
+  get inside(): boolean {
+    return this.#inside.getStore()?.open ?? false
+  }
+
+  /**
+   * One BEGIN … COMMIT around as many transactions from the queue as fit into `groupTime`; they are on their way to disk when it resolves.
+   * Work that throws is rolled back and rejected alone. Throws when the whole group is lost; nobody is taken when not even BEGIN went through.
+   */
+  async commit(queue: Waiting[], group: Group, beforeCommit: () => void): Promise<void> {
+    this.#exec('BEGIN IMMEDIATE')
+    const end = performance.now() + groupTime
+    const watchdog = setTimeout(() => this.#giveUp?.(stuck(this.#timeout)), this.#timeout)
+    try {
+      do await this.#one(queue.shift()!, group)
+      while (queue.length > 0 && performance.now() < end)
+      if (group.wrote) beforeCommit()
+      this.#exec('COMMIT')
+    } catch (error) {
+      if (this.#database.isTransaction) this.#exec('ROLLBACK')
+      throw error
+    } finally {
+      clearTimeout(watchdog)
+    }
+  }
+
+  /** Renews the statistics that queries are planned with. */
+  optimize(): void {
+    this.#database.exec('PRAGMA optimize')
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  async #one(waiting: Waiting, group: Group): Promise<void> {
+    group.taken.push(waiting)
+    this.#exec('SAVEPOINT one')
+    const tx = new OpenTransaction(this.#database, this.#statements)
+    try {
+      const value = await this.#settled(() => this.#inside.run(tx, waiting.work, tx))
+      tx.mustNotBeLost()
+      this.#exec('RELEASE one')
+      group.finished.push({ waiting, value, listeners: tx.listeners })
+      group.wrote ||= tx.wrote
+    } catch (error) {
+      // a full disk makes SQLite roll back the whole group by itself
+      tx.mustNotBeLost()
+      this.#exec('ROLLBACK TO one')
+      this.#exec('RELEASE one')
+      waiting.reject(asFault(error))
+    } finally {
+      tx.end()
+    }
+  }
+
+  #settled(work: () => Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#giveUp = reject
+      work().then(resolve, reject)
+    })
+  }
+
+  #exec(text: string): void {
+    this.#statements.prepare(text).statement.run()
+  }
+}
+
+function stuck(timeout: number): Error {
+  return new Error(`Work inside a transaction did not settle within ${timeout} ms: only database calls may be awaited there.`)
+}

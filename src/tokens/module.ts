@@ -1,0 +1,101 @@
+import type { AgentDirectory } from '../agents/model.ts'
+import type { Config } from '../config.ts'
+import type { Clock } from '../core/clock.ts'
+import type { CronJob } from '../core/cron.ts'
+import type { Log } from '../core/log.ts'
+import type { Seal } from '../core/seal/seal.ts'
+import { Outside, type OutsideDial, type OutsideSettings } from '../net/outside.ts'
+import { resolver } from '../net/resolve.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Module } from '../module.ts'
+import type { Database } from '../store/database.ts'
+import type { ReputationSource } from '../trust/model.ts'
+import { Bearers } from './bearers.ts'
+import { Issuers } from './issuers.ts'
+import { Issuing } from './issuing.ts'
+import { Judging } from './judging.ts'
+import { type DidResolver, tokenIssued, type TokenJudge, tokenRevoked } from './model.ts'
+import { Resolving } from './resolving.ts'
+import { routes } from './routes.ts'
+import { sealedKeys, SigningKeys } from './signing-keys.ts'
+import { Verifying } from './verifying.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  seal: Seal
+  log: Log
+  config: Config
+  identities: Identities
+  agents: AgentDirectory
+  publicUrl: () => string
+  testing?: { outsideDial?: OutsideDial | undefined } | undefined
+}
+
+/** Who an identity is, said so that others can check it: the keys of the box, tokens, and what looks at tokens. */
+export class TokensModule implements Module {
+  readonly name = 'tokens'
+  readonly routes: AnyRoute[]
+  readonly jobs: CronJob[]
+  readonly events: EventType[] = [tokenIssued, tokenRevoked]
+  readonly sealed = [sealedKeys]
+  readonly keys: SigningKeys
+  readonly judge: TokenJudge
+  readonly resolver: DidResolver
+  readonly #outside: Outside
+  readonly #issuers: Issuers
+  #settings: Config['tokens']
+  #standing: ReputationSource | undefined
+
+  constructor(deps: Deps) {
+    const { config, database, clock, identities, testing } = deps
+    this.#settings = config.tokens
+    this.keys = new SigningKeys({ ...deps, rotateEvery: () => this.#settings.rotate_every })
+    this.#outside = new Outside(outsideSettings(config), testing?.outsideDial)
+    this.#issuers = new Issuers({ outside: this.#outside, clock })
+    this.resolver = new Resolving(this.#issuers)
+    const bearers = new Bearers(database)
+    const standing = (): ReputationSource => this.#known
+    const parts = { ...deps, standing, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
+    this.judge = new Judging(parts)
+    this.routes = routes({
+      keys: this.keys,
+      issuing: new Issuing(parts),
+      verifying: new Verifying({ ...parts, judge: this.judge }),
+    })
+    this.jobs = [{ name: 'tend-signing-keys', schedule: '29 * * * *', run: () => this.keys.tend() }]
+    identities.onRemove((tx, id) => bearers.forget(tx, id))
+  }
+
+  /** Before the start: whoever knows how far to trust somebody must know who signs. */
+  equip(standing: ReputationSource): void {
+    this.#standing = standing
+  }
+
+  start(): Promise<void> {
+    return this.keys.ensure()
+  }
+
+  stop(): Promise<void> {
+    return this.#outside.close()
+  }
+
+  reload(config: Config): void {
+    this.#settings = config.tokens
+    this.#outside.reload(outsideSettings(config))
+    this.#issuers.forget()
+  }
+
+  get #known(): ReputationSource {
+    if (!this.#standing) throw new Error('Nobody knows how far to trust anybody.')
+    return this.#standing
+  }
+}
+
+function outsideSettings({ fetch, dns }: Config): OutsideSettings {
+  return { ...fetch, allow_http: false, resolve: resolver(dns) }
+}

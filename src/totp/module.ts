@@ -1,0 +1,37 @@
+import type { Plan } from '../accounts/plan.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Cursors } from '../core/cursor.ts'
+import type { Caller } from '../core/scopes.ts'
+import type { Seal } from '../core/seal/seal.ts'
+import type { EventLog } from '../events/log.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Module } from '../module.ts'
+import type { Database } from '../store/database.ts'
+import { Entries } from './entries.ts'
+import { totpCreated, totpDeleted, totpRead } from './model.ts'
+import { CodeReader } from './reading.ts'
+import { routes } from './routes.ts'
+import { sealedSecrets, Secrets } from './secrets.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  cursors: Cursors
+  identities: Identities
+  seal: Seal
+  plan: Plan
+  admitted: (caller: Caller) => Promise<boolean>
+}
+
+/** One-time passwords: secrets that go in, and codes that come out. */
+export function totpModule(deps: Deps): Module {
+  const secrets = new Secrets(deps.seal)
+  const entries = new Entries({ ...deps, secrets })
+  return {
+    name: 'totp',
+    routes: routes(entries, new CodeReader({ ...deps, entries, secrets })),
+    events: [totpCreated, totpDeleted, totpRead],
+    sealed: [sealedSecrets],
+  }
+}

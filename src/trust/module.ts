@@ -1,0 +1,57 @@
+import type { AgentDirectory } from '../agents/model.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Log } from '../core/log.ts'
+import type { EventLog } from '../events/log.ts'
+import type { EventType } from '../events/model.ts'
+import type { AnyRoute } from '../http/route.ts'
+import type { Identities } from '../identities/identities.ts'
+import type { Module } from '../module.ts'
+import type { Database } from '../store/database.ts'
+import type { DidResolver, TokenSigner, TokenJudge } from '../tokens/model.ts'
+import { Counting } from './counting.ts'
+import { ReputationCredentials } from './credentials.ts'
+import { Evaluations } from './evaluations.ts'
+import { reputationReported, reputationUpdated } from './model.ts'
+import { TrustReports } from './reports.ts'
+import type { Reputations } from './reputations.ts'
+import { routes } from './routes.ts'
+import { Subjects } from './subjects.ts'
+
+interface Deps {
+  database: Database
+  events: EventLog
+  clock: Clock
+  log: Log
+  identities: Identities
+  agents: AgentDirectory
+  reputations: Reputations
+  signer: TokenSigner
+  judge: TokenJudge
+  resolver: DidResolver
+  publicUrl: () => string
+}
+
+/** How far somebody is to be trusted: what is counted of the log, what others report, and what follows from it. */
+export class TrustModule implements Module {
+  readonly name = 'trust'
+  readonly events: EventType[] = [reputationUpdated, reputationReported]
+  readonly routes: AnyRoute[]
+  readonly counting: Counting
+
+  constructor(deps: Deps) {
+    const { reputations } = deps
+    const subjects = new Subjects(deps)
+    const reports = new TrustReports({ ...deps, subjects })
+    const evaluations = new Evaluations({ ...deps, subjects, reports })
+    this.counting = new Counting(deps)
+    this.routes = routes({ reputations, reports, evaluations, credentials: new ReputationCredentials(deps) })
+  }
+
+  start(): Promise<void> {
+    return this.counting.start()
+  }
+
+  stop(): Promise<void> {
+    return this.counting.stop()
+  }
+}

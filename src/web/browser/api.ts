@@ -1,0 +1,172 @@
+import { signal } from '@preact/signals'
+
+/** What the API said was wrong, or that it could not be asked: then `status` is 0 and `code` is `unreachable`. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  /** The field or parameter it is about. */
+  readonly param: string | undefined
+
+  constructor(message: string, about: { status: number; code: string; param?: string | undefined }) {
+    super(message)
+    this.status = about.status
+    this.code = about.code
+    this.param = about.param
+  }
+}
+
+/** Whatever went wrong, as a sentence; what nobody expected is reported as well. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  // what the browser refuses, such as a file that is gone, is no bug
+  if (!(error instanceof DOMException)) reportError(error)
+  return new ApiError(`This did not work: ${(error as Error).message}`, { status: 0, code: 'unexpected' })
+}
+
+/** A list as the API answers it. */
+export interface Page<Row> {
+  data: Row[]
+  has_more: boolean
+  next_cursor: string | null
+}
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+interface Options {
+  /** A 401 is the caller's to deal with: nobody is asked to sign in. */
+  quiet?: boolean
+  /** To do it twice does no harm: the box need not remember it. */
+  harmless?: boolean
+}
+
+/** Whether the session has ended, and calls wait until somebody signs in again. */
+export const expired = signal(false)
+
+let waiting: (() => void)[] = []
+
+/** Somebody signed in: the calls that wait are made again. */
+export function resume(): void {
+  const calls = waiting
+  waiting = []
+  expired.value = false
+  for (const goOn of calls) goOn()
+}
+
+/** Keys of POSTs of which it is not known whether they arrived: whoever asks the same once more must not have it done twice. */
+const doubtful = new Map<string, string>()
+
+/** Bodies may be large: those asked long ago are forgotten. */
+const maxDoubtful = 5
+
+/** One call of the public API, by the browser's own session. Throws ApiError; a call that finds the session ended waits for the next one. */
+export async function call<Answer>(method: Method, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
+  const json = body === undefined ? undefined : JSON.stringify(body)
+  const headers: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' }
+  if (method !== 'POST' || options.harmless) return asked(method, path, json, headers, options)
+  const same = `${path} ${json}`
+  const key = doubtful.get(same) ?? crypto.randomUUID()
+  try {
+    const answer = await asked<Answer>(method, path, json, { ...headers, 'Idempotency-Key': key }, options)
+    doubtful.delete(same)
+    return answer
+  } catch (error) {
+    doubtful.delete(same)
+    if (error instanceof ApiError && (error.status === 0 || error.status >= 500)) doubtful.set(same, key)
+    if (doubtful.size > maxDoubtful) doubtful.delete(doubtful.keys().next().value!)
+    throw error
+  }
+}
+
+/** A file as the body of a POST, octet by octet. Throws as `call` does. */
+export function upload<Answer>(path: string, file: Blob): Promise<Answer> {
+  return asked('POST', path, file, { 'Content-Type': 'application/octet-stream' })
+}
+
+async function asked<Answer>(
+  method: Method,
+  path: string,
+  body: BodyInit | undefined,
+  headers: Record<string, string>,
+  { quiet = false }: Options = {},
+): Promise<Answer> {
+  for (;;) {
+    const response = await sent(method, path, body, headers)
+    const text = await whole(response)
+    if (response.ok) return (text === '' ? undefined : JSON.parse(text)) as Answer
+    if (response.status !== 401 || quiet) throw errorOf(response.status, text)
+    await signedInAgain()
+  }
+}
+
+export function get<Answer>(path: string, options?: Options): Promise<Answer> {
+  return call('GET', path, undefined, options)
+}
+
+export function post<Answer>(path: string, body: unknown = {}, options?: Options): Promise<Answer> {
+  return call('POST', path, body, options)
+}
+
+export function patch<Answer>(path: string, body: unknown): Promise<Answer> {
+  return call('PATCH', path, body)
+}
+
+export function remove<Answer>(path: string, body?: unknown): Promise<Answer> {
+  return call('DELETE', path, body)
+}
+
+/** An answer that is no JSON, as it is. Throws as `call` does. */
+export async function getText(path: string, headers: Record<string, string> = {}): Promise<string> {
+  for (;;) {
+    const response = await sent('GET', path, undefined, headers)
+    const text = await whole(response)
+    if (response.ok) return text
+    if (response.status !== 401) throw errorOf(response.status, text)
+    await signedInAgain()
+  }
+}
+
+async function sent(
+  method: Method,
+  path: string,
+  body: BodyInit | undefined,
+  headers: Record<string, string>,
+): Promise<Response> {
+  try {
+    return await fetch(path, { method, headers, credentials: 'same-origin', ...(body === undefined ? {} : { body }) })
+  } catch {
+    throw unreachable()
+  }
+}
+
+async function whole(response: Response): Promise<string> {
+  try {
+    return await response.text()
+  } catch {
+    throw unreachable()
+  }
+}
+
+function unreachable(): ApiError {
+  return new ApiError('The box cannot be reached now. Nothing was lost: try again.', { status: 0, code: 'unreachable' })
+}
+
+function errorOf(status: number, text: string): ApiError {
+  try {
+    const { message, code, param } = JSON.parse(text).error
+    return new ApiError(message, { status, code, param })
+  } catch {
+    return new ApiError(`The box, or something before it, answered ${status} and did not say why.`, { status, code: 'unknown' })
+  }
+}
+
+function signedInAgain(): Promise<void> {
+  expired.value = true
+  return new Promise((resolve) => waiting.push(resolve))
+}
+
+/** A path with its query; what is undefined or empty is left out. */
+export function withQuery(path: string, query: Record<string, string | number | boolean | undefined>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+  return search === '' ? path : `${path}?${search}`
+}

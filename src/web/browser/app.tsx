@@ -1,0 +1,117 @@
+import type { ComponentType, JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { ApiError, expired } from './api.ts'
+import { Layout } from './layout.tsx'
+import { follow } from './live.ts'
+import { match, place } from './router.tsx'
+import type { View, ViewProps } from './view.ts'
+import { setup, views } from './views.ts'
+import { findSession, session } from './session.ts'
+import { SignInAgain, SignInPage } from './sign-in.tsx'
+import { Announcer } from './widgets/announcer.tsx'
+import { Trouble } from './widgets/trouble.tsx'
+
+/** The whole page: the way in, or the view that the address names. */
+export function App(): JSX.Element {
+  const [error, setError] = useState<ApiError>()
+  const find = (): Promise<void> =>
+    findSession().then(
+      () => setError(undefined),
+      (thrown: unknown) => {
+        if (!(thrown instanceof ApiError)) throw thrown
+        setError(thrown)
+      },
+    )
+  useEffect(() => {
+    // the view comes while it is asked who is there
+    found(place.value.path)
+      ?.view.load()
+      .catch(() => {})
+    void find()
+  }, [])
+  const signedIn = session.value !== null && session.value !== undefined
+  useEffect(() => {
+    if (signedIn) follow()
+  }, [signedIn])
+  if (error) {
+    return (
+      <main class="door">
+        <Trouble error={error} again={find} />
+      </main>
+    )
+  }
+  if (session.value === undefined) return <main class="door" aria-busy="true" />
+  return (
+    <>
+      <Shown />
+      {session.value !== null && expired.value && <SignInAgain />}
+      <Announcer />
+    </>
+  )
+}
+
+function Shown(): JSX.Element {
+  if (place.value.path === setup.path) return <Fetched view={setup} params={{}} />
+  return session.value === null ? <SignInPage /> : <CurrentRoom />
+}
+
+interface Found {
+  view: View
+  params: Record<string, string>
+}
+
+function found(path: string): Found | undefined {
+  for (const view of views) {
+    const params = match(view.path, path)
+    if (params) return { view, params }
+  }
+  return undefined
+}
+
+function CurrentRoom(): JSX.Element {
+  const here = found(place.value.path)
+  useEffect(() => {
+    document.title = `${here?.view.title ?? 'Nothing here'} · Pillarbox`
+  }, [here?.view.title])
+  return (
+    <Layout>
+      {here ? (
+        <Fetched view={here.view} params={here.params} />
+      ) : (
+        <>
+          <h1>Nothing here</h1>
+          <p>This page has no such address.</p>
+        </>
+      )}
+    </Layout>
+  )
+}
+
+const fetched = new Map<View['load'], ComponentType<ViewProps>>()
+
+/** A view whose module comes when it is first needed. */
+function Fetched({ view, params }: Found): JSX.Element {
+  const [, setTurn] = useState(0)
+  const [failed, setFailed] = useState(false)
+  const { load } = view
+  const Inside = fetched.get(load)
+  useEffect(() => {
+    if (fetched.has(load)) return
+    const fetch = async (): Promise<void> => {
+      try {
+        fetched.set(load, (await load()).View)
+        setTurn((turn) => turn + 1)
+      } catch {
+        setFailed(true)
+      }
+    }
+    void fetch()
+  }, [load])
+  if (Inside) return <Inside params={params} />
+  if (!failed) return <p class="waiting">Reading…</p>
+  return (
+    <p class="trouble" role="alert">
+      This part of the page could not be fetched. <a href={place.value.path}>Load the page anew</a>
+    </p>
+  )
+}

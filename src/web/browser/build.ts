@@ -1,0 +1,64 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { build, type Metafile } from 'esbuild'
+
+/** Builds the page of its sources into dist/page: index.html, and what it names in assets/, each file named by its content. */
+
+const root = join(import.meta.dirname, '..', '..', '..')
+const place = join(root, 'dist', 'page')
+/** The tree is built beside the last one, which stays until this one is whole. */
+const next = join(root, 'dist', `page.${process.pid}`)
+const html = readFileSync(join(import.meta.dirname, 'index.html'), 'utf8')
+/** The page's own text names its sources as `./start.tsx`. */
+const sources = [...html.matchAll(/(?:href|src)="\.\/([^"]+)"/g)].map(([, name]) => name!)
+
+try {
+  const { metafile } = await build({
+    entryPoints: sources.map((name) => join(import.meta.dirname, name)),
+    outdir: next,
+    absWorkingDir: root,
+    entryNames: 'assets/[name]-[hash]',
+    chunkNames: 'assets/[name]-[hash]',
+    publicPath: '/',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    // an image in a style sheet would be a data: URL otherwise; files are cached by name
+    loader: { '.svg': 'copy' },
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
+  })
+  mkdirSync(next, { recursive: true })
+  writeFileSync(join(next, 'index.html'), pageOf(metafile))
+  rmSync(place, { recursive: true, force: true })
+  renameSync(next, place)
+} catch (error) {
+  rmSync(next, { recursive: true, force: true })
+  process.stderr.write(`The page was not built: ${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+}
+
+/** The page with the names of what was built, and what its script needs at once asked for with it. */
+function pageOf({ outputs }: Metafile): string {
+  const built = new Map(
+    Object.entries(outputs).map(([output, { entryPoint, inputs }]) => [entryPoint ?? Object.keys(inputs)[0], output]),
+  )
+  const outputOf = (name: string): string => built.get(relative(root, join(import.meta.dirname, name)))!
+  const needed = (output: string): string[] =>
+    outputs[output]!.imports.filter(({ kind }) => kind === 'import-statement').flatMap(({ path }) => [path, ...needed(path)])
+  const early = new Set(sources.flatMap((name) => needed(outputOf(name))))
+  const links = [...early].map((output) => `    <link rel="modulepreload" href="${url(output)}" />\n`).join('')
+  return sources
+    .reduce((text, name) => text.replace(`"./${name}"`, () => `"${url(outputOf(name))}"`), html)
+    .replace('  </head>', () => `${links}  </head>`)
+}
+
+/** Where the box answers with it. */
+function url(output: string): string {
+  return `/${relative(next, join(root, output))}`
+}

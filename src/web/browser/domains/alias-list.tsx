@@ -1,0 +1,122 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Domain } from '../../../domains/model.ts'
+import type { Alias } from '../../../identities/model.ts'
+import { patch, post, remove } from '../api.ts'
+import { useList } from '../loaded.ts'
+import { announce } from '../widgets/announcer.tsx'
+import { Cancel, Confirm, Dialog } from '../widgets/dialog.tsx'
+import { Field, Form } from '../widgets/form.tsx'
+import { IdentityField, IdentityName } from '../widgets/identity-field.tsx'
+import { Listing } from '../widgets/listing.tsx'
+
+interface Props {
+  domain: Domain
+  path: string
+  onChange: () => Promise<void>
+}
+
+/** The further addresses of a domain, and who receives mail for unknown ones. */
+export function AliasList({ domain, path, onChange }: Props): JSX.Element {
+  const [asking, setAsking] = useState<'add' | 'catch-all' | Alias>()
+  const close = (): void => setAsking(undefined)
+  const list = useList<Alias>(`${path}/aliases`, {}, ({ type }) => type === 'identity.deleted')
+  const { name, catch_all } = domain
+  return (
+    <section aria-labelledby="aliases">
+      <h2 id="aliases">Aliases</h2>
+      <div class="actions">
+        <button type="button" onClick={() => setAsking('add')}>
+          Add an alias
+        </button>
+        <button type="button" onClick={() => setAsking('catch-all')}>
+          Catch-all
+        </button>
+      </div>
+      <p class="faint">
+        {catch_all === null ? (
+          'Mail for unknown addresses is refused.'
+        ) : (
+          <>
+            Mail for unknown addresses goes to <IdentityName id={catch_all} />.
+          </>
+        )}
+      </p>
+      <Listing list={list} empty="No alias yet. An alias is a further address, whose mail goes to an identity.">
+        {(aliases) => (
+          <ul class="rows">
+            {aliases.map((alias) => (
+              <li key={alias.id}>
+                <span class="grow breaks">
+                  <strong>{alias.address}</strong>
+                  <br />
+                  <span class="faint">
+                    goes to <IdentityName id={alias.identity_id} />
+                  </span>
+                </span>
+                <button type="button" aria-label={`Delete ${alias.address}`} onClick={() => setAsking(alias)}>
+                  Delete
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Listing>
+      {asking === 'add' && (
+        <Dialog title="Add an alias" onClose={close}>
+          <Form
+            submit="Add"
+            label="Add an alias"
+            also={<Cancel onClose={close} />}
+            send={async (typed) => {
+              const { address } = await post<Alias>(`${path}/aliases`, typed)
+              await list.reload()
+              announce(`${address} was added.`)
+              close()
+            }}
+          >
+            <Field name="local_part" label={`Address, before @${name}`} first autoComplete="off" autoCapitalize="none" />
+            <IdentityField label="Goes to" />
+          </Form>
+        </Dialog>
+      )}
+      {asking === 'catch-all' && (
+        <Dialog title="Catch-all" onClose={close}>
+          <Form
+            submit="Save"
+            label="Catch-all"
+            also={<Cancel onClose={close} />}
+            send={async (typed) => {
+              await patch(path, { catch_all: typed['catch_all'] === '' ? null : typed['catch_all'] })
+              await onChange()
+              announce('The catch-all was changed.')
+              close()
+            }}
+          >
+            <IdentityField
+              name="catch_all"
+              label="Mail for unknown addresses"
+              none="is refused"
+              chosen={catch_all}
+              hint="Spammers try many addresses: a catch-all receives what they send to any of them."
+            />
+          </Form>
+        </Dialog>
+      )}
+      {typeof asking === 'object' && (
+        <Confirm
+          title={`Delete ${asking.address}?`}
+          action="Delete the alias"
+          run={async () => {
+            await remove(`${path}/aliases/${asking.id}`)
+            await list.reload()
+            announce(`${asking.address} was deleted.`)
+          }}
+          onClose={close}
+        >
+          <p>Mail to it is refused from then on. What came stays where it is.</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,87 @@
+import type { JSX } from 'preact'
+import type { DoctorLine, DoctorReport, Status } from '../../../ops/doctor/model.ts'
+import { post } from '../api.ts'
+import { useThing } from '../loaded.ts'
+import { Action } from '../widgets/action.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { CopyButton } from '../widgets/copy-button.tsx'
+import { Awaited } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/mark.tsx'
+import { Time } from '../widgets/time.tsx'
+
+const marks = {
+  pass: { tone: 'good', word: 'well' },
+  warn: { tone: 'warn', word: 'warning' },
+  fail: { tone: 'bad', word: 'failing' },
+} as const
+
+const order: Status[] = ['fail', 'warn', 'pass']
+
+/** What the doctor says of the box, the worst first, with what mends it. */
+export function DoctorLines(): JSX.Element {
+  const report = useThing<DoctorReport>('/v1/doctor', ({ type }) => type === 'doctor.changed', true)
+  const look = async (): Promise<void> => {
+    const { pass, warn, fail } = await post<DoctorReport>('/v1/doctor', {}, { harmless: true })
+    await report.reload()
+    announce(`The doctor looked: ${pass} well, ${warn} warnings, ${fail} failing.`)
+  }
+  return (
+    <section aria-labelledby="doctor">
+      <div class="head spaced">
+        <h2 id="doctor">Doctor</h2>
+        <span class="actions">
+          <Action run={look}>Look now</Action>
+        </span>
+      </div>
+      <Awaited of={report}>
+        {({ lines, pass, warn, fail, checked_at }) => (
+          <>
+            <p class="faint">
+              {checked_at === null ? (
+                'It has not looked yet.'
+              ) : (
+                <>
+                  {pass} well, {warn} warnings, {fail} failing; looked <Time at={checked_at} />.
+                </>
+              )}
+            </p>
+            {lines.length > 0 && (
+              <ul class="rows">
+                {order
+                  .flatMap((status) => lines.filter((line) => line.status === status))
+                  .map((line) => (
+                    <CheckLine key={`${line.name} ${line.subject}`} line={line} />
+                  ))}
+              </ul>
+            )}
+          </>
+        )}
+      </Awaited>
+    </section>
+  )
+}
+
+function CheckLine({ line: { name, subject, status, message, fix, since } }: { line: DoctorLine }): JSX.Element {
+  const { tone, word } = marks[status]
+  return (
+    <li>
+      <Mark tone={tone}>{word}</Mark>
+      <span class="grow">
+        <strong>{name}</strong> <span class="faint">{subject}</span>
+        <br />
+        {message}
+        {fix !== null && (
+          <>
+            <br />
+            <code>{fix}</code> <CopyButton text={fix} what={`what mends ${name} ${subject}`} />
+          </>
+        )}
+      </span>
+      {status !== 'pass' && (
+        <span class="faint">
+          since <Time at={since} />
+        </span>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,146 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { StatsValues, Stats } from '../../../ops/metrics/model.ts'
+import { useThing } from '../loaded.ts'
+import { Chart } from '../widgets/chart.tsx'
+import { moment, octets, span } from '../widgets/format.ts'
+import { Awaited } from '../widgets/listing.tsx'
+
+/** What went on in the last hour or day, drawn and as a table. */
+export function FigureCharts(): JSX.Element {
+  const [step, setStep] = useState<Stats['step']>('minute')
+  const [tabled, setTabled] = useState(false)
+  const stats = useThing<Stats>(`/v1/stats?step=${step}`, () => false, true)
+  return (
+    <section aria-labelledby="figures">
+      <div class="head spaced">
+        <h2 id="figures">What went on</h2>
+        <span class="actions">
+          <button type="button" aria-pressed={step === 'minute'} onClick={() => setStep('minute')}>
+            Last hour
+          </button>
+          <button type="button" aria-pressed={step === 'hour'} onClick={() => setStep('hour')}>
+            Last day
+          </button>
+        </span>
+      </div>
+      <Awaited of={stats}>
+        {({ series }) => (
+          <>
+            <Charts series={series} />
+            <p>
+              <button type="button" class="plain" aria-expanded={tabled} onClick={() => setTabled(!tabled)}>
+                The same as a table
+              </button>
+            </p>
+            {tabled && <FigureTable series={series} />}
+          </>
+        )}
+      </Awaited>
+    </section>
+  )
+}
+
+type Series = Stats['series']
+
+function Charts({ series }: { series: Series }): JSX.Element {
+  const at = series.map((one) => one.at)
+  const of = (name: keyof StatsValues): (number | null)[] => series.map((one) => one[name])
+  const last = (name: keyof StatsValues): number | null => of(name).findLast((value) => value !== null) ?? null
+  return (
+    <div class="charts">
+      <Chart
+        title="Mail in"
+        at={at}
+        strands={[
+          { name: 'taken', values: of('mail_in') },
+          { name: 'refused', values: of('mail_refused'), tone: 'bad' },
+        ]}
+      />
+      <Chart
+        title="Mail out"
+        at={at}
+        strands={[
+          { name: 'delivered', values: of('mail_delivered') },
+          { name: 'given up', values: of('mail_failed'), tone: 'bad' },
+        ]}
+      />
+      <Chart title="Events" at={at} strands={[{ name: 'in the log', values: of('events') }]} />
+      <Chart
+        title="Webhook deliveries"
+        at={at}
+        strands={[
+          { name: 'taken', values: of('webhooks_done') },
+          { name: 'given up', values: of('webhooks_failed'), tone: 'bad' },
+        ]}
+      />
+      <Chart title="API calls" at={at} strands={[{ name: 'answered', values: of('api_calls') }]} />
+      <Chart
+        title="Queue"
+        at={at}
+        strands={[{ name: 'waited or under way', values: of('queue_depth') }]}
+        summary={now(last('queue_depth'), (count) => `${count.toLocaleString('en')} now`)}
+      />
+      <Chart
+        title="Longest due"
+        at={at}
+        strands={[{ name: 'late', values: of('oldest_due') }]}
+        say={span}
+        summary={now(last('oldest_due'), (seconds) => `${span(seconds)} late now`)}
+      />
+      <Chart
+        title="Disk free"
+        at={at}
+        strands={[{ name: 'free', values: of('disk_free') }]}
+        say={octets}
+        summary={now(last('disk_free'), octets)}
+      />
+    </div>
+  )
+}
+
+function now(value: number | null, say: (value: number) => string): string {
+  return value === null ? 'not known yet' : say(value)
+}
+
+const columns: [keyof StatsValues, string][] = [
+  ['mail_in', 'Mail taken'],
+  ['mail_refused', 'refused'],
+  ['mail_delivered', 'delivered'],
+  ['mail_failed', 'given up'],
+  ['events', 'Events'],
+  ['webhooks_done', 'Webhooks taken'],
+  ['webhooks_failed', 'given up'],
+  ['api_calls', 'API calls'],
+  ['queue_depth', 'Queue'],
+  ['oldest_due', 'Late, s'],
+]
+
+function FigureTable({ series }: { series: Series }): JSX.Element {
+  return (
+    <div class="scrolls" tabIndex={0} role="region" aria-label="What went on, as a table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            {columns.map(([name, label]) => (
+              <th key={name} scope="col">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {series.toReversed().map((one) => (
+            <tr key={one.at}>
+              <th scope="row">{moment(one.at)}</th>
+              {columns.map(([name]) => (
+                <td key={name}>{one[name]?.toLocaleString('en') ?? '–'}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}

@@ -1,0 +1,121 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { QueueEntry, QueueSummary } from '../../../ops/status/model.ts'
+import { post, remove } from '../api.ts'
+import { useList, useThing } from '../loaded.ts'
+import { Action } from '../widgets/action.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { Confirm } from '../widgets/dialog.tsx'
+import { counted, span } from '../widgets/format.ts'
+import { Awaited, Listing } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/mark.tsx'
+import { Time } from '../widgets/time.tsx'
+
+const states = { open: 'waiting or under way', failed: 'given up', done: 'done', all: 'all' }
+
+/** What leaves the box: how much waits, for how long, and each delivery with its last answer. */
+export function QueueList(): JSX.Element {
+  const [state, setState] = useState('open')
+  const [dropping, setDropping] = useState<QueueEntry>()
+  const summary = useThing<QueueSummary>('/v1/queue/summary', () => false, true)
+  const list = useList<QueueEntry>('/v1/queue', { state, limit: 20 }, () => false, true)
+  const reload = async (): Promise<void> => {
+    await Promise.all([summary.reload(), list.reload()])
+  }
+  const retry = async ({ id }: QueueEntry): Promise<void> => {
+    await post(`/v1/queue/${id}/retry`)
+    await reload()
+    announce('It is tried now.')
+  }
+  return (
+    <section aria-labelledby="queue">
+      <div class="head spaced">
+        <h2 id="queue">Queue</h2>
+        <label class="inline">
+          Show{' '}
+          <select value={state} onChange={({ currentTarget }) => setState(currentTarget.value)}>
+            {Object.entries(states).map(([value, label]) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Awaited of={summary}>{(value) => <p>{wordsOf(value)}</p>}</Awaited>
+      <Listing list={list} empty="Nothing.">
+        {(rows) => (
+          <ul class="rows">
+            {rows.map((entry) => (
+              <EntryLine key={entry.id} entry={entry} onRetry={() => retry(entry)} onDrop={() => setDropping(entry)} />
+            ))}
+          </ul>
+        )}
+      </Listing>
+      {dropping && (
+        <Confirm
+          title="Drop this delivery?"
+          action="Drop"
+          run={async () => {
+            await remove(`/v1/queue/${dropping.id}`)
+            await reload()
+            announce('It is not tried any more.')
+          }}
+          onClose={() => setDropping(undefined)}
+        >
+          <p>
+            {dropping.kind} to {dropping.destination} is not tried any more. A message then has failed for that recipient.
+          </p>
+        </Confirm>
+      )}
+    </section>
+  )
+}
+
+function wordsOf({ kinds }: QueueSummary): string {
+  const open = kinds.filter(({ waiting, running }) => waiting + running > 0)
+  if (open.length === 0) return 'Nothing waits.'
+  return open
+    .map(({ kind, waiting, running, age }) => `${kind}: ${waiting} waiting, ${running} under way, the oldest for ${span(age)}`)
+    .join('; ')
+}
+
+const tones = { waiting: undefined, running: undefined, done: 'good', failed: 'bad' } as const
+
+interface EntryProps {
+  entry: QueueEntry
+  onRetry: () => Promise<void>
+  onDrop: () => void
+}
+
+function EntryLine({ entry, onRetry, onDrop }: EntryProps): JSX.Element {
+  const { id, kind, destination, about, state, attempts, last_answer, due_at, age } = entry
+  return (
+    <li>
+      <span class="grow">
+        <strong>{kind}</strong> to {about['to'] ?? about['host'] ?? destination}
+        <br />
+        <span class="faint">
+          {counted(attempts, 'attempt')}, {span(age)}
+          {last_answer !== null && `: ${last_answer}`}
+        </span>
+      </span>
+      {state === 'waiting' && due_at !== null && (
+        <span class="faint">
+          due <Time at={due_at} />
+        </span>
+      )}
+      <Mark tone={tones[state]}>{state}</Mark>
+      {(state === 'waiting' || state === 'failed') && (
+        <Action run={onRetry} label={`Try now ${id}`}>
+          Try now
+        </Action>
+      )}
+      {state === 'waiting' && (
+        <button type="button" aria-label={`Drop ${id}`} onClick={onDrop}>
+          Drop
+        </button>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,57 @@
+import type { JSX } from 'preact'
+import type { Identity } from '../../../identities/model.ts'
+import { type Page, remove } from '../api.ts'
+import { useThing } from '../loaded.ts'
+import { go } from '../router.tsx'
+import { announce } from '../widgets/announcer.tsx'
+import { Confirm } from '../widgets/dialog.tsx'
+import { octets } from '../widgets/format.ts'
+
+const most = 200
+
+/** Deletes an identity, once somebody has read what goes with it. */
+export function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: () => void }): JSX.Element {
+  const { id, name, email, phone_number, storage } = identity
+  const threads = useAmount(`/v1/identities/${id}/threads`)
+  const texts = useAmount(`/v1/identities/${id}/sms`)
+  const cards = useAmount(`/v1/identities/${id}/cards`)
+  const secrets = useAmount(`/v1/identities/${id}/totp`)
+  const run = async (): Promise<void> => {
+    await remove(`/v1/identities/${id}`)
+    announce(`${name} was deleted.`)
+    go('/')
+  }
+  return (
+    <Confirm title={`Delete ${name}?`} action={`Delete ${name}`} run={run} onClose={onClose}>
+      <p>With it go:</p>
+      <ul>
+        <li>
+          its address <strong class="mono">{email}</strong>, which refuses mail from now on and is never given to anybody else
+        </li>
+        {phone_number !== undefined && (
+          <li>
+            its phone number <strong>{phone_number}</strong>
+          </li>
+        )}
+        <li>
+          {threads('conversation')} of e-mail{storage ? ` (${octets(storage.used)})` : ''}, removed for good when the time of the
+          trash is over
+        </li>
+        <li>{texts('text message')}</li>
+        <li>{cards('card')}</li>
+        <li>{secrets('one-time password')}</li>
+      </ul>
+    </Confirm>
+  )
+}
+
+/** Says how many there are, as far as one page tells. */
+function useAmount(path: string): (what: string) => string {
+  const { value } = useThing<Page<unknown>>(`${path}?limit=${most}`)
+  return (what) => {
+    if (!value) return `all its ${what}s`
+    const { length } = value.data
+    if (value.has_more) return `more than ${most} ${what}s`
+    return `${length === 0 ? 'no' : length} ${what}${length === 1 ? '' : 's'}`
+  }
+}

@@ -1,0 +1,72 @@
+import { type ComponentChildren, createContext, type JSX } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Identity } from '../../identities/model.ts'
+import { type Loaded, useThing } from './loaded.ts'
+import { Link, place } from './router.tsx'
+import { views } from './views.ts'
+import { CopyButton } from './widgets/copy-button.tsx'
+import { Awaited } from './widgets/listing.tsx'
+import { Mark } from './widgets/mark.tsx'
+
+const Current = createContext<Loaded<Identity> | undefined>(undefined)
+
+/** The identity whose view this is; to be asked inside of IdentityFrame. */
+export function useIdentity(): Loaded<Identity> {
+  return useContext(Current)!
+}
+
+/** What is above every view of one identity: who it is, and its tabs. What is below it can rely on the id to be one that the box gave out. */
+export function IdentityFrame({
+  id,
+  children,
+}: {
+  id: string
+  children: (identity: Identity) => ComponentChildren
+}): JSX.Element {
+  const identity = useThing<Identity>(
+    `/v1/identities/${encodeURIComponent(id)}`,
+    (event) => event.identity_id === id && event.type.startsWith('identity.'),
+  )
+  return (
+    <Current.Provider value={identity}>
+      <Awaited of={identity}>
+        {(value) => (
+          <>
+            <div class="head">
+              <h1>
+                {value.name} {value.status === 'suspended' && <Mark tone="warn">suspended</Mark>}
+              </h1>
+              <span>
+                <span class="mono">{value.email}</span> <CopyButton text={value.email} what="the address" />
+              </span>
+            </div>
+            <Tabs id={id} />
+            {children(value)}
+          </>
+        )}
+      </Awaited>
+    </Current.Provider>
+  )
+}
+
+function Tabs({ id }: { id: string }): JSX.Element {
+  const { path: now } = place.value
+  return (
+    <nav class="tabs" aria-label="Identity">
+      <ul>
+        {views.map(({ path, tab }) => {
+          if (tab === undefined) return null
+          const href = path.replace(':id', encodeURIComponent(id))
+          const current = now === href || now.startsWith(`${href}/`) || (tab === 'Inbox' && now === href.replace(/\/inbox$/, ''))
+          return (
+            <li key={path}>
+              <Link href={href} aria-current={current ? 'page' : undefined}>
+                {tab}
+              </Link>
+            </li>
+          )
+        })}
+      </ul>
+    </nav>
+  )
+}

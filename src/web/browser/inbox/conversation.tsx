@@ -1,0 +1,95 @@
+import type { JSX } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Email, EmailRow, ThreadWithMessages } from '../../../mail/model.ts'
+import { ApiError, get, type Page, patch, withQuery } from '../api.ts'
+import { reread } from '../live.ts'
+import { glance, type Loaded, useThing } from '../loaded.ts'
+import { Link } from '../router.tsx'
+import { Awaited } from '../widgets/listing.tsx'
+import { Message } from './message.tsx'
+
+const none: Email[] = []
+
+/** Messages of a conversation, the newest, that are looked at again and again. */
+const most = 200
+
+/** One conversation, oldest message first; the last is open, and so is what was not read. */
+export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
+  const path = `/v1/identities/${id}`
+  const thread = useThing<ThreadWithMessages>(
+    `${path}/threads/${encodeURIComponent(threadId)}`,
+    (event) => event.identity_id === id && event.type.startsWith('email.') && event.data['thread_id'] === threadId,
+  )
+  const heading = useRef<HTMLHeadingElement>(null)
+  const there = thread.value !== undefined
+  useEffect(() => heading.current?.focus(), [there])
+  useReadMarks(id, thread.value?.messages ?? none)
+  useGlances(withQuery(`${path}/emails`, { thread_id: threadId, direction: 'all', limit: most }), thread)
+  return (
+    <>
+      <p class="inbox-back">
+        <Link href={`/identities/${id}/inbox`}>All conversations</Link>
+      </p>
+      <Awaited of={thread}>
+        {({ subject, messages, has_more }) => (
+          <>
+            <h2 ref={heading} tabIndex={-1} class="subject">
+              {subject || 'Without a subject'}
+            </h2>
+            {messages.map((email, index) => (
+              <Message key={email.id} email={email} last={index === messages.length - 1} />
+            ))}
+            {has_more && <p class="hint">It goes on: what comes after these is in the inbox.</p>}
+          </>
+        )}
+      </Awaited>
+    </>
+  )
+}
+
+/** Whoever looks at a message has read it; one that is marked unread by hand stays so while it is looked at. */
+function useReadMarks(id: string, messages: Email[]): void {
+  const seen = useRef(new Set<string>())
+  useEffect(() => {
+    const fresh = messages.filter((email) => !email.read && email.direction === 'inbound' && !seen.current.has(email.id))
+    if (fresh.length === 0) return
+    for (const email of fresh) seen.current.add(email.id)
+    const mark = async (): Promise<void> => {
+      try {
+        await Promise.all(fresh.map((email) => patch(`/v1/identities/${id}/emails/${email.id}`, { read: true })))
+        reread()
+      } catch (error) {
+        // it is read all the same, and marked when somebody looks again
+        if (!(error instanceof ApiError)) throw error
+      }
+    }
+    void mark()
+  }, [id, messages])
+}
+
+/** What was marked or deleted on another screen, of which no event tells, is looked for without the bodies: those may be large. */
+function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>): void {
+  useEffect(() => {
+    const look = async (): Promise<void> => {
+      if (!value || document.visibilityState !== 'visible') return
+      try {
+        const shown = value.messages.filter(({ spam }) => !spam).slice(-most)
+        // that it was tried once more is told by no event either, and no list shows it
+        const deferred = shown.some(({ status }) => status === 'deferred')
+        if (deferred || marksOf((await get<Page<EmailRow>>(path)).data) !== marksOf(shown)) await reload()
+      } catch (error) {
+        // the next glance finds it
+        if (!(error instanceof ApiError)) throw error
+      }
+    }
+    const timer = setInterval(() => void look(), glance)
+    return () => clearInterval(timer)
+  }, [path, value, reload])
+}
+
+function marksOf(emails: readonly EmailRow[]): string {
+  return emails
+    .map(({ id, read, status }) => `${id} ${read} ${status}`)
+    .toSorted()
+    .join()
+}

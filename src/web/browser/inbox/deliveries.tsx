@@ -1,0 +1,92 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Delivery, Email } from '../../../mail/model.ts'
+import { useThing } from '../loaded.ts'
+import { moment } from '../widgets/format.ts'
+import { Awaited } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/mark.tsx'
+
+/** How the message fares on its way to each recipient, as it changes. */
+export function Deliveries({ path, deliveries }: { path: string; deliveries: Delivery[] }): JSX.Element {
+  const [whole, setWhole] = useState(false)
+  return (
+    <div class="deliveries">
+      <h4>Delivery</h4>
+      <ul class="rows" aria-live="polite">
+        {deliveries.map((delivery) => (
+          <li key={delivery.recipient}>
+            <span class="grow mono">{delivery.recipient}</span>
+            <StatusMark status={delivery.status} />
+            <span class="faint delivery-words">{wordsOf(delivery)}</span>
+          </li>
+        ))}
+      </ul>
+      <button type="button" class="plain" aria-expanded={whole} onClick={() => setWhole(!whole)}>
+        {whole ? 'Hide the attempts' : 'Show the attempts'}
+      </button>
+      {whole && <Attempts path={path} />}
+    </div>
+  )
+}
+
+function wordsOf({ status, response, mx, tls, attempts, next_attempt_at, delivered_at }: Delivery): string {
+  const where = mx === null ? '' : ` by ${mx}`
+  const how = mx === null ? '' : tls === null ? ', in the clear' : `, over ${tls}`
+  if (status === 'delivered' || status === 'sent') return `taken${where}${delivered_at ? ` ${moment(delivered_at)}` : ''}${how}`
+  if (status === 'deferred') {
+    const next = next_attempt_at === null ? '' : `; tried again ${moment(next_attempt_at)}`
+    return `tried ${attempts} times${next}. ${response ?? ''}`
+  }
+  return response ?? ''
+}
+
+function Attempts({ path }: { path: string }): JSX.Element {
+  const email = useThing<Email>(path, ({ data: { id } }) => typeof id === 'string' && path.endsWith(`/${id}`))
+  return (
+    <Awaited of={email}>
+      {({ deliveries }) => (
+        <div class="scrolls" tabIndex={0} role="region" aria-label="Attempts">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Recipient</th>
+                <th scope="col">When</th>
+                <th scope="col">Outcome</th>
+                <th scope="col">Answer</th>
+              </tr>
+            </thead>
+            <tbody>
+              {deliveries.flatMap(({ recipient, history }) =>
+                (history ?? []).map(({ number, started_at, outcome, response, mx }) => (
+                  <tr key={`${recipient} ${number}`}>
+                    <td class="mono">{recipient}</td>
+                    <td>{moment(started_at)}</td>
+                    <td>{outcome}</td>
+                    <td>
+                      {mx !== null && <span class="mono">{mx}: </span>}
+                      {response}
+                    </td>
+                  </tr>
+                )),
+              )}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Awaited>
+  )
+}
+
+const tones: Partial<Record<Email['status'], 'good' | 'warn' | 'bad'>> = {
+  delivered: 'good',
+  sent: 'good',
+  deferred: 'warn',
+  bounced: 'bad',
+  failed: 'bad',
+  cancelled: 'warn',
+}
+
+/** How far an e-mail, or its delivery to one recipient, has come. */
+export function StatusMark({ status }: { status: Email['status'] }): JSX.Element {
+  return <Mark tone={tones[status]}>{status}</Mark>
+}

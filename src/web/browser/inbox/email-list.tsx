@@ -1,0 +1,92 @@
+import type { JSX } from 'preact'
+import type { EmailRow } from '../../../mail/model.ts'
+import { post, remove } from '../api.ts'
+import { reread } from '../live.ts'
+import { useList } from '../loaded.ts'
+import { Link } from '../router.tsx'
+import { Action } from '../widgets/action.tsx'
+import { Listing } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/mark.tsx'
+import { Time } from '../widgets/time.tsx'
+import { StatusMark } from './deliveries.tsx'
+
+interface Props {
+  id: string
+  backupDirectory: Mailbox
+  query: string
+  current: string | undefined
+}
+
+/** Single e-mails: what a search finds, or what is on a shelf. */
+export function EmailList({ id, backupDirectory, query, current }: Props): JSX.Element {
+  const path = `/v1/identities/${id}/emails${query === '' ? '' : '/search'}`
+  const list = useList<EmailRow>(
+    path,
+    query === '' ? shelves[backupDirectory].query : { query },
+    (event) => event.identity_id === id && event.type.startsWith('email.'),
+    true,
+  )
+  const pathOf = (email: EmailRow): string => `/v1/identities/${id}/emails/${email.id}`
+  return (
+    <Listing list={list} empty={query === '' ? 'Nothing here.' : 'Nothing is found.'}>
+      {(rows) => (
+        <ul class="rows mails">
+          {rows.map((email) => (
+            <li key={email.id} class={email.read ? '' : 'unread'}>
+              {email.deleted_at === undefined ? (
+                <Link
+                  href={`/identities/${id}/inbox/${email.thread_id}`}
+                  class="mail-link"
+                  aria-current={email.thread_id === current ? 'true' : undefined}
+                >
+                  <EmailLine email={email} />
+                </Link>
+              ) : (
+                <div class="mail-link">
+                  <EmailLine email={email} />
+                  <span class="actions">
+                    <Action run={() => post(`${pathOf(email)}/restore`).then(reread)} done="Restored.">
+                      Restore
+                    </Action>
+                    <Action run={() => remove(`${pathOf(email)}?purge=true`).then(reread)} done="Deleted for good.">
+                      Delete for good
+                    </Action>
+                  </span>
+                </div>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Listing>
+  )
+}
+
+function EmailLine({ email }: { email: EmailRow }): JSX.Element {
+  const { direction, from, from_name, to, subject, snippet, status, spam, received_at } = email
+  return (
+    <>
+      <span class="mail-head">
+        <span class="mail-who">{direction === 'outbound' ? `To ${to}` : from_name || from}</span>
+        <Time at={received_at} />
+      </span>
+      <span class="mail-subject">
+        {subject || 'Without a subject'} {direction === 'outbound' && <StatusMark status={status} />}{' '}
+        {spam && <Mark tone="warn">spam</Mark>}
+      </span>
+      <span class="mail-snippet">{snippet}</span>
+    </>
+  )
+}
+
+/** The ways to look at the mail of an identity, with what the API is asked for each. */
+export const shelves = {
+  conversations: { label: 'Conversations', query: {} },
+  received: { label: 'Received', query: {} },
+  sent: { label: 'Sent', query: { direction: 'outbound' } },
+  unread: { label: 'Unread', query: { unread: true } },
+  spam: { label: 'Spam', query: { spam: true } },
+  trash: { label: 'Trash', query: { trash: true } },
+} as const
+
+export type Mailbox = keyof typeof shelves

@@ -1,0 +1,74 @@
+import type { JSX } from 'preact'
+import type { ApiKey } from '../../../accounts/model.ts'
+import { moment } from '../widgets/format.ts'
+import { IdentityName } from '../widgets/identity-field.tsx'
+import { Mark } from '../widgets/mark.tsx'
+import { Time } from '../widgets/time.tsx'
+
+/** What each scope lets a key do. */
+export const scopeWords: Record<ApiKey['scopes'][number], string> = {
+  'identities:read': 'see identities, their events and one-time codes',
+  'identities:write': 'make, change and delete identities',
+  'messages:read': 'read e-mail and text messages',
+  'messages:write': 'send, mark and delete e-mail and text messages',
+  'emails:read': 'read e-mail only',
+  'emails:write': 'send, mark and delete e-mail only',
+  'sms:read': 'read text messages only',
+  'sms:write': 'send, mark and delete text messages only',
+  'cards:read': 'see cards, and have them handed out',
+  'cards:write': 'store, freeze and cancel cards, set budgets',
+  'account:read': 'see keys, webhooks, domains and settings',
+  'account:write': 'make and revoke keys, change webhooks and domains',
+}
+
+interface Props {
+  apiKey: ApiKey
+  onRotate: () => void
+  onRevoke: () => void
+}
+
+const every = Object.keys(scopeWords).length
+
+/** One key: what it may do, and when it was last used. */
+export function KeyLine({ apiKey, onRotate, onRevoke }: Props): JSX.Element {
+  const { label, key_prefix, scopes, identity_id, last_used_at, expires_at, created_at, rate_limit } = apiKey
+  const over = expires_at !== null && Date.parse(expires_at) <= Date.now()
+  return (
+    <li>
+      <span class="grow">
+        <strong>{label}</strong> <span class="mono faint">{key_prefix}…</span> {over && <Mark tone="warn">ended</Mark>}
+        <br />
+        <span class="faint">
+          {scopes.length === every ? 'everything' : scopes.join(', ')}
+          {rate_limit > 0 && ` · ${rate_limit.toLocaleString('en')} calls a minute`}
+          {expires_at !== null && ` · ${over ? 'ended' : 'ends'} ${moment(expires_at)}`}
+          {identity_id !== null && (
+            <>
+              {' · of '}
+              <IdentityName id={identity_id} />
+            </>
+          )}
+        </span>
+      </span>
+      <span class="faint">
+        {last_used_at === null ? (
+          <>
+            never used, made <Time at={created_at} />
+          </>
+        ) : (
+          <>
+            used <Time at={last_used_at} />
+          </>
+        )}
+      </span>
+      <span class="actions">
+        <button type="button" aria-label={`Rotate ${label}`} onClick={onRotate}>
+          Rotate
+        </button>
+        <button type="button" aria-label={`Revoke ${label}`} onClick={onRevoke}>
+          Revoke
+        </button>
+      </span>
+    </li>
+  )
+}

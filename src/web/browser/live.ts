@@ -1,0 +1,141 @@
+import { signal } from '@preact/signals'
+import type { RealtimeToken } from '../../realtime/model.ts'
+import type { EventEnvelope } from '../../timeline/model.ts'
+import { ApiError, expired, post } from './api.ts'
+import { confirmSession } from './session.ts'
+
+/** An event of the box, with whatever it carries. */
+export type LiveEvent = Omit<EventEnvelope, 'data'> & { data: Record<string, unknown> }
+
+/** Whether events arrive: `lost` is when they did, or could not yet, and it is tried again. */
+export const connection = signal<'connecting' | 'live' | 'lost'>('connecting')
+
+/** Hears each event; undefined says that some may have been missed, so that what is shown must be read again. */
+type Listener = (event: LiveEvent | undefined) => void
+
+const listeners = new Set<Listener>()
+
+const beat = 20_000
+const timeout = 10_000
+const longestPause = 15_000
+
+let since: string | undefined
+let failures = 0
+let turn = 0
+let socket: WebSocket | undefined
+let timer: ReturnType<typeof setTimeout> | undefined
+
+/** Answers how to stop listening. */
+export function listen(listener: Listener): () => void {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+/** Has all that is shown read again: something was changed here of which no event tells. */
+export function reread(): void {
+  tell(undefined)
+}
+
+/** Begins to follow the events of the account, for as long as the page is open. */
+export function follow(): void {
+  addEventListener('online', () => again(0))
+  addEventListener('offline', () => socket && drop(socket))
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState !== 'visible' || expired.value) return
+    if (connection.value === 'lost') again(0)
+    // when it cannot be asked, the connection tells soon
+    else confirmSession().catch(() => {})
+  })
+  void connect()
+}
+
+async function connect(): Promise<void> {
+  // what gets no answer is given up for the next; while somebody is to sign in again, nobody is asked anew
+  again(timeout)
+  if (socket || expired.value) return
+  const mine = ++turn
+  try {
+    if (connection.value !== 'connecting') await confirmSession()
+    const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { harmless: true })
+    if (mine === turn) attach(new WebSocket(`${location.origin.replace(/^http/, 'ws')}/v1/realtime`, ['pillarbox.v1', token]))
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    if (mine === turn) lost()
+  }
+}
+
+function attach(opened: WebSocket): void {
+  clearTimeout(timer)
+  socket = opened
+  let answered = true
+  const pulse = setInterval(() => {
+    if (opened.readyState !== WebSocket.OPEN) return
+    // a network that went away says nothing: only the missing answer tells
+    if (!answered) return drop(opened)
+    answered = false
+    opened.send('{"type":"ping"}')
+  }, beat)
+  const opening = setTimeout(() => {
+    if (connection.value !== 'live') drop(opened)
+  }, timeout)
+  opened.addEventListener('open', () => {
+    opened.send(JSON.stringify({ type: 'subscribe', channel: 'agent_events', ...(since === undefined ? {} : { since }) }))
+  })
+  opened.addEventListener('message', ({ data }) => {
+    answered = true
+    hear(JSON.parse(String(data)), opened)
+  })
+  opened.addEventListener('close', () => {
+    clearInterval(pulse)
+    clearTimeout(opening)
+    if (socket === opened) lost()
+  })
+}
+
+interface Frame {
+  type: string
+  code?: string
+  since?: string | null
+  event?: LiveEvent
+}
+
+function hear(frame: Frame, from: WebSocket): void {
+  if (frame.type === 'subscribed') {
+    // what was shown before the first subscription was read when nobody listened yet; of what was read since, some may have failed
+    if (since === undefined || connection.value === 'lost') tell(undefined)
+    since ??= frame.since ?? undefined
+    failures = 0
+    connection.value = 'live'
+  }
+  if (frame.type === 'event' && frame.event) {
+    since = frame.event.id
+    tell(frame.event)
+  }
+  if (frame.type === 'error') {
+    if (frame.code === 'since_expired') since = undefined
+    from.close()
+  }
+}
+
+function tell(event: LiveEvent | undefined): void {
+  for (const listener of listeners) listener(event)
+}
+
+/** Goes on without it: over a network that is gone its end is heard of much later. */
+function drop(opened: WebSocket): void {
+  opened.close()
+  if (socket === opened) lost()
+}
+
+function lost(): void {
+  socket = undefined
+  connection.value = 'lost'
+  failures++
+  again(Math.min(longestPause, 500 * 2 ** Math.min(failures, 10)))
+}
+
+function again(pause: number): void {
+  if (socket) return
+  clearTimeout(timer)
+  timer = setTimeout(() => void connect(), pause)
+}

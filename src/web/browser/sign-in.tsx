@@ -1,0 +1,75 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { ApiError } from './api.ts'
+import { session, signIn } from './session.ts'
+import { Dialog } from './widgets/dialog.tsx'
+import { Field, Form, type Typed } from './widgets/form.tsx'
+
+/** E-mail address, password and, once the box asks for it, a code. */
+function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
+  const [coded, setCoded] = useState(false)
+  const send = async ({ totp, ...typed }: Typed): Promise<void> => {
+    const input = { ...(typed as Record<string, string>), ...(totp ? { totp: String(totp) } : {}) }
+    try {
+      await signIn(input)
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'totp_required') throw error
+      // only asked for now: nothing was wrong so far
+      if (coded) throw error
+      setCoded(true)
+    }
+  }
+  return (
+    <Form send={send} submit="Sign in" label="Sign in">
+      <Field name="email" label="E-mail address" type="email" autoComplete="username" required first defaultValue={email} />
+      <Field name="password" label="Password" type="password" autoComplete="current-password" required />
+      {coded && (
+        <Field
+          name="totp"
+          label="Code"
+          hint="Of your authenticator app. A recovery code does as well."
+          autoComplete="one-time-code"
+          inputMode="text"
+          required
+          first
+        />
+      )}
+    </Form>
+  )
+}
+
+/** The page for who is not signed in. */
+export function SignInPage(): JSX.Element {
+  return (
+    <main class="door" id="main">
+      <h1>Pillarbox</h1>
+      <SignInForm />
+      <p class="hint">
+        No password yet? The operator makes a link with <code>pillarbox account setup-link</code>.
+      </p>
+    </main>
+  )
+}
+
+/** Over the page once a session has ended: what was typed below stays, and goes on from there. */
+export function SignInAgain(): JSX.Element {
+  return (
+    <Dialog title="Sign in again">
+      <p>Your session has ended. What you typed is kept.</p>
+      <SignInForm email={session.value?.account.email} />
+    </Dialog>
+  )
+}
+
+/** Instead of the page over plain http, where browsers neither keep a session of the box nor give the page what it calls the API with. */
+export function Insecure(): JSX.Element {
+  return (
+    <main class="door" id="main">
+      <h1>This page needs https, or localhost</h1>
+      <p>You came by plain http: whoever is on the way could read your password and your mail. Nobody can sign in like this.</p>
+      <p class="hint">
+        The operator sets <code>http.tls</code>, or puts a proxy with TLS in front, and sets <code>public_url</code> to https.
+      </p>
+    </main>
+  )
+}

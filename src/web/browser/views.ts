@@ -1,0 +1,39 @@
+import type { View } from './view.ts'
+
+const identities = (): ReturnType<View['load']> => import('./views/identities.tsx')
+
+const inbox = (): ReturnType<View['load']> => import('./views/inbox.tsx')
+
+const sms = (): ReturnType<View['load']> => import('./views/sms.tsx')
+
+/** Every view, in the order of the navigation. */
+export const views: View[] = [
+  { path: '/', title: 'Identities', navigation: 'Identities', load: identities },
+  { path: '/identities', title: 'Identities', load: identities },
+  { path: '/identities/:id', title: 'Inbox', load: inbox },
+  { path: '/identities/:id/inbox', title: 'Inbox', tab: 'Inbox', load: inbox },
+  { path: '/identities/:id/inbox/:thread_id', title: 'Inbox', load: inbox },
+  { path: '/identities/:id/sms', title: 'Text messages', tab: 'SMS', load: sms },
+  { path: '/identities/:id/sms/:peer', title: 'Text messages', load: sms },
+  { path: '/identities/:id/cards', title: 'Cards', tab: 'Cards', load: () => import('./views/cards.tsx') },
+  {
+    path: '/identities/:id/totp',
+    title: 'One-time passwords',
+    tab: 'One-time passwords',
+    load: () => import('./views/totp.tsx'),
+  },
+  { path: '/identities/:id/archive', title: 'Export and import', tab: 'Export', load: () => import('./views/archive.tsx') },
+  { path: '/identities/:id/settings', title: 'Identity', tab: 'Settings', load: () => import('./views/identity.tsx') },
+  { path: '/agents', title: 'Agents', navigation: 'Agents', load: () => import('./views/agents.tsx') },
+  { path: '/agents/:id', title: 'Agent', load: () => import('./views/agent.tsx') },
+  { path: '/domains', title: 'Domains', navigation: 'Domains', load: () => import('./views/domains.tsx') },
+  { path: '/domains/:id', title: 'Domain', load: () => import('./views/domain.tsx') },
+  { path: '/webhooks', title: 'Webhooks', navigation: 'Webhooks', load: () => import('./views/webhooks.tsx') },
+  { path: '/webhooks/:id', title: 'Webhook', load: () => import('./views/webhook.tsx') },
+  { path: '/keys', title: 'API keys', navigation: 'Keys', load: () => import('./views/keys.tsx') },
+  { path: '/health', title: 'Health', navigation: 'Health', load: () => import('./views/health.tsx') },
+  { path: '/account', title: 'Account', navigation: 'Account', load: () => import('./views/account.tsx') },
+]
+
+/** For who has no password yet; it stands alone. */
+export const setup: View = { path: '/setup', title: 'Welcome', load: () => import('./views/setup.tsx') }

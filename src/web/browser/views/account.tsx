@@ -1,0 +1,28 @@
+import type { JSX } from 'preact'
+import type { Account } from '../../../accounts/model.ts'
+import { PasswordForm } from '../account/password-form.tsx'
+import { SecondFactor } from '../account/second-factor.tsx'
+import { SessionList } from '../account/session-list.tsx'
+import { useThing } from '../loaded.ts'
+import { Awaited } from '../widgets/listing.tsx'
+
+/** How one signs in, and where one is signed in. */
+export function View(): JSX.Element {
+  const account = useThing<Account>('/v1/account')
+  return (
+    <>
+      <div class="head">
+        <h1>Account</h1>
+      </div>
+      <Awaited of={account}>
+        {(value) => (
+          <>
+            <PasswordForm account={value} onChange={account.reload} />
+            <SecondFactor account={value} onChange={account.reload} />
+            <SessionList />
+          </>
+        )}
+      </Awaited>
+    </>
+  )
+}

@@ -1,0 +1,62 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Agent } from '../../../agents/model.ts'
+import { AgentDialog } from '../agents/agent-form.tsx'
+import { post } from '../api.ts'
+import { useList } from '../loaded.ts'
+import { Link, go } from '../router.tsx'
+import { Listing } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/mark.tsx'
+import { Time } from '../widgets/time.tsx'
+
+/** The public faces of identities. */
+export function View(): JSX.Element {
+  const list = useList<Agent>('/v1/agents', {}, ({ type }) => type.startsWith('agent.'))
+  const [making, setMaking] = useState(false)
+  return (
+    <>
+      <div class="head">
+        <h1>Agents</h1>
+        <button type="button" class="primary" onClick={() => setMaking(true)}>
+          New agent
+        </button>
+      </div>
+      <Listing
+        list={list}
+        empty="No agent yet. An agent is the public face of an identity: strangers can find out who writes to them."
+      >
+        {(rows) => (
+          <ul class="rows">
+            {rows.map(({ id, display_name, handle, description, status, created_at }) => (
+              <li key={id}>
+                <span class="grow">
+                  <Link href={`/agents/${id}`}>
+                    <strong>{display_name}</strong>
+                  </Link>{' '}
+                  <span class="mono faint">{handle}</span> {status === 'suspended' && <Mark tone="warn">suspended</Mark>}
+                  {description !== null && (
+                    <>
+                      <br />
+                      <span class="faint">{description}</span>
+                    </>
+                  )}
+                </span>
+                <span class="faint">
+                  <Time at={created_at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Listing>
+      {making && (
+        <AgentDialog
+          title="New agent"
+          submit="Create"
+          send={async (input) => go(`/agents/${(await post<Agent>('/v1/agents', input)).id}`)}
+          onClose={() => setMaking(false)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,36 @@
+import type { JSX } from 'preact'
+import type { Card } from '../../../cards/model.ts'
+import { CardSheet } from '../cards/card-sheet.tsx'
+import { IdentityFrame } from '../identity-frame.tsx'
+import { useList } from '../loaded.ts'
+import type { ViewProps } from '../view.ts'
+import { Listing } from '../widgets/listing.tsx'
+
+/** The cards of one identity. */
+export function View({ params: { id = '' } }: ViewProps): JSX.Element {
+  return <IdentityFrame id={id}>{() => <Cards key={id} id={id} />}</IdentityFrame>
+}
+
+function Cards({ id }: { id: string }): JSX.Element {
+  const list = useList<Card>(
+    `/v1/identities/${id}/cards`,
+    {},
+    ({ type, identity_id }) => identity_id === id && type.startsWith('card.'),
+    // what is reported as spent is told by no event
+    true,
+  )
+  return (
+    <Listing
+      list={list}
+      empty="No card yet. Cards are stored by the API, encrypted before they come: this page never sees a number."
+    >
+      {(rows) => (
+        <ul class="cards">
+          {rows.map((card) => (
+            <CardSheet key={card.id} card={card} onChange={list.reload} />
+          ))}
+        </ul>
+      )}
+    </Listing>
+  )
+}

@@ -1,0 +1,40 @@
+import type { JSX } from 'preact'
+import type { Status } from '../../../ops/status/model.ts'
+import { BackupList } from '../health/backup-list.tsx'
+import { DoctorLines } from '../health/doctor-lines.tsx'
+import { FigureCharts } from '../health/metrics.tsx'
+import { QueueList } from '../health/queue-list.tsx'
+import { StatusSheet } from '../health/status-sheet.tsx'
+import { type Loaded, useThing } from '../loaded.ts'
+
+/** How the box is: for its operator. */
+export function View(): JSX.Element {
+  const status = useThing<Status>('/v1/status', () => false, true)
+  return (
+    <>
+      <div class="head">
+        <h1>Health</h1>
+      </div>
+      <Inside status={status} />
+    </>
+  )
+}
+
+/** The other calls wait for the first: they would all be refused alike. */
+function Inside({ status }: { status: Loaded<Status> }): JSX.Element {
+  const { value, error } = status
+  if (error?.code === 'operator_only') return <p class="empty">Only the operator of the box sees how it is.</p>
+  return value || error ? <Everything status={status} /> : <p class="waiting">Reading…</p>
+}
+
+function Everything({ status }: { status: Loaded<Status> }): JSX.Element {
+  return (
+    <>
+      <StatusSheet status={status} />
+      <FigureCharts />
+      <DoctorLines />
+      <QueueList />
+      <BackupList />
+    </>
+  )
+}

@@ -1,0 +1,90 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Identity } from '../../../identities/model.ts'
+import { NewIdentityDialog } from '../identities/new-identity.tsx'
+import type { LiveEvent } from '../live.ts'
+import { useList } from '../loaded.ts'
+import { Link, go } from '../router.tsx'
+import { Listing } from '../widgets/listing.tsx'
+import { Mark } from '../widgets/mark.tsx'
+import { Time } from '../widgets/time.tsx'
+
+type Row = Pick<Identity, 'id' | 'name' | 'email' | 'phone_number' | 'status' | 'created_at'>
+
+const concerns = ({ type }: LiveEvent): boolean => type.startsWith('identity.') || type.startsWith('phone.')
+
+/** Milliseconds of quiet after which what was typed is searched for. */
+const quiet = 200
+
+/** Every identity of the account. */
+export function View(): JSX.Element {
+  const [typed, setTyped] = useState('')
+  const [query, setQuery] = useState('')
+  const [making, setMaking] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery(typed.trim()), quiet)
+    return () => clearTimeout(timer)
+  }, [typed])
+  const list = useList<Row>('/v1/identities', { query }, concerns)
+  return (
+    <>
+      <div class="head">
+        <h1>Identities</h1>
+        <button type="button" class="primary" onClick={() => setMaking(true)}>
+          New identity
+        </button>
+      </div>
+      <p>
+        <label class="unseen" for="search">
+          Search identities
+        </label>
+        <input
+          id="search"
+          type="search"
+          placeholder="Search by name, address or number"
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </p>
+      <Listing
+        list={list}
+        empty={
+          query === '' ? 'No identity yet. Each has a name, an address that receives, and what belongs to it.' : 'None is found.'
+        }
+      >
+        {(rows) => (
+          <ul class="rows">
+            {rows.map((row) => (
+              <IdentityLine key={row.id} row={row} />
+            ))}
+          </ul>
+        )}
+      </Listing>
+      {making && <NewIdentityDialog onClose={() => setMaking(false)} onMade={({ id }) => go(`/identities/${id}/inbox`)} />}
+    </>
+  )
+}
+
+function IdentityLine({ row: { id, name, email, phone_number, status, created_at } }: { row: Row }): JSX.Element {
+  return (
+    <li>
+      <span class="grow">
+        <Link href={`/identities/${id}/inbox`}>
+          <strong>{name}</strong>
+        </Link>{' '}
+        {status === 'suspended' && <Mark tone="warn">suspended</Mark>}
+        <br />
+        <span class="mono faint">
+          {email}
+          {phone_number !== undefined && ` · ${phone_number}`}
+        </span>
+      </span>
+      <span class="faint">
+        <Time at={created_at} />
+      </span>
+      <Link href={`/identities/${id}/settings`} aria-label={`Settings of ${name}`}>
+        Settings
+      </Link>
+    </li>
+  )
+}

@@ -1,0 +1,93 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Email } from '../../../mail/model.ts'
+import { IdentityFrame } from '../identity-frame.tsx'
+import { ComposeDialog } from '../inbox/compose.tsx'
+import { EmailList, type Mailbox, shelves } from '../inbox/email-list.tsx'
+import { Conversation } from '../inbox/conversation.tsx'
+import { ThreadList } from '../inbox/thread-list.tsx'
+import { listen } from '../live.ts'
+import { go } from '../router.tsx'
+import type { ViewProps } from '../view.ts'
+import { announce } from '../widgets/announcer.tsx'
+
+/** The mail of one identity: its conversations beside the one that is read. */
+export function View({ params: { id = '', thread_id } }: ViewProps): JSX.Element {
+  return <IdentityFrame id={id}>{({ email }) => <Inbox key={id} id={id} own={email} threadId={thread_id} />}</IdentityFrame>
+}
+
+function Inbox({ id, own, threadId }: { id: string; own: string; threadId: string | undefined }): JSX.Element {
+  const [backupDirectory, setBackupDirectory] = useState<Mailbox>('conversations')
+  const [typed, setTyped] = useState('')
+  const [query, setQuery] = useState('')
+  const [writing, setWriting] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery(typed.trim()), 250)
+    return () => clearTimeout(timer)
+  }, [typed])
+  useEffect(
+    () =>
+      listen((event) => {
+        if (event?.type !== 'email.received' || event.identity_id !== id) return
+        const { from_name, from, subject, spam } = event.data as unknown as Email
+        if (!spam) announce(`New mail from ${from_name || from}: ${subject || 'without a subject'}`)
+      }),
+    [id],
+  )
+  const threads = query === '' && backupDirectory === 'conversations'
+  return (
+    <div class={threadId === undefined ? 'inbox' : 'inbox reading'}>
+      <section class="inbox-list" aria-label="Mail">
+        <div class="inbox-tools">
+          <button type="button" class="primary" onClick={() => setWriting(true)}>
+            Write
+          </button>
+          <label class="unseen" for="find">
+            Search mail
+          </label>
+          <input
+            id="find"
+            type="search"
+            placeholder="Search mail"
+            title={'Words, "phrases", prefix*, -not, from:, subject:, has:attachment'}
+            value={typed}
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+          <label class="unseen" for="shelf">
+            Show
+          </label>
+          <select
+            id="shelf"
+            value={backupDirectory}
+            onChange={({ currentTarget }) => setBackupDirectory(currentTarget.value as Mailbox)}
+          >
+            {Object.entries(shelves).map(([name, { label }]) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </div>
+        {threads ? (
+          <ThreadList id={id} own={own} current={threadId} />
+        ) : (
+          <EmailList id={id} backupDirectory={backupDirectory} query={query} current={threadId} />
+        )}
+      </section>
+      <section class="inbox-one" aria-label="Conversation">
+        {threadId === undefined ? (
+          <p class="empty">Choose a conversation.</p>
+        ) : (
+          <Conversation key={threadId} id={id} threadId={threadId} />
+        )}
+      </section>
+      {writing && (
+        <ComposeDialog
+          id={id}
+          onClose={() => setWriting(false)}
+          onSent={(sent) => go(`/identities/${id}/inbox/${sent.thread_id}`)}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { post } from '../api.ts'
+import { go, place } from '../router.tsx'
+import { signIn } from '../session.ts'
+import { announce } from '../widgets/announcer.tsx'
+import { Field, Form, type Typed } from '../widgets/form.tsx'
+
+function tokenHere(): string {
+  return new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
+}
+
+/** Where a one-time link leads: the first password of an account. */
+export function View(): JSX.Element {
+  const [token, setToken] = useState(tokenHere)
+  useEffect(() => {
+    const given = tokenHere()
+    if (given === '') return
+    setToken(given)
+    // it is good for an account: it stays neither in sight nor in the list of pages visited
+    history.replaceState(null, '', '/setup')
+  }, [place.value])
+  const send = async (typed: Typed): Promise<void> => {
+    await post('/v1/setup', { ...typed, token }, { quiet: true })
+    go('/', true)
+    await signIn({ email: String(typed['email']), password: String(typed['password']) })
+    announce('Your password is set, and you are signed in.')
+  }
+  return (
+    <main class="door" id="main">
+      <h1>Welcome to Pillarbox</h1>
+      {token === '' ? (
+        <p>
+          This address is only good with what follows it in the link. The operator makes one with{' '}
+          <code>pillarbox account setup-link</code>.
+        </p>
+      ) : (
+        <>
+          <p>Choose what you sign in with. Nothing is sent to the address.</p>
+          <Form send={send} submit="Set the password" label="Set the password">
+            <Field name="email" label="E-mail address" type="email" autoComplete="username" first />
+            <Field name="password" label="Password" hint="8 to 256 characters." type="password" autoComplete="new-password" />
+          </Form>
+        </>
+      )}
+    </main>
+  )
+}

@@ -1,0 +1,63 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Webhook } from '../../../webhooks/model.ts'
+import { post } from '../api.ts'
+import { useList } from '../loaded.ts'
+import { Link, go } from '../router.tsx'
+import { WebhookDialog } from '../webhooks/webhook-form.tsx'
+import { WebhookState } from '../webhooks/webhook-state.tsx'
+import { Listing } from '../widgets/listing.tsx'
+import { SecretDialog } from '../widgets/dialog.tsx'
+
+/** Where events are posted. */
+export function View(): JSX.Element {
+  const list = useList<Webhook>('/v1/webhooks', {}, ({ type }) => type === 'webhook.disabled', true)
+  const [making, setMaking] = useState(false)
+  const [made, setMade] = useState<{ id: string; secret: string }>()
+  const create = async (input: Record<string, unknown>): Promise<void> => {
+    setMade(await post<{ id: string; secret: string }>('/v1/webhooks', input))
+    setMaking(false)
+  }
+  return (
+    <>
+      <div class="head">
+        <h1>Webhooks</h1>
+        <button type="button" class="primary" onClick={() => setMaking(true)}>
+          New webhook
+        </button>
+      </div>
+      <Listing list={list} empty="No webhook yet. To each, what happens is posted as it happens, signed, until it is taken.">
+        {(rows) => (
+          <ul class="rows">
+            {rows.map((webhook) => (
+              <li key={webhook.id}>
+                <span class="grow">
+                  <Link href={`/webhooks/${webhook.id}`}>
+                    <strong>{webhook.url}</strong>
+                  </Link>
+                  <br />
+                  <span class="faint">
+                    {webhook.description !== null && `${webhook.description} · `}
+                    {webhook.events.includes('*') ? 'every event' : webhook.events.join(', ')}
+                  </span>
+                </span>
+                <WebhookState webhook={webhook} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </Listing>
+      {making && <WebhookDialog title="New webhook" submit="Create" send={create} onClose={() => setMaking(false)} />}
+      {made && (
+        <SecretDialog
+          title="The secret of the webhook"
+          secret={made.secret}
+          what="the secret"
+          onClose={() => go(`/webhooks/${made.id}`)}
+        >
+          <p>Whoever receives the events checks with it that they are from this box.</p>
+        </SecretDialog>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,79 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import type { Webhook } from '../../../webhooks/model.ts'
+import { Choices } from '../widgets/choices.tsx'
+import { Cancel, Dialog } from '../widgets/dialog.tsx'
+import { Field, Form, TextArea, Tick } from '../widgets/form.tsx'
+import { IdentityField } from '../widgets/identity-field.tsx'
+import { eventChoices } from './event-choices.ts'
+
+interface Props {
+  title: string
+  /** What it is now; left out: it is a new one. */
+  webhook?: Webhook
+  submit: string
+  send: (input: Record<string, unknown>) => Promise<unknown>
+  onClose: () => void
+}
+
+/** What a webhook is to be: where it posts, and what it hears. */
+export function WebhookDialog({ title, webhook, submit, send, onClose }: Props): JSX.Element {
+  const [all, setAll] = useState(webhook?.events.includes('*') ?? false)
+  const { url = '', description, identity_id = null, headers = {} } = webhook ?? {}
+  return (
+    <Dialog title={title} onClose={onClose} wide>
+      <Form
+        submit={submit}
+        label={title}
+        also={<Cancel onClose={onClose} />}
+        send={async (typed, files) => {
+          const events = typed['all'] ? ['*'] : files.getAll('events')
+          await send({
+            url: typed['url'],
+            events,
+            description: typed['description'] || null,
+            identity_id: typed['identity_id'] || null,
+            headers: headersIn(String(typed['headers'])),
+          })
+        }}
+      >
+        <Field name="url" label="URL" type="url" first autoComplete="off" defaultValue={url} hint="https, at a public address." />
+        <Tick
+          name="all"
+          label="Every event, also of kinds that are yet to come"
+          defaultChecked={all}
+          onChange={({ currentTarget }) => setAll(currentTarget.checked)}
+        />
+        {!all && <Choices name="events" legend="Events" choices={choices} chosen={webhook?.events ?? ['email.received']} />}
+        <IdentityField label="Of" none="every identity" chosen={identity_id} />
+        <Field name="description" label="Description" autoComplete="off" defaultValue={description ?? ''} />
+        <TextArea
+          name="headers"
+          label="Headers of your own"
+          rows={2}
+          hint="Sent with each delivery, one on a line: Name: value"
+          defaultValue={Object.entries(headers)
+            .map(([name, value]) => `${name}: ${value}`)
+            .join('\n')}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+const choices = Object.entries(eventChoices).map(([value, hint]) => ({
+  value,
+  label: <span class="mono">{value}</span>,
+  hint,
+}))
+
+/** What is no header is given on as it is: the API says what is wrong with it. */
+function headersIn(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  return Object.fromEntries(
+    lines.map((line) => {
+      const colon = line.indexOf(':')
+      return colon === -1 ? [line.trim(), ''] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
+    }),
+  )
+}

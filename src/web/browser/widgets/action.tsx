@@ -1,0 +1,54 @@
+import type { ComponentChildren, JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { type ApiError, toApiError } from '../api.ts'
+import { announce } from './announcer.tsx'
+
+interface ActionProps {
+  run: () => Promise<unknown>
+  /** What is said once it is done. */
+  done?: string
+  kind?: 'primary' | 'danger' | 'plain' | undefined
+  title?: string | undefined
+  /** For the ear, where the words on it do not say of what. */
+  label?: string
+  children: ComponentChildren
+}
+
+/** A button that does something at once, and says what came of it; what goes wrong stands beside it, in the API's words. */
+export function Action({ run, done, kind, title, label, children }: ActionProps): JSX.Element {
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<ApiError>()
+  const act = async (): Promise<void> => {
+    if (busy) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      await run()
+      if (done !== undefined) announce(done)
+    } catch (thrown) {
+      setError(toApiError(thrown))
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class={kind ?? ''}
+        title={title}
+        aria-label={label}
+        aria-disabled={busy}
+        aria-busy={busy}
+        onClick={() => void act()}
+      >
+        {children}
+      </button>
+      {error && (
+        <span class="refusal" role="alert">
+          {error.message}
+        </span>
+      )}
+    </>
+  )
+}

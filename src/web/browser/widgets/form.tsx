@@ -1,0 +1,195 @@
+import {
+  type ComponentChildren,
+  createContext,
+  type InputHTMLAttributes,
+  type JSX,
+  type PartialInputHTMLAttributes,
+  type PartialSelectHTMLAttributes,
+  type TextareaHTMLAttributes,
+} from 'preact'
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { type ApiError, toApiError } from '../api.ts'
+
+/** What was typed, by the names of the fields; a box that is ticked is `true`. */
+export type Typed = Record<string, string | true>
+
+interface FormProps {
+  /** Sends it, files by the second; what it throws is shown at the field it is about. */
+  send: (typed: Typed, files: FormData) => Promise<unknown>
+  /** What the button says. */
+  submit: string
+  /** Further buttons. */
+  also?: ComponentChildren
+  /** Whether it is emptied once it was sent. */
+  clears?: boolean
+  danger?: boolean
+  label?: string
+  children: ComponentChildren
+}
+
+const Refusal = createContext<ApiError | undefined>(undefined)
+
+/** A form whose errors are the API's own, each at its field; one that is about no field of it stands above. */
+export function Form({ send, submit, also, clears, danger, label, children }: FormProps): JSX.Element {
+  const [refusal, setRefusal] = useState<ApiError>()
+  const [busy, setBusy] = useState(false)
+  const form = useRef<HTMLFormElement>(null)
+  const onSubmit = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    if (busy) return
+    setBusy(true)
+    setRefusal(undefined)
+    try {
+      await send(typedIn(form.current!), new FormData(form.current!))
+      if (clears) form.current?.reset()
+    } catch (error) {
+      setRefusal(toApiError(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  useEffect(() => {
+    if (refusal) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [refusal])
+  const placed = refusal?.param !== undefined && form.current && fieldOf(form.current, refusal.param)
+  return (
+    <form ref={form} class="form" aria-label={label} noValidate onSubmit={(event) => void onSubmit(event)}>
+      <Refusal.Provider value={refusal}>
+        <div role="alert">{refusal && !placed && <p class="refusal">{refusal.message}</p>}</div>
+        {children}
+      </Refusal.Provider>
+      <div class="actions">
+        <button type="submit" class={danger ? 'danger' : 'primary'} aria-disabled={busy} aria-busy={busy}>
+          {submit}
+        </button>
+        {also}
+      </div>
+    </form>
+  )
+}
+
+function typedIn(form: HTMLFormElement): Typed {
+  const typed: Typed = {}
+  for (const [name, value] of new FormData(form)) {
+    const field = form.elements.namedItem(name)
+    const ticked = field instanceof HTMLInputElement && field.type === 'checkbox'
+    if (typeof value === 'string') typed[name] = ticked ? true : value
+  }
+  return typed
+}
+
+/** An error may be about a part of what a field holds: `to.0` is the field `to`. */
+function fieldOf(form: HTMLFormElement, param: string): Element | undefined {
+  const name = param.split(/[.[]/, 1)[0]
+  return [...form.elements].find((field) => 'name' in field && (field.name === param || field.name === name))
+}
+
+interface Described {
+  name: string
+  label: ComponentChildren
+  /** What is worth knowing before one types. */
+  hint?: ComponentChildren
+  /** Whether one types here first. */
+  first?: boolean
+}
+
+interface InputProps extends Described, Omit<PartialInputHTMLAttributes<HTMLInputElement>, 'name' | 'label' | 'role' | 'type'> {
+  type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'url' | 'tel' | 'date' | 'datetime-local' | 'file'
+}
+
+/** One line of text with its label, and the API's error once there is one. */
+export function Field({ name, label, hint, first, type = 'text', ...rest }: InputProps): JSX.Element {
+  const { id, describing, refusal } = useDescribed(name, hint, first)
+  // the types of Preact want one kind of input, not any of these
+  const given = { ...rest, ...describing, type } as InputHTMLAttributes
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input {...given} id={id} name={name} />
+      <Below id={id} hint={hint} refusal={refusal} />
+    </div>
+  )
+}
+
+type AreaProps = Described & Omit<TextareaHTMLAttributes, 'name' | 'label' | 'role'>
+
+/** The same for many lines. */
+export function TextArea({ name, label, hint, first, ...rest }: AreaProps): JSX.Element {
+  const { id, describing, refusal } = useDescribed(name, hint, first)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea rows={6} {...rest} {...describing} id={id} name={name} />
+      <Below id={id} hint={hint} refusal={refusal} />
+    </div>
+  )
+}
+
+type SelectProps = Described &
+  Omit<PartialSelectHTMLAttributes<HTMLSelectElement>, 'name' | 'label' | 'role'> & { children: ComponentChildren }
+
+/** The same for one of a few; its children are options. */
+export function Select({ name, label, hint, first, children, ...rest }: SelectProps): JSX.Element {
+  const { id, describing, refusal } = useDescribed(name, hint, first)
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select {...rest} {...describing} id={id} name={name}>
+        {children}
+      </select>
+      <Below id={id} hint={hint} refusal={refusal} />
+    </div>
+  )
+}
+
+/** The same for yes and no. */
+export function Tick({ name, label, hint, first, ...rest }: InputProps): JSX.Element {
+  const { id, describing, refusal } = useDescribed(name, hint, first)
+  return (
+    <div class="field tick">
+      <input {...rest} {...describing} type="checkbox" id={id} name={name} />
+      <label for={id}>{label}</label>
+      <Below id={id} hint={hint} refusal={refusal} />
+    </div>
+  )
+}
+
+function Below({ id, hint, refusal }: { id: string; hint: ComponentChildren; refusal: ApiError | undefined }): JSX.Element {
+  return (
+    <>
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {refusal && (
+        <p class="refusal" id={`${id}-refusal`}>
+          {refusal.message}
+        </p>
+      )}
+    </>
+  )
+}
+
+/** What the API said of the field of this name, for fields that are not made of those above. */
+export function useRefusal(name: string): ApiError | undefined {
+  const error = useContext(Refusal)
+  const about = error?.param
+  return about !== undefined && (about === name || about.split(/[.[]/, 1)[0] === name) ? error : undefined
+}
+
+function useDescribed(name: string, hint: ComponentChildren, first = false) {
+  const id = useId()
+  useEffect(() => {
+    if (first) document.querySelector<HTMLElement>(`#${id}`)?.focus()
+  }, [first, id])
+  const refusal = useRefusal(name)
+  const ids = [hint === undefined ? '' : `${id}-hint`, refusal ? `${id}-refusal` : ''].filter((one) => one !== '')
+  const describing = {
+    // a dialog looks for it when it opens
+    autoFocus: first,
+    'aria-invalid': refusal ? ('true' as const) : undefined,
+    'aria-describedby': ids.length > 0 ? ids.join(' ') : undefined,
+  }
+  return { id, describing, refusal }
+}

@@ -1,0 +1,75 @@
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Identity } from '../../../identities/model.ts'
+import { useList, useThing } from '../loaded.ts'
+import { Select } from './form.tsx'
+import { Link } from '../router.tsx'
+
+interface Props {
+  name?: string
+  label: string
+  hint?: string
+  /** What the choice of none says; left out: one must be chosen. */
+  none?: string
+  /** The id of the one that is chosen at first. */
+  chosen?: string | null
+}
+
+const most = 100
+const quiet = 200
+
+type Row = Pick<Identity, 'id' | 'name' | 'email'>
+
+/** One of the identities; where there are many, they can be searched. */
+export function IdentityField({ name = 'identity_id', label, hint, none, chosen = null }: Props): JSX.Element {
+  const [typed, setTyped] = useState('')
+  const [query, setQuery] = useState('')
+  const [value, setValue] = useState(chosen ?? '')
+  const [many, setMany] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setQuery(typed.trim()), quiet)
+    return () => clearTimeout(timer)
+  }, [typed])
+  const list = useList<Row>('/v1/identities', { limit: most, query })
+  useEffect(() => {
+    if (list.hasMore) setMany(true)
+  }, [list.hasMore])
+  const rows = list.value ?? []
+  const first = none === undefined ? rows[0]?.id : undefined
+  const shown = value !== '' && (value === chosen || rows.some(({ id }) => id === value)) ? value : (first ?? '')
+  return (
+    <>
+      {many && (
+        <div class="field">
+          <label for={`${name}-search`}>Search identities</label>
+          <input
+            id={`${name}-search`}
+            type="search"
+            value={typed}
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+          />
+        </div>
+      )}
+      <Select
+        name={name}
+        label={label}
+        {...(hint === undefined ? {} : { hint })}
+        onChange={({ currentTarget }) => setValue(currentTarget.value)}
+      >
+        {none !== undefined && <option value="">{none}</option>}
+        {chosen !== null && !rows.some(({ id }) => id === chosen) && <option value={chosen}>{chosen}</option>}
+        {rows.map(({ id, name: called, email }) => (
+          <option key={id} value={id} selected={id === shown}>
+            {called} · {email}
+          </option>
+        ))}
+      </Select>
+    </>
+  )
+}
+
+/** An identity by its name, once that is known, as a link to it. */
+export function IdentityName({ id }: { id: string }): JSX.Element {
+  const { value } = useThing<Identity>(`/v1/identities/${id}`)
+  return <Link href={`/identities/${id}/inbox`}>{value?.name ?? id}</Link>
+}

@@ -1,0 +1,44 @@
+import { readHeaders, type WebhookRow } from './row.ts'
+import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
+
+type Closed = Pick<WebhookRow, 'id' | 'headers' | 'secret' | 'previous_secret'>
+
+/** What a delivery needs of the sealed columns of its webhook. */
+export interface Contents {
+  headers: Record<string, string>
+  key: WebhookKey
+  previous: WebhookKey | null
+}
+
+/** Webhooks whose contents are kept. */
+const most = 10_000
+
+/** Sealed columns, opened once: what is kept counts only for the very octets it was opened from, so a change needs to tell nobody. */
+export class SecretCache {
+  readonly #sealed: Sealed
+  readonly #kept = new Map<string, { from: Closed; contents: Contents }>()
+
+  constructor(sealed: Sealed) {
+    this.#sealed = sealed
+  }
+
+  of(row: Closed): Contents {
+    const known = this.#kept.get(row.id)
+    if (known && alike(known.from, row)) return known.contents
+    const { id, headers, secret, previous_secret } = row
+    const previous = previous_secret === null ? null : signingKey(this.#sealed.read(id, previous_secret))
+    const contents = { headers: readHeaders(row, this.#sealed), key: signingKey(this.#sealed.read(id, secret)), previous }
+    this.#kept.delete(id)
+    if (this.#kept.size >= most) this.#kept.delete(this.#kept.keys().next().value!)
+    this.#kept.set(id, { from: { id, headers, secret, previous_secret }, contents })
+    return contents
+  }
+}
+
+function alike(one: Closed, other: Closed): boolean {
+  return same(one.secret, other.secret) && same(one.previous_secret, other.previous_secret) && same(one.headers, other.headers)
+}
+
+function same(one: Uint8Array | null, other: Uint8Array | null): boolean {
+  return one === null || other === null ? one === other : Buffer.compare(one, other) === 0
+}

@@ -1,0 +1,320 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { mailboxes } from '../../src/message/addresses.ts'
+import { servedName } from '../../src/message/attachment-names.ts'
+import { isAutomated } from '../../src/message/automated.ts'
+import { headersOf } from '../../src/message/headers.ts'
+import { attachment, parse } from '../../src/message/parse.ts'
+import { unread } from '../../src/message/unread.ts'
+
+const crlf = '\r\n'
+
+function message(...lines: string[]): Buffer {
+  return Buffer.from(lines.join(crlf))
+}
+
+function fixture(name: string): Buffer {
+  return readFileSync(new URL(`../fixtures/mail/${name}.eml`, import.meta.url))
+}
+
+test('an attachment is given out by the index it was listed under', async () => {
+  const raw = fixture('calendar-invite')
+  const { attachments } = await parse(raw)
+  const second = await attachment(raw, 1)
+  expect(second?.attachment).toEqual(attachments[1])
+  expect(second?.content.toString()).toBe('BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n')
+  expect(second?.attachment.sha256).toBe(
+    createHash('sha256')
+      .update(second?.content ?? '')
+      .digest('hex'),
+  )
+  expect(await attachment(raw, 2)).toBeUndefined()
+  expect(await attachment(raw, -1)).toBeUndefined()
+  expect(await attachment(fixture('too-many-parts'), 0)).toBeUndefined()
+})
+
+test('header fields are named by their octets', () => {
+  const raw = message('Received: from a', '\tby b', 'SUBJECT:  Hi', 'junk', 'X-Empty:', '', 'Not: a field')
+  expect(headersOf(raw).map(({ name, value }) => [name, value])).toEqual([
+    ['received', 'from a\tby b'],
+    ['subject', 'Hi'],
+    ['x-empty', ''],
+  ])
+  const subject = headersOf(raw)[1]
+  expect(raw.subarray(subject?.start, subject?.end).toString()).toBe('SUBJECT:  Hi\r\n')
+})
+
+test('a header of more than 256 KiB is read that far', async () => {
+  const raw = Buffer.concat([
+    message('From: a@a.test', 'Subject: Big', ''),
+    Buffer.from('X: y\r\n'.repeat(60_000)),
+    message('', 'body'),
+  ])
+  expect(await parse(raw)).toMatchObject({
+    subject: 'Big',
+    from: { address: 'a@a.test' },
+    body_text: null,
+    parse_error: expect.stringMatching(/^header_too_large: /),
+  })
+})
+
+test('the header of a part may not be too large either', async () => {
+  const raw = message(
+    'From: a@a.test',
+    'Content-Type: multipart/mixed; boundary=x',
+    '',
+    '--x',
+    `X: ${'y'.repeat(300_000)}`,
+    '',
+    'text',
+    '--x--',
+  )
+  expect(await parse(raw)).toMatchObject({
+    from: { address: 'a@a.test' },
+    parse_error: expect.stringMatching(/^part_header_too_large: /),
+  })
+})
+
+test('a body is kept up to its limit, and the rest is owned up to', async () => {
+  const parsed = await parse(Buffer.concat([message('From: a@a.test', '', ''), Buffer.alloc(6 * 1024 * 1024, 'word ')]))
+  expect(parsed.body_text).toHaveLength(5 * 1024 * 1024)
+  expect(parsed.parse_error).toMatch(/^text_too_long: /)
+})
+
+test('a message of very many lines is read in part, and the rest is owned up to', { timeout: 60_000 }, async () => {
+  const raw = Buffer.concat([message('From: a@a.test', 'Subject: Re: x', '', ''), Buffer.alloc(6_000_000, 'x\r\n')])
+  const parsed = await parse(raw)
+  expect(parsed).toMatchObject({ from: { address: 'a@a.test' }, parse_error: expect.stringMatching(/^too_many_lines: /) })
+  expect(parsed.body_text).toMatch(/^x\nx\n/)
+})
+
+test.each(['<b>', '<li><p>', '<td><p>', '<dd><li>', '<option><p>', '<tr><li>', '<b></averylongnameofanelement>'])(
+  'HTML that nests too deep still gives its words and links: %s',
+  async (unit) => {
+    const html = `${unit.repeat(5000)}Your code is 482913 <a href="https://a.test/">x</a>`
+    const parsed = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
+    expect(parsed).toMatchObject({
+      text: 'Your code is 482913 x',
+      codes: ['482913'],
+      links: [{ url: 'https://a.test/' }],
+      parse_error: null,
+    })
+  },
+)
+
+test('elements that close each other do not nest', async () => {
+  const html = '<table>'.concat('<tr><td>cell<td>x'.repeat(2000), '</table><ul>', '<li>item'.repeat(2000), '</ul>')
+  const { text } = await parse(message('From: a@a.test', 'Content-Type: text/html', '', html))
+  expect(text).toMatch(/\n- item\n/)
+})
+
+const parts = (type: string, ...bodies: [string, string][]) =>
+  message(
+    'From: a@a.test',
+    'MIME-Version: 1.0',
+    `Content-Type: ${type}; boundary=b`,
+    '',
+    ...bodies.flatMap(([header, body]) => ['--b', header, '', body]),
+    '--b--',
+    '',
+  )
+
+test('an inline text with a name is a file of its own', async () => {
+  const raw = parts(
+    'multipart/mixed',
+    ['Content-Type: text/plain', 'See the log.'],
+    ['Content-Type: text/plain; name=log.txt\r\nContent-Disposition: inline; filename=log.txt', 'line 1'],
+  )
+  const { text, attachments } = await parse(raw)
+  expect(text).toBe('See the log.')
+  expect(attachments).toMatchObject([{ filename: 'log.txt', content_type: 'text/plain', disposition: 'inline', size: 6 }])
+  expect((await attachment(raw, 0))?.content.toString()).toBe('line 1')
+})
+
+const plainPart: [string, string] = ['Content-Type: text/plain', 'Hello']
+const htmlPart: [string, string] = ['Content-Type: text/html', '<p>World</p>']
+
+test.each(['multipart/alternative', 'Multipart/alternative', 'multipart/ALTERNATIVE'])('%s is read once', async (type) => {
+  expect((await parse(parts(type, plainPart, htmlPart))).text).toBe('Hello')
+})
+
+test('what an attached message is made of does not count', async () => {
+  const attached = 'Subject: x\r\nContent-Type: multipart/alternative; boundary=c\r\n\r\n--c\r\n\r\nother\r\n--c--'
+  const raw = parts('multipart/mixed', plainPart, htmlPart, ['Content-Type: message/rfc822', attached])
+  expect((await parse(raw)).text).toBe('Hello\n\nWorld')
+})
+
+test('a code that only the HTML has is found, however much the text says', async () => {
+  const { codes, body_text } = await parse(
+    parts(
+      'multipart/alternative',
+      ['Content-Type: text/plain', 'This message is best read in a program that shows HTML. '.repeat(20)],
+      ['Content-Type: text/html', '<p>Your login code is <b>55 20 17</b></p>'],
+    ),
+  )
+  expect(body_text?.length).toBeGreaterThan(600)
+  expect(codes).toEqual(['552017'])
+})
+
+test.each([
+  ['report.pdf', 'report.pdf'],
+  ['/etc/passwd', 'passwd'],
+  ['..\\..\\boot.ini', 'boot.ini'],
+  ['a\r\nContent-Type: text/html', 'html'],
+  ['\u202Egpj.exe', 'gpj.exe'],
+  ['.\u0000.', 'attachment-3'],
+  ['', 'attachment-3'],
+  ['   ', 'attachment-3'],
+  ['folder/', 'folder'],
+  ['日本語.txt', '日本語.txt'],
+  [`${'x'.repeat(500)}.tar.gz`, `${'x'.repeat(197)}.gz`],
+])('the attachment %j is served as %j', (name, served) => {
+  expect(servedName(name, 3)).toBe(served)
+})
+
+test.each([
+  ['Alice <alice@A.Test>', [{ address: 'alice@a.test', name: 'Alice' }]],
+  ['alice@bücher.test', [{ address: 'alice@xn--bcher-kva.test', name: '' }]],
+  ['alice@XN--BCHER-KVA.test', [{ address: 'alice@xn--bcher-kva.test', name: '' }]],
+  [
+    '"Last, First" <a@a.test>, b@b.test',
+    [
+      { address: 'a@a.test', name: 'Last, First' },
+      { address: 'b@b.test', name: '' },
+    ],
+  ],
+  ['undisclosed-recipients:;', []],
+  ['Nobody', []],
+  ['=?utf-8?Q?a=40a.test?=', []],
+  ['=?utf-8?Q?a?=@a.test', []],
+])('%s names %j', (value, expected) => {
+  expect(mailboxes([value])).toEqual(expected)
+})
+
+test.each([
+  ['Auto-Submitted: auto-generated', true],
+  ['Auto-Submitted: auto-replied; owner-email="a@a.test"', true],
+  ['Auto-Submitted: no', false],
+  ['Auto-Submitted: No (comment)', false],
+  ['Precedence: bulk', true],
+  ['Precedence: first-class', false],
+  ['List-Id: <a.b.test>', true],
+  ['List-Unsubscribe: <mailto:a@a.test>', true],
+  ['X-Auto-Response-Suppress: OOF, AutoReply', true],
+  ['X-Auto-Response-Suppress: None', false],
+  ['X-Autoreply: yes', true],
+  ['Feedback-ID: 1:2:3:a', true],
+  ['Return-Path: <>', true],
+  ['Return-Path: <a@a.test>', false],
+  ['Content-Type: multipart/report; report-type=disposition-notification', true],
+  ['Subject: bulk', false],
+])('%s makes automated %s', (field, expected) => {
+  expect(isAutomated(headersOf(message(field, '', '')), 'dana@mail.test')).toBe(expected)
+})
+
+test.each([
+  ['From: dana@mail.test', false],
+  ['From: no-reply@a.test', true],
+  ['Precedence: bulk', true],
+  ['List-Id: <a.b.test>', true],
+  ['Auto-Submitted: No (comment)', false],
+  ['Auto-Submitted:', false],
+])('%s makes a message that stays unread automated %s', (field, expected) => {
+  expect(unread(message(field, '', ''), 'why').automated).toBe(expected)
+})
+
+test.each([
+  'no-reply@a.test',
+  'noreply@a.test',
+  'do-not-reply@a.test',
+  'donotreply@a.test',
+  'MAILER-DAEMON@a.test',
+  'no-reply+12@a.test',
+])('nobody reads %s', (address) => {
+  expect(isAutomated([], address)).toBe(true)
+})
+
+test('names and the subject turn nothing that is shown beside them', async () => {
+  const raw = [
+    'From: =?utf-8?b?4oCuVHNldCBrbmFi4oCsIGtuYUI=?= <eve@elsewhere.test>',
+    'To: "\u2066Ada\u2069" <ada@pillarbox.test>, \u202eadc@pillarbox.test, b@pillarbox.test',
+    'Cc: "\u200fעדה\u200e 2" <c@pillarbox.test>',
+    'Subject: Invoice \u202efdp.exe\u202c \u2067x\u2069 \u061c1 \u200d\u{1f469}\u200d\u{1f4bb}',
+    '',
+    'x',
+    '',
+  ]
+  expect(await parse(Buffer.from(raw.join('\r\n')))).toMatchObject({
+    from: { address: 'eve@elsewhere.test', name: 'Tset knab knaB' },
+    to: [
+      { address: 'ada@pillarbox.test', name: 'Ada' },
+      { address: 'b@pillarbox.test', name: '' },
+    ],
+    cc: [{ name: 'עדה 2' }],
+    subject: 'Invoice fdp.exe x 1 \u200d\u{1f469}\u200d\u{1f4bb}',
+  })
+})
+
+test('a person is nobody', () => {
+  expect(isAutomated([], 'norah.reply@a.test')).toBe(false)
+})
+
+const units = [
+  'code 1',
+  '123456 ',
+  'A1-',
+  '> ',
+  '\n',
+  'On 1 <a@b>:\n',
+  'From: a\nTo: b\n',
+  'http://',
+  'http://xn--a.',
+  '<a href="http://a.test/">',
+  '<b></x>',
+  '<table><tr><td>',
+  '<li><p>',
+  '<p>x</p>',
+  '<!--',
+  '&#',
+  '[a](http:',
+  '\u200c',
+  '验证码1',
+  '_',
+]
+
+test.each(units)('a megabyte of %j is read', { timeout: 60_000 }, async (unit) => {
+  const body = unit.repeat(1_000_000 / unit.length)
+  for (const type of ['text/plain', 'text/html']) {
+    const parsed = await parse(message('From: a@a.test', 'Subject: Your code', `Content-Type: ${type}; charset=utf-8`, '', body))
+    expect(parsed.parse_error).toBeNull()
+  }
+})
+
+test.each([
+  ['in one piece', 'Content-Type: a/b\r\n\r\nx\r\n'],
+  ['in several pieces', 'Content-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\nx\r\n'],
+  [
+    'with long attachments',
+    `Content-Type: application/x\r\nContent-Disposition: attachment; filename=a\r\n\r\n${'x'.repeat(998)}\r\n`,
+  ],
+])('a message of more than a thousand attachments is given up, %s', async (_, part) => {
+  const raw = Buffer.from(
+    `From: eve@evil.test\r\nSubject: many\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${`--b\r\n${part}`.repeat(1001)}--b--\r\n`,
+  )
+  expect(await parse(raw)).toMatchObject({
+    subject: 'many',
+    from: { address: 'eve@evil.test' },
+    attachments: [],
+    parse_error: 'too_many_parts: The message has more than 1000 parts.',
+  })
+  expect(await attachment(raw, 0)).toBeUndefined()
+})
+
+test('an attachment whose part ends in a header that is too large is given up', async () => {
+  const file = `--b\r\nContent-Type: application/x\r\n\r\n${'x\r\n'.repeat(30_000)}`
+  const raw = Buffer.from(
+    `From: eve@evil.test\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n${file}--b\r\n${`X-A: ${'a'.repeat(900)}\r\n`.repeat(2000)}\r\n`,
+  )
+  expect((await parse(raw)).parse_error).toMatch(/^part_header_too_large/)
+})

@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import { type Guest, MailSink, type Script } from '../support/mail-sink.ts'
+import { sendingBox } from '../support/outgoing.ts'
+
+const timeout = { usual: 1500, large: 1500 }
+
+/** Writes the same again and again until the other side has gone. */
+function without(end: (guest: Guest) => string | Buffer, every: number) {
+  return (guest: Guest): null => {
+    const timer = setInterval(() => guest.write(end(guest)), every)
+    guest.socket.on('close', () => clearInterval(timer))
+    return null
+  }
+}
+
+const dripping = without(() => '2', 20)
+const endless = without(() => '220-and more\r\n'.repeat(1000), 1)
+const flooding = without(() => 'x'.repeat(65_536), 1)
+
+/** What a server does, at the command named. */
+const hostile: [what: string, at: RegExp, act: (guest: Guest) => string | null, said: RegExp][] = [
+  ['an endless banner', /^<greeting>/, endless, /did not greet/],
+  ['a banner that drips', /^<greeting>/, dripping, /no end within|did not greet/],
+  ['no banner at all', /^<greeting>/, () => null, /no end within/],
+  ['a web page', /^<greeting>/, () => 'HTTP/1.1 400 Bad Request\r\n\r\n<html>', /nonsense|did not greet/],
+  ['999 for a greeting', /^<greeting>/, () => '999 hello', /nonsense|did not greet/],
+  ['a line without end', /^EHLO/, flooding, /did not greet/],
+  ['a reply of ten megabytes', /^MAIL/, (guest) => (guest.write('250-more\r\n'.repeat(1_000_000)), null), /connection was lost/],
+  ['999 for a recipient', /^RCPT/, () => '999 perhaps', /nonsense/],
+  ['words for a reply', /^RCPT/, () => 'well, hello there', /nonsense/],
+  ['two hundred and fifty of nothing', /^<end>/, () => '2 thanks', /nonsense/],
+  ['silence after MAIL', /^MAIL/, () => null, /no end within/],
+  ['a reply to DATA that drips', /^DATA/, dripping, /no end within|connection was lost/],
+  ['silence after the final dot', /^<end>/, () => null, /no end within/],
+  ['a cut after DATA', /^DATA/, (guest) => (guest.socket.resetAndDestroy(), null), /connection was lost/],
+  ['a cut after the final dot', /^<end>/, (guest) => (guest.socket.resetAndDestroy(), null), /connection was lost/],
+  ['a close before the banner', /^<greeting>/, (guest) => (guest.socket.end(), null), /did not greet/],
+  ['421 for a greeting', /^<greeting>/, () => '421 4.3.2 Go away', /^Go away/],
+  ['421 for EHLO', /^EHLO/, () => '421 4.3.2 Go away', /^Go away/],
+  ['421 for MAIL', /^MAIL/, () => '421 4.3.2 Go away', /^Go away/],
+  ['421 for RCPT', /^RCPT/, () => '421 4.3.2 Go away', /^Go away/],
+  ['421 for DATA', /^DATA/, () => '421 4.3.2 Go away', /^Go away/],
+  ['421 after the final dot', /^<end>/, () => '421 4.3.2 Go away', /^Go away/],
+]
+
+for (const pipelining of [false, true]) {
+  test(
+    `whatever a server does ${pipelining ? 'that takes commands together' : 'step by step'}, the attempt ends and the message is tried later`,
+    { timeout: 120_000 },
+    async () => {
+      const extensions = ['SIZE 10485760', '8BITMIME', ...(pipelining ? ['PIPELINING'] : [])]
+      const sink = await MailSink.start({ extensions })
+      const { box, send, until } = await sendingBox(sink.port, {}, { testing: { timeout } })
+      const before = process.memoryUsage().rss
+      for (const [index, [what, at, act, said]] of hostile.entries()) {
+        box.dns.mx(`far${index}.test`, `mx${index}.far.test`).a(`mx${index}.far.test`, '127.0.0.1')
+        sink.script = on(at, act)
+        const id = await send(`bob@far${index}.test`)
+        const delivery = await until(id, /deferred|bounced|failed|delivered/)
+        expect([what, delivery.status, delivery.response]).toEqual([what, 'deferred', expect.stringMatching(said)])
+        expect(delivery.next_attempt_at).not.toBeNull()
+      }
+      expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024)
+      sink.script = undefined
+      box.dns.mx('good.test', 'mx.good.test').a('mx.good.test', '127.0.0.1')
+      await until(await send('bob@good.test'), 'delivered')
+      expect(sink.messages.map(({ to }) => to)).toEqual([['bob@good.test']])
+    },
+  )
+}
+
+test('a 250 is a 250, though the server hangs afterwards', async () => {
+  const sink = await MailSink.start()
+  const { box, send, until } = await sendingBox(sink.port, {}, { testing: { timeout: { usual: 20_000, large: 20_000 } } })
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  sink.script = on(/^(?:RSET|QUIT)/, () => null)
+  await until(await send('bob@far.test'), 'delivered')
+  expect(sink.messages).toHaveLength(1)
+})
+
+test('a destination that hangs keeps nobody else waiting', async () => {
+  const sink = await MailSink.start()
+  const { box, send, until } = await sendingBox(sink.port)
+  for (const name of ['slow', 'far'])
+    box.dns.mx(`${name}.test`, `mx.${name}.test`).a(`mx.${name}.test`, name === 'slow' ? '127.0.0.2' : '127.0.0.1')
+  const slow = await MailSink.start({ host: '127.0.0.2', port: sink.port, script: () => null })
+  const hanging = await Promise.all(Array.from({ length: 5 }, (_, index) => send(`bob${index}@slow.test`)))
+  const others = await Promise.all(Array.from({ length: 10 }, (_, index) => send(`bob${index}@far.test`)))
+  for (const id of others) await until(id, 'delivered')
+  for (const id of hanging) await until(id, /sending|queued/)
+  expect(slow.connections).toBeGreaterThan(0)
+})
+
+function on(at: RegExp, act: (guest: Guest) => string | null): Script {
+  return (line, guest) => (at.test(line) ? act(guest) : undefined)
+}

@@ -1,0 +1,73 @@
+import { createHash, createPrivateKey, type KeyObject } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { DkimSigner } from '../../src/outbound/compose/signing.ts'
+import { HeldClock } from '../support/held-clock.ts'
+import { ed25519Key } from '../support/signed-mail.ts'
+
+const privateKey = createPrivateKey(ed25519Key().pem)
+
+/** Signs a message with this body; `used` is told when its hash is there and the key is asked for. */
+async function signed(body: string | Buffer, used: () => void = () => undefined): Promise<string> {
+  const key = {
+    selector: 's',
+    algorithm: 'ed25519-sha256' as const,
+    get private_key(): KeyObject {
+      used()
+      return privateKey
+    },
+  }
+  const signer = new DkimSigner({ domains: { signingKeys: async () => [key] }, clock: new HeldClock() })
+  return signer.sign('box.test', Buffer.concat([Buffer.from('From: ada@box.test\r\n\r\n'), Buffer.from(body)]))
+}
+
+const hashIn = (field: string) => /\tbh=(.*);/.exec(field)?.[1]
+
+/** RFC 6376 3.4.4, line by line. */
+function plainHash(body: string): string {
+  const lines = body.split('\r\n').map((line) => line.replaceAll(/[ \t]+/g, ' ').replace(/ $/, ''))
+  while (lines.at(-1) === '') lines.pop()
+  const text = lines.map((line) => `${line}\r\n`).join('')
+  return createHash('sha256').update(text).digest('base64')
+}
+
+test.each([
+  ['nothing', ''],
+  ['an empty line', '\r\n'],
+  ['blanks', ' \t '],
+  ['empty lines and blanks at the end', 'a \r\n\r\n \t\r\n\r\n'],
+  ['no line end', ' a\t\tb '],
+])('a body of %s is hashed as the RFC has it', async (_, body) => {
+  expect(hashIn(await signed(body))).toBe(plainHash(body))
+})
+
+test('so are bodies of anything, in one slice or more', async () => {
+  const pieces = [' ', '\t', '  ', '\r\n', ' \r\n', '\r\n\r\n', 'a', 'bc', 'ü', '.', 'x '.repeat(40)]
+  let seed = 7
+  const next = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below
+  const some = (count: number) => Array.from({ length: next(count) }, () => pieces[next(pieces.length)]).join('')
+  const bodies = Array.from({ length: 2000 }, () => some(30))
+  // around the end of a slice
+  for (let size = 65_500; size < 65_560; size += 1) bodies.push('w '.repeat(size / 2) + some(60) + 'w'.repeat(100))
+  for (const body of bodies) expect([body, hashIn(await signed(body))]).toEqual([body, plainHash(body)])
+})
+
+test('a body of blanks is hashed in time by its length', async () => {
+  const body = `${' '.repeat(8 * 1024 * 1024)}x`
+  expect(hashIn(await signed(body))).toBe(plainHash(' x'))
+})
+
+test.each([
+  ['words', 'ab '],
+  ['line ends', '\r\n'],
+])('others have their turns while a large body of %s is hashed', async (_, piece) => {
+  let turns = 0
+  let atEnd: number | undefined
+  const turn = (): void => {
+    turns += 1
+    if (atEnd === undefined) setImmediate(turn)
+  }
+  const body = Buffer.alloc(24 * 1024 * 1024, piece)
+  setImmediate(turn)
+  await signed(body, () => (atEnd ??= turns))
+  expect(atEnd).toBeGreaterThan(0)
+})

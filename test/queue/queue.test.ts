@@ -1,0 +1,504 @@
+import type { FileHandle } from 'node:fs/promises'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { Metrics } from '../../src/core/metrics.ts'
+import { type Courier, Later, type Outcome, Refused } from '../../src/queue/courier.ts'
+import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
+import { Queue } from '../../src/queue/queue.ts'
+import { sql } from '../../src/store/database.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { opened, quiet } from '../store/opened.ts'
+import { folder } from '../support/folder.ts'
+import { HeldClock } from '../support/held-clock.ts'
+
+interface Parcel {
+  to: string
+  text: string
+}
+
+const second = 1000
+const hour = 3_600_000
+
+/** A courier that does as it is told, and remembers. */
+class Runner implements Courier<Parcel> {
+  readonly kind = 'parcel'
+  readonly schedule = [0, 5 * second, hour]
+  readonly jitter = 0.1
+  readonly carried: string[] = []
+  readonly settled: [string, Outcome, string][] = []
+  act: (queuedEmail: Parcel, attempt: number, signal: AbortSignal) => Promise<string> = async () => 'thanks'
+
+  deliver(queuedEmail: Parcel, attempt: number, signal: AbortSignal): Promise<string> {
+    this.carried.push(`${queuedEmail.text} ${attempt}`)
+    return this.act(queuedEmail, attempt, signal)
+  }
+
+  async settle(_tx: unknown, queuedEmail: Parcel, outcome: Outcome, answer: string): Promise<void> {
+    this.settled.push([queuedEmail.text, outcome, answer])
+  }
+}
+
+let file: string
+let database: SqliteDatabase
+let clock: HeldClock
+let runner: Runner
+let queue: Queue
+
+beforeEach(async () => {
+  const made = await opened(folder())
+  file = made.file
+  database = made.database
+  clock = new HeldClock()
+  runner = new Runner()
+  queue = fresh()
+  onTestFinished(async () => {
+    await queue.stop()
+    await database.close()
+  })
+})
+
+function fresh(): Queue {
+  const made = new Queue({ database, clock, log: quiet, metrics: new Metrics(), random: () => 0.5, grace: 20 })
+  made.add(runner)
+  return made
+}
+
+const put = (text: string, to = 'there'): Promise<string> =>
+  database.transaction((tx) => queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text } satisfies Parcel }))
+const putFor = (account_id: string, text: string, to = 'there'): Promise<string> =>
+  database.transaction((tx) => queue.enqueue(tx, { kind: 'parcel', lane: to, account_id, load: { to, text } satisfies Parcel }))
+const look = (id: string, to = 'there'): Promise<QueuedDelivery> => findDelivery(database, { kind: 'parcel', lane: to }, id)
+const hang = (_parcel: Parcel, _attempt: number, signal: AbortSignal): Promise<string> =>
+  new Promise((_resolve, reject) => {
+    const cut = (): void => reject(new Error('cut'))
+    if (signal.aborted) cut()
+    else signal.addEventListener('abort', cut)
+  })
+
+/** Attempts that end well when their gate is opened. */
+function gated(): { gates: (() => void)[]; wait: (signal: AbortSignal) => Promise<string> } {
+  const gates: (() => void)[] = []
+  const wait = (signal: AbortSignal): Promise<string> =>
+    new Promise((resolve, reject) => {
+      gates.push(() => resolve('thanks'))
+      signal.addEventListener('abort', () => reject(new Error('cut')))
+    })
+  return { gates, wait }
+}
+
+const plan = async (query: ReturnType<typeof sql>): Promise<string> =>
+  (await database.all<{ detail: string }>(sql`EXPLAIN QUERY PLAN ${query}`)).map(({ detail }) => detail).join('\n')
+
+test('what is enqueued leaves once it is on disk, and what the far side said is kept', async () => {
+  await queue.start()
+  const failing = database.transaction(async (tx) => {
+    await queue.enqueue(tx, { kind: 'parcel', lane: 'there', load: { to: 'there', text: 'never' } })
+    throw new Error('no')
+  })
+  await expect(failing).rejects.toThrow('no')
+  const id = await put('a')
+  await expect.poll(() => look(id)).toMatchObject({ state: 'done', attempts: [{ number: 1, outcome: 'done', answer: 'thanks' }] })
+  expect(runner.carried).toEqual(['a 1'])
+  expect(runner.settled).toEqual([['a', 'done', 'thanks']])
+})
+
+test('the attempt is on disk before it is made', async () => {
+  let during: QueuedDelivery | undefined
+  await queue.start()
+  const id = await put('a')
+  runner.act = async () => {
+    during = await look(id)
+    return 'thanks'
+  }
+  await expect.poll(() => runner.settled.length).toBe(1)
+  expect(during).toMatchObject({ state: 'running', attempts: [{ number: 1, outcome: null, ended_at: null }] })
+})
+
+test('one that fails for now is tried at exactly the times of the list, and then has failed', async () => {
+  runner.act = async () => {
+    throw new Later('busy')
+  }
+  await queue.start()
+  const id = await put('a')
+  await expect.poll(() => look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+  clock.advance(5 * second - 1)
+  queue.wake()
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  expect(runner.carried).toEqual(['a 1'])
+  clock.advance(1)
+  queue.wake()
+  await expect.poll(() => look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T11:05:05.000Z' })
+  clock.advance(hour)
+  queue.wake()
+  await expect.poll(() => look(id)).toMatchObject({ state: 'failed' })
+  clock.advance(1000 * hour)
+  queue.wake()
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  expect(runner.carried).toEqual(['a 1', 'a 2', 'a 3'])
+  expect(runner.settled.map(([, outcome]) => outcome)).toEqual(['deferred', 'deferred', 'failed'])
+  expect((await look(id)).attempts.map(({ answer }) => answer)).toEqual(['busy', 'busy', 'busy'])
+
+  // and once more from the beginning, when somebody asks
+  runner.act = async () => 'at last'
+  expect(await database.transaction((tx) => queue.again(tx, id))).toBe(true)
+  await expect.poll(() => look(id)).toMatchObject({ state: 'done', attempts: [{}, {}, {}, { number: 4, answer: 'at last' }] })
+})
+
+test('a refusal is final, a bug is not, and who asks for time gets it', async () => {
+  runner.act = async ({ text }) => {
+    if (text === 'unwanted') throw new Refused('no such person')
+    if (text === 'patience') throw new Later('in a while', 2 * hour)
+    throw new TypeError('a slip of ours')
+  }
+  await queue.start()
+  const [unwanted, timeout, bug] = [await put('unwanted'), await put('patience'), await put('bug')]
+  await expect
+    .poll(() => look(unwanted))
+    .toMatchObject({ state: 'failed', attempts: [{ outcome: 'failed', answer: 'no such person' }] })
+  await expect.poll(() => look(timeout)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T12:05:00.000Z' })
+  await expect
+    .poll(() => look(bug))
+    .toMatchObject({ state: 'waiting', attempts: [{ outcome: 'deferred', answer: 'a slip of ours' }] })
+})
+
+test('what is enqueued leaves after one flush of the disk, in which its attempt is already recorded', async () => {
+  let flushes = 0
+  const sync = async (handle: FileHandle): Promise<void> => {
+    flushes += 1
+    await handle.datasync()
+  }
+  const made = await opened(folder(), { sync })
+  const other = new Queue({ database: made.database, clock, log: quiet, metrics: new Metrics(), grace: 20 })
+  const seen: number[] = []
+  other.add(Object.assign(new Runner(), { deliver: async () => `${seen.push(flushes)}` }))
+  await other.start()
+  const before = flushes
+  await made.database.transaction((tx) => other.enqueue(tx, { kind: 'parcel', lane: 'there', load: { to: 'there', text: 'a' } }))
+  await expect.poll(() => seen).toEqual([before + 1])
+  await other.stop()
+  await made.database.close()
+})
+
+test('a lane has one under way until one went well, then sixteen, and no lane waits for another', async () => {
+  const open = new Map<string, number>()
+  const most = new Map<string, number>()
+  const gates: (() => void)[] = []
+  let held = true
+  runner.act = async ({ to }, attempt, signal) => {
+    if (to === 'dead') return hang({ to, text: '' }, attempt, signal)
+    open.set(to, (open.get(to) ?? 0) + 1)
+    most.set(to, Math.max(most.get(to) ?? 0, open.get(to)!))
+    if (held && to === 'slow') await new Promise<void>((resolve) => gates.push(resolve))
+    open.set(to, open.get(to)! - 1)
+    return 'thanks'
+  }
+  await queue.start()
+  for (let count = 0; count < 20; count += 1) {
+    await put(`d${count}`, 'dead')
+    await put(`s${count}`, 'slow')
+  }
+  for (let count = 0; count < 20; count += 1) await put(`q${count}`, 'quick')
+  await expect.poll(() => runner.settled.filter(([text]) => text.startsWith('q')).length).toBe(20)
+  expect(runner.carried.filter((text) => text.startsWith('d'))).toEqual(['d0 1'])
+  expect(most.get('slow')).toBe(1)
+  gates.shift()!()
+  await expect.poll(() => gates.length).toBe(16)
+  expect(most.get('slow')).toBe(16)
+  held = false
+  for (const go of gates.splice(0)) go()
+  await expect.poll(() => runner.settled.filter(([text]) => text.startsWith('s')).length).toBe(20)
+  expect(most.get('slow')).toBe(16)
+})
+
+test('lanes that went well and begin to hang together are kept to four each, and leave room', async () => {
+  let hanging = false
+  runner.act = async (queuedEmail, attempt, signal) =>
+    hanging && queuedEmail.to !== 'good' ? hang(queuedEmail, attempt, signal) : 'thanks'
+  const lanes = Array.from({ length: 20 }, (_, index) => `lane ${index}`)
+  await queue.start()
+  for (const lane of [...lanes, 'good']) await put('first', lane)
+  await expect.poll(() => runner.settled.length).toBe(21)
+  hanging = true
+  const begun = (lane: string): number => runner.carried.filter((text) => text.startsWith(`${lane} `)).length
+  for (const lane of lanes) {
+    for (let count = 0; count < 20; count += 1) await put(`to ${lane.slice(5)}: ${count}`, lane)
+  }
+  await expect.poll(() => lanes.every((lane) => begun(`to ${lane.slice(5)}:`) >= 4)).toBe(true)
+  await put('last', 'good')
+  await expect.poll(() => runner.settled.some(([text]) => text === 'last')).toBe(true)
+  const total = lanes.map((lane) => begun(`to ${lane.slice(5)}:`))
+  expect(Math.max(...total)).toBe(16)
+  expect(total.filter((count) => count === 4).length).toBeGreaterThan(10)
+})
+
+test('hundreds of lanes that hang leave room for those that do not', async () => {
+  runner.act = async (queuedEmail, attempt, signal) =>
+    queuedEmail.to.startsWith('dead') ? hang(queuedEmail, attempt, signal) : 'thanks'
+  await queue.start()
+  await put('known', 'good')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 400; count += 1) {
+      await queue.enqueue(tx, { kind: 'parcel', lane: `dead ${count}`, load: { to: `dead ${count}`, text: 'x' } })
+    }
+  })
+  await expect.poll(() => runner.carried.length).toBe(65)
+  for (let count = 0; count < 10; count += 1) await put(`good ${count}`, 'good')
+  await expect.poll(() => runner.settled.length).toBe(11)
+})
+
+test('lanes that answer well but slowly share the room of those that fail: prompt ones find theirs', async () => {
+  const { gates, wait } = gated()
+  runner.act = async ({ to }, _attempt, signal) => (to === 'prompt' ? 'thanks' : wait(signal))
+  await queue.start()
+  await put('known', 'prompt')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  for (let count = 0; count < 100; count += 1) await put('first', `slow ${count}`)
+  await expect
+    .poll(() => {
+      clock.advance(10 * second)
+      for (const go of gates.splice(0)) go()
+      return runner.settled.length
+    })
+    .toBe(101)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 400; count += 1) {
+      const to = `slow ${count % 100}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'next' } })
+    }
+  })
+  await expect.poll(() => gates.length).toBe(96)
+  await put('now', 'prompt')
+  await expect.poll(() => runner.settled.at(-1)).toEqual(['now', 'done', 'thanks'])
+  expect(gates.length).toBe(96)
+})
+
+test('a new lane finds room however much the known ones have to do', async () => {
+  runner.act = async (queuedEmail, attempt, signal) =>
+    queuedEmail.text === 'busy' ? hang(queuedEmail, attempt, signal) : 'thanks'
+  await queue.start()
+  for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
+  await expect.poll(() => runner.settled.length).toBe(70)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 700; count += 1) {
+      const to = `busy ${count % 70}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'busy' } })
+    }
+  })
+  await expect.poll(() => runner.carried.length).toBeGreaterThan(300)
+  await put('hello', 'new')
+  await expect.poll(() => runner.settled.at(-1)).toEqual(['hello', 'done', 'thanks'])
+})
+
+test('lanes known to hang, however many, delay neither a new one nor one that failed once', async () => {
+  const hanging = new Map<string, () => void>()
+  let once = true
+  runner.act = async ({ to }, _attempt, signal) => {
+    if (to === 'hiccup' && once) throw new Later('one moment')
+    if (!to.startsWith('dead')) return 'thanks'
+    return new Promise((_resolve, reject) => {
+      hanging.set(to, () => reject(new Later('too late', hour)))
+      signal.addEventListener('abort', () => reject(new Error('cut')))
+    })
+  }
+  await queue.start()
+  const hiccup = await put('first', 'hiccup')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  for (let count = 0; count < 200; count += 1) await put('x', `dead ${count}`)
+  await expect
+    .poll(() => {
+      clock.advance(3 * second)
+      for (const end of hanging.values()) end()
+      return runner.settled.filter(([text]) => text === 'x').length
+    })
+    .toBe(200)
+  hanging.clear()
+  for (let count = 0; count < 200; count += 1) await put('y', `dead ${count}`)
+  await expect.poll(() => hanging.size).toBeGreaterThanOrEqual(96)
+  once = false
+  await database.transaction((tx) => queue.again(tx, hiccup))
+  await put('hello', 'new')
+  await expect.poll(() => runner.settled.filter(([, outcome]) => outcome === 'done').length).toBe(2)
+  expect(hanging.size).toBe(96)
+})
+
+test('lanes take turns: who waits longest is next, however much the others have to do', async () => {
+  const { gates, wait } = gated()
+  runner.act = async ({ text }, _attempt, signal) => (text === 'much' ? wait(signal) : 'thanks')
+  await queue.start()
+  for (let count = 0; count < 70; count += 1) await put('first', `busy ${count}`)
+  await put('first', 'late')
+  await expect.poll(() => runner.settled.length).toBe(71)
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 7000; count += 1) {
+      const to = `busy ${count % 70}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, load: { to, text: 'much' } })
+    }
+  })
+  await expect.poll(() => gates.length).toBeGreaterThanOrEqual(240)
+  const full = gates.length
+  clock.advance(1)
+  await put('at last', 'late')
+  clock.advance(1)
+  // each that ends makes room for one: those that waited before come first, but none of them a second time
+  for (const go of gates.splice(0, 120)) go()
+  await expect.poll(() => runner.settled.some(([text]) => text === 'at last')).toBe(true)
+  expect(gates.length).toBeLessThanOrEqual(full)
+})
+
+test('accounts take turns in one lane: another’s first is next, however much one has waiting', async () => {
+  const { gates, wait } = gated()
+  runner.act = async (_parcel, _attempt, signal) => wait(signal)
+  for (let count = 0; count < 100; count += 1) await putFor('acct_flood', `flood ${count}`)
+  await queue.start()
+  await expect.poll(() => gates.length).toBe(1)
+  await putFor('acct_other', 'one')
+  await putFor('acct_other', 'two')
+  // each that goes well lets more begin, of both by turn
+  while (!runner.carried.includes('two 1')) {
+    const begun = runner.carried.length
+    for (const go of gates.splice(0)) go()
+    await expect.poll(() => runner.carried.length).toBeGreaterThan(begun)
+  }
+  expect(runner.carried.slice(0, 2)).toContain('flood 0 1')
+  const flood = (text: string): number =>
+    runner.carried.slice(0, runner.carried.indexOf(text)).filter((one) => one.startsWith('flood')).length
+  expect([flood('one 1') <= 9, flood('two 1') <= 17]).toEqual([true, true])
+  runner.act = async () => 'thanks'
+  for (const go of gates.splice(0)) go()
+  await expect.poll(() => runner.settled.length).toBe(102)
+})
+
+test('an account whose lanes all hang leaves room to the others', async () => {
+  let hanging = 0
+  runner.act = ({ text, to }, attempt, signal) => {
+    if (text !== 'dead') return Promise.resolve('thanks')
+    hanging += 1
+    return hang({ text, to }, attempt, signal)
+  }
+  await queue.start()
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 300; count += 1) {
+      const to = `dead ${count}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, account_id: 'acct_flood', load: { to, text: 'dead' } })
+    }
+  })
+  await expect.poll(() => hanging).toBe(64)
+  await putFor('acct_other', 'hello', 'elsewhere')
+  await expect.poll(() => runner.settled).toEqual([['hello', 'done', 'thanks']])
+  expect(hanging).toBe(64)
+})
+
+test('what one account has due in many lanes does not come before another’s', async () => {
+  runner.act = async () => 'thanks'
+  await database.transaction(async (tx) => {
+    for (let count = 0; count < 500; count += 1) {
+      const to = `lane ${count}`
+      await queue.enqueue(tx, { kind: 'parcel', lane: to, account_id: 'acct_flood', load: { to, text: 'flood' } })
+    }
+  })
+  clock.advance(1)
+  await putFor('acct_other', 'hello', 'elsewhere')
+  clock.advance(1)
+  await queue.start()
+  await expect.poll(() => runner.settled.length).toBe(501)
+  expect(runner.carried.indexOf('hello 1')).toBeLessThan(64)
+})
+
+test('what a former run had under way is tried again, under the same id', async () => {
+  runner.act = hang
+  await queue.start()
+  const id = await put('a')
+  await expect.poll(() => runner.carried).toEqual(['a 1'])
+  // as after a crash: another run over what is on disk
+  const running = await database.all(sql`SELECT * FROM deliveries_queue WHERE state = 'running'`)
+  expect(running).toHaveLength(1)
+  const former = queue
+  runner = new Runner()
+  queue = fresh()
+  await queue.start()
+  await expect
+    .poll(() => look(id))
+    .toMatchObject({
+      state: 'done',
+      attempts: [
+        { number: 1, outcome: 'interrupted' },
+        { number: 2, outcome: 'done' },
+      ],
+    })
+  await former.stop()
+})
+
+test('stopping cuts off what hangs, and the next start tries that again without counting it', async () => {
+  runner.act = hang
+  await queue.start()
+  const id = await put('a')
+  await expect.poll(() => runner.carried).toEqual(['a 1'])
+  await queue.stop()
+  expect(await look(id)).toMatchObject({ state: 'waiting', attempts: [{ outcome: 'interrupted' }] })
+  expect(await database.get(sql`SELECT tries FROM deliveries_queue`)).toEqual({ tries: 0 })
+  await put('b')
+  expect(runner.carried).toEqual(['a 1'])
+  await database.close()
+  database = await SqliteDatabase.open(file, quiet)
+  runner = new Runner()
+  queue = fresh()
+  await queue.start()
+  await expect.poll(() => runner.settled.map(([text]) => text).toSorted()).toEqual(['a', 'b'])
+})
+
+test('a lane that is closed and silenced hears nothing more, and is cleared', async () => {
+  runner.act = hang
+  await queue.start()
+  await put('under way')
+  for (let count = 0; count < 200; count += 1) await put(`waiting ${count}`)
+  await put('elsewhere', 'elsewhere')
+  await expect.poll(() => runner.carried.length).toBe(2)
+  await database.transaction((tx) => queue.close(tx, { kind: 'parcel', lane: 'there', account_id: '' }))
+  await queue.silence('parcel', 'there')
+  await put('too late')
+  queue.wake()
+  await queue.clear()
+  expect(runner.carried.length).toBe(2)
+  expect(await database.all(sql`SELECT lane FROM deliveries_queue`)).toEqual([{ lane: 'elsewhere' }])
+  expect(await database.all(sql`SELECT count(*) AS n FROM delivery_attempts`)).toEqual([{ n: 1 }])
+  expect(await database.all(sql`SELECT lane FROM delivery_lanes`)).toEqual([{ lane: 'elsewhere' }])
+})
+
+test('what ended a month ago is forgotten', async () => {
+  await queue.start()
+  await put('old')
+  await expect.poll(() => runner.settled.length).toBe(1)
+  clock.advance(31 * 24 * hour)
+  await put('new')
+  await expect.poll(() => runner.settled.length).toBe(2)
+  await queue.clear()
+  expect(await database.all(sql`SELECT load FROM deliveries_queue`)).toEqual([{ load: '{"to":"there","text":"new"}' }])
+})
+
+test('what a clock that ran ahead has put off for years is tried once the clock is right', async () => {
+  runner.act = async ({ text }) => {
+    if (text === 'later') throw new Later('busy')
+    return 'thanks'
+  }
+  clock.advance(4 * 365 * 24 * hour)
+  await put('stranded')
+  clock.advance(-4 * 365 * 24 * hour)
+  await queue.start()
+  const later = await put('later', 'elsewhere')
+  await expect.poll(() => look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+  expect(runner.carried).toEqual(['later 1'])
+  await queue.clear()
+  await expect.poll(() => runner.carried).toEqual(['later 1', 'stranded 1'])
+  expect(await look(later, 'elsewhere')).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:05.000Z' })
+})
+
+test('looking for what is due walks an index, however much is deferred', async () => {
+  const lanes = sql`SELECT due_at FROM delivery_lanes WHERE sound = ${1} AND account_id = ${'a'} AND due_at IS NOT NULL
+    ORDER BY due_at LIMIT 1`
+  expect(await plan(lanes)).toMatch(/USING (?:COVERING )?INDEX lanes_due/)
+  expect(await plan(lanes)).not.toContain('TEMP B-TREE')
+  const rows = sql`SELECT seq, load FROM deliveries_queue WHERE kind = ${'x'} AND lane = ${'y'} AND account_id = ${'a'} AND state = 'waiting'
+    AND due_at <= ${'z'} ORDER BY due_at, seq LIMIT ${4}`
+  expect(await plan(rows)).toContain('USING INDEX deliveries_due')
+  expect(await plan(rows)).not.toContain('TEMP B-TREE')
+})
