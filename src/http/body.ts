@@ -103,9 +103,19 @@ function endWithAnswer({ req: { socket }, res }: Context): void {
   res.once('finish', () => socket.destroy())
 }
 
-/** To a call that was refused: whoever is still sending hears why, and is not listened to for longer than a second. */
+/**
+ * To a call that was refused: a client that is still sending hears why, and is not listened to for longer than a second, or for more chunks
+ * than a body may have.
+ */
 export function hangUpUnread(request: IncomingMessage, response: ServerResponse): void {
   const hangUp = (): void => void (request.complete || request.socket.destroy())
+  const chunks = new Chunks()
+  // before the answer has gone: from then on Node.js would drop the rest by itself, however many chunks it comes in
+  response.once('prefinish', () => {
+    if (request.complete) return
+    request.on('data', (piece: Buffer) => void (chunks.add(piece) || request.socket.destroy()))
+    request.read(0)
+  })
   response.once('finish', () => {
     if (!request.complete) setTimeout(hangUp, 1000).unref()
   })

@@ -150,6 +150,17 @@ test('a body in chunks of an octet each is refused above some thousands of them'
   expect(await box.raw(chunked(`{"name":"a"${' '.repeat(600)}}`))).toMatch(/^HTTP\/1\.1 20/)
 })
 
+test('of a call that was refused the rest is read up to as many chunks, and no further', async () => {
+  const answersTo = async (chunks: number): Promise<number> => {
+    const head = `POST /v1/toys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const next = `GET /v1/toys HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`
+    const heard = await box.raw(`${head}${'1\r\n \r\n'.repeat(chunks)}0\r\n\r\n${next}`)
+    return heard.match(/HTTP\/1\.1 401 /g)?.length ?? 0
+  }
+  expect(await answersTo(600)).toBe(2)
+  expect(await answersTo(100_000)).toBe(1)
+})
+
 test('a body over the limit is refused, announced or not', async () => {
   const big = JSON.stringify({ name: 'a', metadata: { x: 'x'.repeat(1024 * 1024) } })
   expect(await errorOf(await make(big))).toMatchObject({ status: 400, code: 'body_too_large' })
