@@ -13,6 +13,9 @@ import type { Socket } from './socket.ts'
 const page = 8
 const stretch = 10_000
 
+/** Bytes of a frame after which others get their turn: to read and write a large event takes milliseconds. */
+const large = 16 * 1024
+
 export interface SubscriptionTarget {
   channel: ChannelName
   account_id: string
@@ -69,12 +72,12 @@ export class Subscription implements Watcher {
     let low = seq
     const end = Math.max(seq, await endOf(this.#events))
     for (let last = end; low < last && this.#wanted; last = Math.max(end, this.#newest)) {
+      await turn()
       const high = Math.min(low + stretch, last)
       const wanted = sql`${this.#whose()} AND ${ofTypes([...this.#types])} AND ${condition} AND seq <= ${high}`
       const found = await this.#events.places(low, page, wanted)
       for (const place of found) await this.#sendStored(place)
       low = found.length < page ? high : found.at(-1)!
-      await turn()
     }
     this.#position = low
     this.#live = true
@@ -103,7 +106,9 @@ export class Subscription implements Watcher {
   /** One at a time, and only the frame is held while the client reads: both may be large, and the client slow. */
   async #sendStored(seq: number): Promise<void> {
     const frame = this.#wanted ? await this.#stored(seq) : undefined
-    if (frame) await this.#socket.sendPaced(frame)
+    if (!frame) return
+    await this.#socket.sendPaced(frame)
+    if (frame.length > large) await turn()
   }
 
   async #stored(seq: number): Promise<Buffer | undefined> {
