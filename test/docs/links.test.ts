@@ -25,13 +25,37 @@ test('pages that are named in words are there', () => {
 })
 
 test('the index has every page once, and no other', () => {
-  const listed = [...pages.get('docs/README.md')!.matchAll(/^- \[([\w-]+\.md)\]\(\1\): .+[.;]/gm)].map(
-    ([, name]) => `docs/${name}`,
-  )
-  const all = [...pages.keys()].filter((path) => path.startsWith('docs/') && path !== 'docs/README.md')
-  expect(listed.toSorted()).toEqual(all.toSorted())
+  const all = [...pages.keys()].filter((path) => path !== 'README.md' && path !== 'docs/README.md' && !isRecord(path))
+  expect(listedIn('docs/README.md')).toEqual(all.toSorted())
   expect(pages.get('README.md')).toContain('](docs/README.md)')
 })
+
+test('the index of decisions has every record once, under its title', () => {
+  const records = [...pages].filter(([path]) => isRecord(path)).toSorted(([one], [other]) => (one < other ? -1 : 1))
+  expect(records.length).toBeGreaterThan(20)
+  expect(listedIn('docs/decisions/README.md')).toEqual(records.map(([path]) => path))
+  expect(records.map(([path]) => Number.parseInt(path.slice('docs/decisions/'.length), 10))).toEqual(
+    records.map((_, at) => at + 1),
+  )
+  const index = pages.get('docs/decisions/README.md')!
+  const untitled = records.filter(([path, page]) => {
+    const [, number, title] =
+      /^# (\d+)\. (.+)\n\nDate: \d{4}-\d\d-\d\d\n\n## Context\n[^]+\n## Decision\n[^]+\n## Consequences\n/.exec(page) ?? []
+    return Number(number) !== Number.parseInt(path.slice('docs/decisions/'.length), 10) || !index.includes(`: ${title}.\n`)
+  })
+  expect(untitled.map(([path]) => path)).toEqual([])
+})
+
+function isRecord(path: string): boolean {
+  return /^docs\/decisions\/\d{4}-/.test(path)
+}
+
+/** The pages that an index lists, each with a sentence. */
+function listedIn(index: string): string[] {
+  return [...pages.get(index)!.matchAll(/^- \[([\w./-]+\.md)\]\(\1\): .+[.;]/gm)]
+    .map(([, name]) => normalize(join(dirname(index), name!)))
+    .toSorted()
+}
 
 const known = new Map<string, Set<string>>()
 

@@ -9,7 +9,13 @@ export function read(path: string): string {
 
 /** Every page for readers, by its path from the root. */
 export const pages = new Map(
-  ['README.md', 'src/README.md', ...readdirSync(`${root}docs`).map((name) => `docs/${name}`)]
+  [
+    'README.md',
+    'CONTRIBUTING.md',
+    'src/README.md',
+    'src/web/README.md',
+    ...readdirSync(`${root}docs`, { recursive: true, encoding: 'utf8' }).map((name) => `docs/${name}`),
+  ]
     .filter((path) => path.endsWith('.md'))
     .map((path) => [path, read(path)]),
 )
