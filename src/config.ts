@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
+import { day, minute } from './core/clock.ts'
 import { load, type Sources } from './config/load.ts'
 import { read, sections, settingsOf } from './config/settings.ts'
 import {
@@ -84,10 +85,10 @@ const http = Group({
   sign_in_rate_limit: Whole(0, 1_000_000)
     .prefault(5)
     .meta({ description: 'Attempts to sign in from one address; 0 means no limit', unit: 'calls a minute' }),
-  session_idle: Duration(60_000, 365 * 86_400_000)
+  session_idle: Duration(minute, 365 * day)
     .prefault('7 d')
     .meta({ description: 'A session that is not used for so long ends', unit: time }),
-  session_lifetime: Duration(60_000, 365 * 86_400_000)
+  session_lifetime: Duration(minute, 365 * day)
     .prefault('30 d')
     .meta({ description: 'Every session ends after so long, and its person signs in again', unit: time }),
   session_same_site: Choice(['strict', 'lax', 'none']).prefault('strict').meta({

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal/seal.ts'
@@ -83,7 +83,6 @@ export const sealedAnswers: SealedColumn = {
   context: contextOf,
 }
 
-const day = 24 * 60 * 60 * 1000
 
 /** The largest answer that is kept, and what a row takes beside it, in octets. */
 const largest = 256 * 1024

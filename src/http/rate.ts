@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 
 /** How one caller stands with one policy, after this call. */
@@ -38,7 +38,7 @@ export class Buckets {
     const now = this.#clock.now()
     const bucket = this.#buckets.get(who) ?? { tokens: perMinute, filled: now }
     const passed = Math.max(0, now - bucket.filled)
-    bucket.tokens = Math.min(perMinute, bucket.tokens + (passed * perMinute) / 60_000)
+    bucket.tokens = Math.min(perMinute, bucket.tokens + (passed * perMinute) / minute)
     bucket.filled = now
     const admitted = bucket.tokens >= 1
     if (admitted) bucket.tokens -= 1

@@ -1,3 +1,4 @@
+import { day, hour, minute } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { Fault } from '../core/fault.ts'
 import { type Courier, Later, Refused } from '../queue/courier.ts'
@@ -31,7 +32,6 @@ interface Deps {
   address: string | undefined
 }
 
-const minute = 60_000
 
 /**
  * Passes on to `mail.postmaster` what comes for postmaster and abuse (RFC 5321 4.5.1), each message whole as an attachment. Not what could be
@@ -39,7 +39,7 @@ const minute = 60_000
  */
 export class OperatorMail implements Courier<Load> {
   readonly kind = 'operator-mail'
-  readonly schedule = [0, minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute, 1440 * minute]
+  readonly schedule = [0, minute, 15 * minute, hour, 4 * hour, 12 * hour, day]
   readonly jitter = 0.1
   readonly #deps: Deps
   #address: string | undefined

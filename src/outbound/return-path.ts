@@ -1,10 +1,9 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, day } from '../core/clock.ts'
 import { mac, sameBytes } from '../core/seal/seal.ts'
 
 /** The local part before the token; no identity can have it. */
 const prefix = 'bounce'
 
-const day = 86_400_000
 
 /** Days for which a bounce may come: five of trying, and a receiver that takes its time. */
 const lifetime = 30

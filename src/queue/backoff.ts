@@ -1,4 +1,6 @@
-const longestInput = 24 * 60 * 60 * 1000
+import { day } from '../core/clock.ts'
+
+const longestInput = day
 
 /** What the far side asked for, in milliseconds: the least wait, and the longest. */
 export interface RetryHint {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
@@ -27,13 +27,13 @@ interface Deps {
 }
 
 /** How long ended deliveries are kept, in milliseconds. */
-const usuallyKept = 30 * 24 * 60 * 60 * 1000
+const usuallyKept = 30 * day
 
 /** An attempt that takes longer is slow, in milliseconds. */
 const usuallyPrompt = 2000
 
 /** Nothing that was tried is put off for longer, jitter included, in milliseconds. */
-const longestWait = 48 * 60 * 60 * 1000
+const longestWait = 2 * day
 
 /** setTimeout takes no more. */
 const longestTimer = 2 ** 31 - 1

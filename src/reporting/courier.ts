@@ -1,11 +1,11 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso, minute } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
 import { type Courier, Later, type Outcome, Refused } from '../queue/courier.ts'
 import type { Outside } from '../net/outside.ts'
 import type { Handed, SystemMail } from '../outbound/transport/outbound-transport.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { day, minute, type ReportSubject } from './days.ts'
+import type { ReportSubject } from './days.ts'
 
 /** A report on its way. */
 export interface ReportLoad extends ReportSubject {

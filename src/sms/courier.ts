@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, hour, iso, minute } from '../core/clock.ts'
 import { type Log, loggable } from '../core/log.ts'
 import { type Courier, type Ended, Later, type Noted, type Outcome, Refused } from '../queue/courier.ts'
 import type { EventLog } from '../events/log.ts'
@@ -26,8 +26,6 @@ interface Deps {
 /** What is kept of an attempt, as the queue's answer. */
 type Said = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
 
-const minute = 60_000
-const hour = 60 * minute
 
 /** Hands messages to the provider. One whose answer was lost is handed over once more only where that cannot send it twice. */
 export class SmsCourier implements Courier<SmsLoad> {

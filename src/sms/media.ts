@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { hour, minute } from '../core/clock.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -79,12 +80,11 @@ export class MediaStore {
   }
 }
 
-const minute = 60_000
 
 /** Fetches what came with a message from the provider. */
 export class MediaCourier implements Courier<MediaLoad> {
   readonly kind = mediaKind
-  readonly schedule = [0, 5000, minute, 10 * minute, 60 * minute]
+  readonly schedule = [0, 5000, minute, 10 * minute, hour]
   readonly jitter = 0.1
   readonly prompt = 20_000
   readonly #database: Database

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, hour, iso, minute } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { type Courier, Later, type Outcome } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -16,8 +16,6 @@ interface Deps {
   provider: SmsProvider | undefined
 }
 
-const minute = 60_000
-const hour = 60 * minute
 
 /** Gives numbers back to the provider, for as long as it takes: a number that is forgotten is paid for for ever. */
 export class ReleaseCourier implements Courier<ReleaseLoad> {

@@ -12,12 +12,13 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { day } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
 import { sized } from './space.ts'
 import { syncPath } from './files.ts'
 
 /** How long the copy from before the last upgrade is kept, in milliseconds. */
-const kept = 30 * 86_400_000
+const kept = 30 * day
 
 /**
  * Copies a database to `<file>.before-<version>`, whole or not at all, unless that was done before an upgrade that is under way since.

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, hour, iso, minute, second } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { type Log, loggable } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
@@ -31,15 +31,12 @@ export interface Heard {
   error: string | null
 }
 
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
 
 /** Longest time in milliseconds until the whole answer is there. */
 const timeout = 15 * second
 
 /** Nothing but failure for as long, in milliseconds, switches a webhook off. */
-const endurance = 5 * 24 * hour
+const endurance = 5 * day
 
 /** Bodies that many webhooks get at one time are made once; milliseconds they are kept for that. */
 const shared = 1000
@@ -58,7 +55,7 @@ type Addressee = Pick<WebhookRow, 'id' | 'url' | 'headers' | 'secret' | 'previou
 /** Signs an event and posts it: 2xx is success, a redirect is none, 410 switches the webhook off. */
 export class WebhookCourier implements Courier<WebhookLoad> {
   readonly kind = kind
-  readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+  readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, day]
   readonly jitter = 0.1
   readonly #deps: Deps
   readonly #answers: Counter<'answer'>

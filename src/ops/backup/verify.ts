@@ -2,6 +2,7 @@ import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } fr
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { day } from '../../core/clock.ts'
 import { nameOf } from '../../core/seal/master-key.ts'
 import { readKey, type SealedColumn } from '../../core/seal/seal.ts'
 import { knownVersion, takeOver } from '../../store/migrate.ts'
@@ -15,7 +16,7 @@ import { unpack } from './unpack.ts'
 
 /** How the directories begin that a backup is unpacked into, and when one is nobody's any more, in milliseconds. */
 const unpackedName = 'pillarbox-verify-'
-const abandoned = 86_400_000
+const abandoned = day
 
 export interface VerifyInput {
   file: string

@@ -1,5 +1,5 @@
 import { invalid } from '../../core/fault.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, day } from '../../core/clock.ts'
 import type { Outside } from '../../net/outside.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import { attachmentsOf } from './attachments.ts'
@@ -25,7 +25,7 @@ export type SendRequest = Pick<
 >
 
 /** How far ahead a message may be scheduled, in milliseconds. */
-const farthest = 366 * 86_400_000
+const farthest = 366 * day
 
 /** Reads what callers wish for. */
 export class Drafts {

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, hour, iso } from '../../core/clock.ts'
 import { Fault, invalid } from '../../core/fault.ts'
 import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { sameMailbox } from './recipients.ts'
@@ -23,8 +23,6 @@ export interface SendCount {
   at: number
 }
 
-const hour = 3_600_000
-const day = 24 * hour
 
 /** How much may be sent: by the hour for each identity and domain, by the day for a new domain, and how often a program may answer. */
 export class SendLimits {

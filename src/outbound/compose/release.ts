@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, hour, iso, minute } from '../../core/clock.ts'
 import type { Courier, Outcome } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { StoredEmail } from '../../mail/email-rows.ts'
@@ -20,7 +20,6 @@ interface Deps {
   signer: DkimSigner
 }
 
-const minute = 60_000
 
 const gone = 'it is not scheduled any more'
 
@@ -30,7 +29,7 @@ const gone = 'it is not scheduled any more'
  */
 export class Release implements Courier<ReleaseLoad> {
   readonly kind = kind
-  readonly schedule = [0, minute, 5 * minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute]
+  readonly schedule = [0, minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour]
   readonly jitter = 0.1
   readonly width = { sound: 8, crowded: 4, unsound: 2 }
   readonly #deps: Deps

@@ -1,3 +1,4 @@
+import { minute } from '../../core/clock.ts'
 import { type CourierAnswer, later, type Security, Undelivered } from './undelivered.ts'
 import { type Log, loggable } from '../../core/log.ts'
 import type { Ended, Noted } from '../../queue/courier.ts'
@@ -9,7 +10,6 @@ export interface Timeouts {
   large: number
 }
 
-const minute = 60_000
 
 /** Octets from which on a message is large. */
 const large = 1024 * 1024

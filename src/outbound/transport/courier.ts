@@ -1,3 +1,4 @@
+import { hour, minute } from '../../core/clock.ts'
 import { conflict } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
 import { type Log, loggable } from '../../core/log.ts'
@@ -41,8 +42,6 @@ interface Deps {
   timeout?: Timeouts | undefined
 }
 
-const minute = 60_000
-const hour = 60 * minute
 
 /** Times that a message is tried again sooner than planned because a server asked for it. */
 const maxSoon = 12

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, minute } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import { Outside, type OutsideDial, type OutsideSettings } from '../../net/outside.ts'
@@ -69,7 +69,7 @@ export interface Handed {
 }
 
 /** Milliseconds that one attempt may take. */
-const systemTime = 5 * 60_000
+const systemTime = 5 * minute
 
 /** All that carries mail to others, put together; what the settings decide is made anew when they change. */
 export class OutboundTransport {

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, hour, iso } from '../../core/clock.ts'
 import type { Outcome } from '../../queue/courier.ts'
 import { attemptsOf } from '../../queue/history.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
@@ -16,7 +16,7 @@ interface Deps {
 }
 
 /** When the sender hears once more that a message is late, in milliseconds after the first attempt. */
-const late = 4 * 60 * 60_000
+const late = 4 * hour
 
 const events = { delivered: emailDelivered, sent: emailSent, bounced: emailBounced, failed: emailFailed } as const
 

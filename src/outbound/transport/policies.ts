@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, iso, minute } from '../../core/clock.ts'
 import { withoutEnds } from '../../core/ends.ts'
 import type { Log } from '../../core/log.ts'
 import type { Outside } from '../../net/outside.ts'
@@ -26,8 +26,6 @@ interface Deps {
 /** In place of an id, when the DNS gave no answer. */
 const unknown = Symbol('unknown')
 
-const minute = 60_000
-const day = 24 * 60 * minute
 
 /** How long an answer is good without another look at the DNS, in milliseconds, and how many are remembered. */
 const remembered = 5 * minute

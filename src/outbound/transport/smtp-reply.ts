@@ -1,3 +1,4 @@
+import { minute } from '../../core/clock.ts'
 import { Undelivered } from './undelivered.ts'
 
 /** The part of the dialogue that a reply belongs to. */
@@ -10,7 +11,7 @@ const aboutRecipient = new Set<Stage>(['rcpt', 'data'])
 const longest = 1000
 
 /** Waiting a little is all that a greylisting server wants; milliseconds. */
-const soon = 5 * 60_000
+const soon = 5 * minute
 
 /** A reply taken apart (RFC 5321 4.2, RFC 3463); `code` is 0 for what is no reply. */
 export function readReply(text: string): { code: number; enhanced: string | null; text: string } {

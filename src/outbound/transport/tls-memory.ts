@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, hour, iso } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { type Database, sql } from '../../store/database.ts'
 
@@ -13,8 +13,6 @@ interface Row {
   missed_at: string | null
 }
 
-const hour = 60 * 60_000
-const day = 24 * hour
 
 /** How long a server is known for its TLS, and how long it may go without before it is believed; milliseconds. */
 const known = 30 * day

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { day, hour } from '../../../core/clock.ts'
 import { about, type Check, quoted, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 import { makingRoom } from '../remedies.ts'
@@ -17,8 +18,6 @@ interface Deps {
   now: () => number
 }
 
-const hour = 3_600_000
-const day = 24 * hour
 
 /** Room on the disk of the data: octets, inodes, and how long it will last at the present pace. */
 export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
