@@ -15,14 +15,14 @@ import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import { type DataDirectory, openDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
-import type { Shown } from './http/server/listener.ts'
+import type { ServedCertificate } from './http/server/listener.ts'
 import { Idempotency, sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server/server.ts'
 import type { MailModule } from './mail/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
 import type { Module } from './module.ts'
-import type { Rotated } from './store/keyring.ts'
+import type { RotationResult } from './store/keyring.ts'
 import { WriteProbe } from './store/probe.ts'
 import { forgetFormer } from './store/rewrite.ts'
 import type { TrustModule } from './trust/module.ts'
@@ -54,7 +54,7 @@ export class App {
   readonly #mail: MailModule
   readonly #trust: TrustModule
   readonly #http: HttpServer
-  readonly #shown: Shown
+  readonly #shown: ServedCertificate
   readonly #account: string
   readonly #types = new EventTypes()
   /** The settings of the start; what of them cannot change while running stays so. */
@@ -112,7 +112,7 @@ export class App {
       this.#types.add(part.events ?? [])
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
-    this.#shown = { certificate: () => certificates.shown.api, named: certificates.shown.named }
+    this.#shown = { certificate: () => certificates.shown.api, byHostname: certificates.shown.named }
     const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
     identities.onRemove((tx, id) => idempotency.forget(tx, id))
     this.#http = new HttpServer({
@@ -129,7 +129,7 @@ export class App {
       log: log.child({ part: 'http' }),
       metrics,
       ready: () => this.#ready(),
-      roomy: () => !space.low(),
+      hasSpace: () => !space.low(),
       operator: this.#account,
       exists: (id) => people.accounts.exists(id),
       version,
@@ -215,11 +215,11 @@ export class App {
 
   /** Answers the operator on the box's own socket without starting anything else: of a box that is open and never started. */
   async attend(): Promise<void> {
-    await this.#http.attend()
+    await this.#http.startControlSocket()
   }
 
   /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */
-  async rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
+  async rotateMasterKey(told?: (step: Step) => void): Promise<RotationResult> {
     const rotated = await this.#directory.keyring.rotate(this.sealed, told)
     await this.#stopParts()
     await this.#directory.database.close()
@@ -303,7 +303,7 @@ export class App {
     const failing: string[] = []
     if (!this.#started || this.#http.addresses.plain === undefined) failing.push('http')
     if (this.#mail.addresses.length === 0) failing.push('smtp')
-    const store = await this.#probe.look()
+    const store = await this.#probe.check()
     if (this.#directory.space.low() || store === 'full') failing.push('space')
     if (store === 'failing') failing.push('store')
     return failing

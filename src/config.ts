@@ -27,7 +27,7 @@ import {
   Whole,
 } from './config/values.ts'
 import { doctor } from './config/doctor.ts'
-import { withoutEnd } from './core/ends.ts'
+import { trimEnd } from './core/trim.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
 import { realtime, tokens, webhooks } from './config/live.ts'
@@ -211,7 +211,7 @@ const Settings = Group({
 export const Config = Settings.transform((settings, context) => {
   const tls = settings.http.tls
   const hostname = settings.hostname ?? settings.mail.domain
-  const keys_dir = settings.keys_dir ?? `${withoutEnd(settings.data_dir, '/')}-keys`
+  const keys_dir = settings.keys_dir ?? `${trimEnd(settings.data_dir, '/')}-keys`
   if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
     context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
   }

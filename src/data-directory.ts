@@ -12,7 +12,7 @@ import { Keyring } from './store/keyring.ts'
 import { DirectoryLock } from './store/lock.ts'
 import { mustBeNoRestore, Newer, type Obstacle } from './store/files.ts'
 import { type MigrationTest, prepare } from './store/migrate.ts'
-import { existingPart, sized, Space } from './store/space.ts'
+import { existingPart, formatBytes, Space } from './store/space.ts'
 import { asFault } from './store/sqlite/failures.ts'
 import { SqliteDatabase } from './store/sqlite/database.ts'
 import { StateFile } from './store/state.ts'
@@ -70,7 +70,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
     const opened = database
-    space.leaveTo((bytes) => opened.reserveLog(bytes))
+    space.onReserveReleased((bytes) => opened.reserveLog(bytes))
     spaceMetrics(metrics, file, space)
     return { state, database, keyring, space, close }
   } catch (error) {
@@ -95,15 +95,15 @@ function mustHaveRoom({ data_dir }: Config): void {
   if (existsSync(join(data_dir, 'state.json'))) return
   const free = freeAt(data_dir)
   if (free >= roomToStart) return
-  const message = `A new box needs ${sized(roomToStart)}, and the disk of ${data_dir} has ${sized(free)} free. Make room, or set another data_dir.`
+  const message = `A new box needs ${formatBytes(roomToStart)}, and the disk of ${data_dir} has ${formatBytes(free)} free. Make room, or set another data_dir.`
   throw storageFull(undefined, message)
 }
 
 function fullDisk(directory: string, cause: unknown): Fault {
-  const free = sized(freeAt(directory))
+  const free = formatBytes(freeAt(directory))
   return storageFull(
     cause,
-    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some room: make ${sized(roomToStart)} free, and start again. Nothing was lost.`,
+    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some room: make ${formatBytes(roomToStart)} free, and start again. Nothing was lost.`,
   )
 }
 

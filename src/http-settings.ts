@@ -1,9 +1,9 @@
 import { type Config, controlSocket, type Endpoint } from './config.ts'
-import type { Shown } from './http/server/listener.ts'
+import type { ServedCertificate } from './http/server/listener.ts'
 import type { HttpSettings } from './http/server/server.ts'
 
 /** What the API's ports take of the settings; `shown` says which certificate they show. */
-export function httpSettings(config: Config, shown: Shown): HttpSettings {
+export function httpSettings(config: Config, shown: ServedCertificate): HttpSettings {
   const { http, metrics } = config
   return {
     listen: spelled(http.listen),

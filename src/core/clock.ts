@@ -1,4 +1,4 @@
-/** Where time comes from; tests hold it still. */
+/** The source of time; tests replace it. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number

@@ -94,9 +94,9 @@ export class Bounces implements SystemAddressHandler {
     if (status !== 'sent' && status !== 'delivered') return 'idle'
     const delayed = about.find(({ action }) => action === 'delayed')
     const [arrived] = about
-    if (delayed) return this.#remarked(tx, queuedEmail, told(delayed, report), 'delayed')
+    if (delayed) return this.#noteReport(tx, queuedEmail, told(delayed, report), 'delayed')
     if (!arrived || status === 'delivered') return 'idle'
-    if (about.some(({ action }) => action === 'relayed')) return this.#remarked(tx, queuedEmail, told(arrived, report), 'relayed')
+    if (about.some(({ action }) => action === 'relayed')) return this.#noteReport(tx, queuedEmail, told(arrived, report), 'relayed')
     return this.#delivered(tx, queuedEmail, told(arrived, report))
   }
 
@@ -109,8 +109,8 @@ export class Bounces implements SystemAddressHandler {
     const delivery = await outgoing.note(tx, seq, change)
     if (delivery_id !== null) await queue.abandon(tx, delivery_id)
     if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
-    const remark = hard && (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'nobody' : null
-    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, remark)
+    const annotation = hard && (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'nobody' : null
+    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, annotation)
     return 'bounced'
   }
 
@@ -122,7 +122,7 @@ export class Bounces implements SystemAddressHandler {
     return 'delivered'
   }
 
-  async #remarked(tx: Transaction, { recipient }: QueuedEmail, said: Said, outcome: Outcome): Promise<Outcome> {
+  async #noteReport(tx: Transaction, { recipient }: QueuedEmail, said: Said, outcome: Outcome): Promise<Outcome> {
     await this.#deps.outgoing.note(tx, recipient.seq, said)
     return outcome
   }
@@ -135,8 +135,8 @@ export class Bounces implements SystemAddressHandler {
     const { email_id, address: email } = recipient
     const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
     await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
-    const remark = (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'outside' : null
-    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, remark)
+    const annotation = (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'outside' : null
+    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, annotation)
     return 'complained'
   }
 

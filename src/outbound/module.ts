@@ -35,7 +35,7 @@ import {
   emailSent,
   largestMessage,
 } from './model.ts'
-import { type Handed, OutboundTransport, type SystemMail, type TransportTest } from './transport/outbound-transport.ts'
+import { type SystemMailResult, OutboundTransport, type SystemMail, type TransportTest } from './transport/outbound-transport.ts'
 import { Composer } from './compose/composer.ts'
 import { Drafts } from './compose/drafts.ts'
 import { emailRoutes } from './email-routes.ts'
@@ -166,7 +166,7 @@ export class OutboundModule implements Module {
     const { events, log } = this.#deps
     this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log, {
       types: [emailReceived.name, identityDeleted.name],
-      concerns: (batch) => this.#operatorMail.concerns(batch),
+      filter: (batch) => this.#operatorMail.concerns(batch),
     })
   }
 
@@ -183,8 +183,8 @@ export class OutboundModule implements Module {
   }
 
   /** Hands over a message that no identity sends, to a domain that is not ours. */
-  transmit(mail: SystemMail, signal: AbortSignal): Promise<Handed> {
-    return this.#outboundTransport.transmit(mail, signal)
+  sendSystemMail(mail: SystemMail, signal: AbortSignal): Promise<SystemMailResult> {
+    return this.#outboundTransport.sendSystemMail(mail, signal)
   }
 
   /** Who hears how TLS sessions with servers of others went. */

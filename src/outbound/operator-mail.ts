@@ -1,7 +1,7 @@
 import { day, hour, minute } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { Fault } from '../core/fault.ts'
-import { type Courier, Later, Refused } from '../queue/courier.ts'
+import { type Courier, Deferred, Refused } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventHeader } from '../events/model.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
@@ -100,7 +100,7 @@ export class OperatorMail implements Courier<Load> {
       if (!(error instanceof Fault) || error.type === 'internal_error') throw error
       this.#deps.log.warn({ email: email_id, why: error.message }, 'mail for the operator could not be passed on')
       if (error.type === 'invalid_request') throw new Refused(error.message)
-      throw new Later(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
+      throw new Deferred(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
     }
   }
 

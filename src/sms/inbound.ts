@@ -129,7 +129,7 @@ export class Inbound {
     let octets = octetsOfTexts(body)
     for (const one of media) if ('bytes' in one) octets += one.bytes.length
     const { account_id } = holder
-    const lacking = octets - (await plan.room(database, account_id))
+    const lacking = octets - (await plan.available(database, account_id))
     if (lacking > 0) await trash.giveWay({ account_id }, lacking)
   }
 

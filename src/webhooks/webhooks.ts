@@ -153,9 +153,9 @@ export class Webhooks {
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
       await changeWishes(tx, account_id)
       await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id}`)
-      await queue.close(tx, { kind, lane: id, account_id })
+      await queue.closeLane(tx, { kind, lane: id, account_id })
     })
-    await queue.silence(kind, id)
+    await queue.abortLane(kind, id)
     return { id, deleted: true }
   }
 

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { day } from '../../core/clock.ts'
 import { nameOf } from '../../core/seal/master-key.ts'
 import { readKey, type SealedColumn } from '../../core/seal/seal.ts'
-import { knownVersion, takeOver } from '../../store/migrate.ts'
+import { knownVersion, migrateCopied } from '../../store/migrate.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { damaged, refused } from './faults.ts'
 import { inspectBlobs, inspectDatabase, inspectSealed, inspectState } from './inspect.ts'
@@ -129,7 +129,7 @@ export function givenKey(file: string): Buffer {
 /** Brings an unpacked database to this program's version, as its next start would. */
 export function bringUp(archive: BackupArchive, file: string): void {
   try {
-    takeOver(file)
+    migrateCopied(file)
   } catch (error) {
     throw damaged(archive.file, `its database cannot be taken over: ${(error as Error).message}`, error)
   }

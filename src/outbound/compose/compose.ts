@@ -3,7 +3,7 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import { release } from '../../core/memory.ts'
 import { Turns } from '../../core/paced-work.ts'
 import type { Address } from '../../mail/model.ts'
-import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './ready-octets.ts'
+import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './prepare-raw.ts'
 import { type Addressee, domainOf, type Field } from './recipients.ts'
 
 /** A file that goes along, its octets at hand. */

@@ -63,7 +63,7 @@ export class SendLimits {
   }
 
   /** A message that does not leave, or leaves at another time, is given back. */
-  async uncount(tx: Transaction, load: SendCount): Promise<void> {
+  async giveBack(tx: Transaction, load: SendCount): Promise<void> {
     await add(tx, load.identity_id, load.at, -load.recipients)
     if (load.outside > 0) await add(tx, load.domain, load.at, -load.outside)
   }

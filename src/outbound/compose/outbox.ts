@@ -21,7 +21,7 @@ import type { SendLimits, SendCount } from './limits.ts'
 import { requireFewHops } from './hops.ts'
 import { type EmailLoad, kind } from './load.ts'
 import { emailQueued, largestBodies, largestMessage, maxRecipients } from '../model.ts'
-import { readyOctets } from './ready-octets.ts'
+import { prepareRaw } from './prepare-raw.ts'
 import { type Addressee, domainOf, recipientAddress } from './recipients.ts'
 import { kind as releaseKind, type ReleaseLoad } from './release-load.ts'
 import type { DkimSigner } from './signing.ts'
@@ -137,7 +137,7 @@ export class Outbox {
     const addresses = recipients.map((one) => recipientAddress(one, 'to'))
     const { clock, examiner } = this.#deps
     requireFewHops(raw, 'raw')
-    const octets = await readyOctets(raw, { now: clock.now(), domain: domainOf(from) })
+    const octets = await prepareRaw(raw, { now: clock.now(), domain: domainOf(from) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
     if (addresses.length > maxRecipients) throw invalid('to', `A message can go to ${maxRecipients} recipients.`)
     const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
@@ -148,7 +148,7 @@ export class Outbox {
   }
 
   /** What a message counts for: of this identity, from this address. */
-  load(identityId: string, from: string, addresses: string[], at: number): SendCount {
+  sendCountOf(identityId: string, from: string, addresses: string[], at: number): SendCount {
     const outside = addresses.filter((address) => !this.#deps.domains.receives(domainOf(address))).length
     return { identity_id: identityId, domain: domainOf(from), recipients: addresses.length, outside, at }
   }
@@ -173,7 +173,7 @@ export class Outbox {
     }
     const at = sendAt === null ? clock.now() : Date.parse(sendAt)
     await plan.require(database, owner.account_id, 'emails_sent', 1, at)
-    await limits.require(database, this.load(owner.id, from, addresses, at))
+    await limits.require(database, this.sendCountOf(owner.id, from, addresses, at))
   }
 
   #leaves(domain: string): boolean {
@@ -200,7 +200,7 @@ export class Outbox {
       const addresses = addressees.map(({ address }) => address.address)
       const at = send_at === null ? clock.now() : Date.parse(send_at)
       await plan.take(tx, owner.account_id, 'emails_sent', at)
-      await limits.count(tx, this.load(owner.id, from, addresses, at))
+      await limits.count(tx, this.sendCountOf(owner.id, from, addresses, at))
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
@@ -224,7 +224,7 @@ export class Outbox {
     const { trash, plan, database } = this.#deps
     const beyond = stored_bytes + octets - maxOf(email, this.#settings)
     if (beyond > 0) await trash.giveWay({ identity_id: id }, beyond)
-    const lacking = octets - (await plan.room(database, account_id))
+    const lacking = octets - (await plan.available(database, account_id))
     if (lacking > 0) await trash.giveWay({ account_id }, lacking)
   }
 

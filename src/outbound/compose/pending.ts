@@ -17,7 +17,7 @@ import type { Drafts } from './drafts.ts'
 import type { SendLimits } from './limits.ts'
 import { emailCancelled } from '../model.ts'
 import type { Outbox } from './outbox.ts'
-import { headerDate } from './ready-octets.ts'
+import { headerDate } from './prepare-raw.ts'
 import { suspended } from '../transport/undelivered.ts'
 
 interface Deps {
@@ -115,7 +115,7 @@ export class Pending implements Dispatcher {
         AND one.status = 'deferred' AND one.response = ${suspended}`,
     )
     for (const { seq, delivery_id } of rows) {
-      const hurried = delivery_id !== null && (await queue.hurry(tx, delivery_id))
+      const hurried = delivery_id !== null && (await queue.retryNow(tx, delivery_id))
       if (hurried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
     }
   }
@@ -130,8 +130,8 @@ export class Pending implements Dispatcher {
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
     const addresses = rows.map(({ address }) => address)
     await plan.move(tx, await this.#accountOf(tx, email), 'emails_sent', countedAt(email), Date.parse(at))
-    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
-    await limits.count(tx, outbox.load(email.identity_id, email.from_address, addresses, Date.parse(at)))
+    await limits.giveBack(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, countedAt(email)))
+    await limits.count(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, Date.parse(at)))
     // unsigned until it leaves, so that the date is all there is before the octets
     await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
     for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
@@ -164,7 +164,7 @@ export class Pending implements Dispatcher {
     }
     if (taken.length === 0) return 0
     const addresses = taken.map(({ address }) => address)
-    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
+    await limits.giveBack(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, countedAt(email)))
     if (taken.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
     await outgoing.tell(tx, emailCancelled, email.id, {})
     return taken.length

@@ -31,7 +31,7 @@ export class Release implements Courier<ReleaseLoad> {
   readonly kind = kind
   readonly schedule = [0, minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour]
   readonly jitter = 0.1
-  readonly width = { sound: 8, crowded: 4, unsound: 2 }
+  readonly limits = { healthy: 8, busy: 4, slow: 2 }
   readonly #deps: Deps
 
   constructor(deps: Deps) {
@@ -59,10 +59,10 @@ export class Release implements Courier<ReleaseLoad> {
   }
 
   async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
-    if (outcome === 'failed') await this.drop(tx, { email_id }, 'it could not be signed; the log of the box says why')
+    if (outcome === 'failed') await this.cancel(tx, { email_id }, 'it could not be signed; the log of the box says why')
   }
 
-  async drop(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
+  async cancel(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
     // it may have been taken back meanwhile
     if (!(await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`))) return
     const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })

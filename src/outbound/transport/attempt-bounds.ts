@@ -1,7 +1,7 @@
 import { minute } from '../../core/clock.ts'
-import { type CourierAnswer, later, type Security, Undelivered } from './undelivered.ts'
+import { type TransportAnswer, later, type Security, Undelivered } from './undelivered.ts'
 import { type Log, loggable } from '../../core/log.ts'
-import type { Ended, Noted } from '../../queue/courier.ts'
+import type { AttemptResult, AttemptNotes } from '../../queue/courier.ts'
 import { readAnswer, statusOf } from './outcomes.ts'
 
 /** Longest time for one attempt in milliseconds, and for one with a large message: RFC 5321 4.5.3.2.6 allows ten minutes after its end. */
@@ -65,11 +65,11 @@ export class AttemptBounds {
 const maxSaid = 512
 
 /** Writes the line of one attempt to deliver a message to one recipient. */
-export function writeAttempt(log: Log, { id: queue_id, attempt, outcome, answer, next, ms, noted }: Ended<unknown>): void {
+export function writeAttempt(log: Log, { id: queue_id, attempt, outcome, answer, next, ms, notes }: AttemptResult<unknown>): void {
   const said = readAnswer(answer)
   const result = outcome === 'interrupted' ? outcome : statusOf(outcome, said)
-  const { message_id, email_id, from, to, return_path, tls = null, cipher, verified, email_ids } = noted
-  const reached = reachedIn(noted)
+  const { message_id, email_id, from, to, return_path, tls = null, cipher, verified, email_ids } = notes
+  const reached = reachedIn(notes)
   const line = {
     queue_id,
     message_id,
@@ -96,17 +96,17 @@ export function writeAttempt(log: Log, { id: queue_id, attempt, outcome, answer,
 }
 
 /** Notes how the connection was secured. */
-export function noteSecurity(noted: Noted, security: Security | null): void {
+export function noteSecurity(noted: AttemptNotes, security: Security | null): void {
   if (security) Object.assign(noted, { tls: security.version, cipher: security.cipher, verified: security.verified })
 }
 
 /** The server that an attempt came to last. */
-export function reachedIn({ mx, ip }: Noted): { mx: string | null; ip: string | null } {
+export function reachedIn({ mx, ip }: AttemptNotes): { mx: string | null; ip: string | null } {
   return { mx: typeof mx === 'string' ? mx : null, ip: typeof ip === 'string' ? ip : null }
 }
 
 /** A reply as it was heard; a sentence of our own where there was none. */
-function replyOf({ smtp_code, enhanced_code, response }: CourierAnswer): string {
+function replyOf({ smtp_code, enhanced_code, response }: TransportAnswer): string {
   const parts = [smtp_code, smtp_code === null ? null : enhanced_code, response]
   return loggable(parts.filter((one) => one !== null && one !== '').join(' '), maxSaid)
 }

@@ -23,7 +23,7 @@ export class Connections {
   }
 
   /** Runs a piece of work once there is room for another connection to the destination. */
-  async within<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  async withSlot<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     await this.#enter(key, signal)
     try {
       return await work()

@@ -3,7 +3,7 @@ import { conflict } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
 import { type Log, loggable } from '../../core/log.ts'
 import type { Counter, Metrics } from '../../core/metrics.ts'
-import { type Courier, type Ended, Later, type Noted, type Outcome, Refused, type ServerAnswer } from '../../queue/courier.ts'
+import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused, type ServerAnswer } from '../../queue/courier.ts'
 import { type Attempt, attemptsOf } from '../../queue/history.ts'
 import type { Domains } from '../../domains/domains.ts'
 import type { Inbox } from '../../mail/inbox.ts'
@@ -11,14 +11,14 @@ import type { OutgoingEmails, QueuedEmail } from '../../mail/outgoing.ts'
 import type { Refusal } from '../../smtp/replies.ts'
 import type { Database, Reader, Transaction } from '../../store/database.ts'
 import { AttemptBounds, noteSecurity, reachedIn, type Timeouts, writeAttempt } from './attempt-bounds.ts'
-import type { SmtpDelivery, Trying } from './smtp-delivery.ts'
+import type { SmtpDelivery, ServerListener } from './smtp-delivery.ts'
 import { type EmailLoad, kind } from '../compose/load.ts'
 import { type Outcomes, readAnswer } from './outcomes.ts'
 import { domainOf } from '../compose/recipients.ts'
 import type { ReturnPaths } from '../return-path.ts'
 import { readReply, refusal } from './smtp-reply.ts'
 import type { Suppressions } from '../suppressions.ts'
-import { type CourierAnswer, later, refused, suspended, Undelivered } from './undelivered.ts'
+import { type TransportAnswer, later, refused, suspended, Undelivered } from './undelivered.ts'
 import type { Routing } from './routing.ts'
 
 /** How mail leaves as the settings are now. */
@@ -68,9 +68,9 @@ export class MailCourier implements Courier<EmailLoad> {
     ...Array.from({ length: 28 }, () => 4 * hour),
   ]
   readonly jitter = 0.2
-  readonly width = { sound: 20, crowded: 5, unsound: 1 }
+  readonly limits = { healthy: 20, busy: 5, slow: 1 }
   // greetings, and what others make of a message, take their time
-  readonly prompt = 30_000
+  readonly slowAfter = 30_000
   readonly #deps: Deps
   readonly #deliveries: Counter<'result' | 'tls'>
   readonly #bounds: AttemptBounds
@@ -89,21 +89,21 @@ export class MailCourier implements Courier<EmailLoad> {
     await this.#deps.outgoing.note(tx, recipient_seq, { status: 'sending', attempts: attempt, next_attempt_at: null })
   }
 
-  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
+  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<string> {
     try {
       const answer = await this.#attempt(load, attempt, signal, noted)
       this.#count(answer)
       return JSON.stringify(answer)
     } catch (error) {
       if (!(error instanceof Undelivered)) throw error
-      const { permanent, within } = error
+      const { permanent, maxDelay } = error
       noteSecurity(noted, error.security)
       // of one that was given up in the middle: the server that it had come to
       const answer = error.answer.mx === null ? { ...error.answer, ...reachedIn(noted) } : error.answer
       this.#count(answer)
       if (permanent) throw new Refused(JSON.stringify(answer))
-      const soon = within !== undefined && (await this.#mayHurry(load))
-      throw new Later(JSON.stringify(soon ? { ...answer, soon } : answer), undefined, soon ? within : undefined)
+      const soon = maxDelay !== undefined && (await this.#mayHurry(load))
+      throw new Deferred(JSON.stringify(soon ? { ...answer, soon } : answer), undefined, soon ? maxDelay : undefined)
     }
   }
 
@@ -111,28 +111,28 @@ export class MailCourier implements Courier<EmailLoad> {
     return this.#deps.outcomes.note(tx, recipient_seq, outcome, answer, next)
   }
 
-  ended(end: Ended<EmailLoad>): void {
+  finished(end: AttemptResult<EmailLoad>): void {
     writeAttempt(this.#deps.log, end)
   }
 
-  async about(reader: Reader, { recipient_seq }: EmailLoad): Promise<Record<string, string>> {
+  async describe(reader: Reader, { recipient_seq }: EmailLoad): Promise<Record<string, string>> {
     const queuedEmail = await this.#deps.outgoing.queuedEmail(recipient_seq, reader)
     if (!queuedEmail) return {}
     const { email, recipient } = queuedEmail
     return { email_id: email.id, from: email.from_address, to: recipient.address }
   }
 
-  words(answer: string): string {
+  answerText(answer: string): string {
     return readAnswer(answer).response
   }
 
-  server(answer: string): ServerAnswer {
+  serverAnswer(answer: string): ServerAnswer {
     const { smtp_code, enhanced_code, response, mx, ip = null, tls } = readAnswer(answer)
     return { smtp_code, enhanced_code, response, mx, ip, tls }
   }
 
   /** Not what bounced, nor what was taken back. */
-  async repeat(tx: Transaction, { recipient_seq }: EmailLoad): Promise<void> {
+  async retry(tx: Transaction, { recipient_seq }: EmailLoad): Promise<void> {
     const recipient = await this.#deps.outgoing.recipient(recipient_seq, tx)
     if (recipient?.status !== 'failed') {
       const why = recipient ? `The delivery was ${recipient.status}` : 'The message was deleted'
@@ -141,7 +141,7 @@ export class MailCourier implements Courier<EmailLoad> {
     await this.#deps.outgoing.note(tx, recipient, { status: 'queued' })
   }
 
-  async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal, noted: Noted): Promise<CourierAnswer> {
+  async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<TransportAnswer> {
     const { outgoing, domains, returnPaths, transport } = this.#deps
     const queuedEmail = await outgoing.queuedEmail(load.recipient_seq)
     if (!queuedEmail) throw refused('the message was deleted', { cancelled: true })
@@ -162,7 +162,7 @@ export class MailCourier implements Courier<EmailLoad> {
         hold()
         return this.#octets(queuedEmail)
       }
-      const trying: Trying = ({ hostname: mx, address: ip }) => void Object.assign(noted, { mx, ip })
+      const trying: ServerListener = ({ hostname: mx, address: ip }) => void Object.assign(noted, { mx, ip })
       const receipt = await smtpDelivery.deliver(way, { from, to, require_tls }, read, limited, trying)
       const { response, hostname: mx, address: ip, tls, security } = receipt
       noteSecurity(noted, security)
@@ -223,8 +223,8 @@ export class MailCourier implements Courier<EmailLoad> {
     { recipient }: QueuedEmail,
     { from, to }: { from: string; to: string },
     raw: Buffer,
-    noted: Noted,
-  ): Promise<CourierAnswer> {
+    noted: AttemptNotes,
+  ): Promise<TransportAnswer> {
     const { inbox, transport } = this.#deps
     const envelope = {
       remote_address: '127.0.0.1',
@@ -251,13 +251,13 @@ export class MailCourier implements Courier<EmailLoad> {
     return { ...accepted('taken by this box'), outcome: 'delivered', mx: transport().hostname, ip: null, tls: null }
   }
 
-  #count({ outcome, tls }: CourierAnswer): void {
+  #count({ outcome, tls }: TransportAnswer): void {
     const encrypted = tls === null ? 'none' : tls.endsWith('not checked') ? 'unchecked' : 'checked'
     this.#deliveries.labels(outcome, encrypted).inc()
   }
 }
 
-function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'ip' | 'tls'> {
+function accepted(response: string): Omit<TransportAnswer, 'outcome' | 'mx' | 'ip' | 'tls'> {
   const { code, enhanced, text } = readReply(response)
   return { smtp_code: code === 0 ? null : code, enhanced_code: enhanced, response: text }
 }

@@ -15,22 +15,22 @@ export interface MailHosts {
   /** The one server, in place of what the DNS says of the domain: a relay of the operator's, wherever it is. */
   host?: string
   /** Whether a policy lets us speak to this server. */
-  admits?: (hostname: string) => boolean
+  allows?: (hostname: string) => boolean
   /** TLSA records are not asked for. */
   withoutDane?: true
 }
 
 /** A server that took the connection. */
-export interface Opened {
+export interface ServerConnection {
   socket: Socket
   hostname: string
   address: string
   /** Checks the certificate against TLSA records (RFC 7672); answers what is wrong. Only where there are any. */
-  prove?: (certificate: Certificate, chain: Certificate[]) => Error | undefined
+  verify?: (certificate: Certificate, chain: Certificate[]) => Error | undefined
   /** These records. */
   tlsa?: Tlsa[]
   /** Connects to the same address once more. */
-  again(): Promise<Socket>
+  reconnect(): Promise<Socket>
 }
 
 interface Certificate {
@@ -111,7 +111,7 @@ export class MailExchangers {
     target: MailHosts,
     signal: AbortSignal,
     trying: (server: { hostname: string; address: string }) => void = () => undefined,
-  ): AsyncGenerator<Opened, void> {
+  ): AsyncGenerator<ServerConnection, void> {
     const view = this.#view(target)
     const spent: string[] = []
     let first: Undelivered | undefined
@@ -140,7 +140,7 @@ export class MailExchangers {
     spent: string[],
     signal: AbortSignal,
     trying: (server: { hostname: string; address: string }) => void,
-  ): Promise<Opened> {
+  ): Promise<ServerConnection> {
     const open = async (address: string): Promise<Socket> => {
       this.#check(target, address)
       try {
@@ -180,13 +180,13 @@ export class MailExchangers {
     const { socket, host, daneVerifier } = found
     const hostname = bare(found.hostname)
     // of a domain without MX the library asks for addresses alone, so its name was not seen before
-    if (target.admits && !target.admits(hostname)) {
+    if (target.allows && !target.allows(hostname)) {
       socket.destroy()
       throw notAdmitted(target.domain)
     }
     const prove = daneVerifier && ((one: Certificate, chain: Certificate[]) => daneVerifier(hostname, one, chain))
     const tlsa = dane?.found.get(`_${target.port}._tcp.${hostname}`) ?? []
-    return { socket, hostname, address: host, ...(prove ? { prove, tlsa } : {}), again: () => open(host) }
+    return { socket, hostname, address: host, ...(prove ? { verify: prove, tlsa } : {}), reconnect: () => open(host) }
   }
 
   #check({ domain, host, port }: MailHosts, address: string): void {
@@ -235,7 +235,7 @@ export class MailExchangers {
     return allowed
   }
 
-  #exchanges({ domain, admits }: MailHosts, view: View, found: RecordsOf['MX']): RecordsOf['MX'] {
+  #exchanges({ domain, allows }: MailHosts, view: View, found: RecordsOf['MX']): RecordsOf['MX'] {
     const usable = found.filter(({ exchange }) => exchange !== '' && exchange !== '.')
     if (usable.length === 0) return found
     const named = usable.filter(({ exchange }) => isIP(exchange.replace(/\.$/, '')) === 0)
@@ -244,7 +244,7 @@ export class MailExchangers {
     // RFC 5321 5.1: servers that are not before ourselves would bring it back
     const before = own ? named.filter(({ priority }) => priority < own.priority) : named
     if (before.length === 0) throw (view.failure = loop(domain))
-    const admitted = admits ? before.filter(({ exchange }) => admits(bare(exchange))) : before
+    const admitted = allows ? before.filter(({ exchange }) => allows(bare(exchange))) : before
     if (admitted.length === 0) throw (view.failure = notAdmitted(domain))
     return admitted
       .map((one) => ({ ...one, exchange: bare(one.exchange), chance: Math.random() }))

@@ -56,13 +56,13 @@ interface Deps extends TransportTest {
 export interface SystemMail {
   from: string
   to: string
-  octets: Buffer
+  raw: Buffer
   /** Whether it goes whatever is wrong with TLS (RFC 8460 3). */
   despite_tls: boolean
 }
 
 /** What became of an attempt to hand one over, with the server's words. */
-export interface Handed {
+export interface SystemMailResult {
   outcome: 'delivered' | 'deferred' | 'refused'
   response: string
   mx: string | null
@@ -108,12 +108,12 @@ export class OutboundTransport {
   /** Reaches the server that takes mail for a domain, and hangs up once it greets; answers who it is. Throws a sentence. */
   async probe(domain: string, signal: AbortSignal): Promise<string> {
     const { routing, exchangers } = this.#transport
-    const { target, manner } = await routing.to(domain, false)
+    const { target, options } = await routing.to(domain, false)
     for await (const { socket, hostname, address } of exchangers.servers(target, signal)) {
       const who = `${hostname} (${address}, port ${target.port})`
       try {
         // with TLS from the first octet it is the client that speaks first
-        if (!manner.implicit) await greeted(socket, who, signal)
+        if (!options.implicit) await greeted(socket, who, signal)
         return who
       } finally {
         socket.destroy()
@@ -128,13 +128,13 @@ export class OutboundTransport {
   }
 
   /** Hands over a message that no identity sends, to a domain that is not ours. */
-  async transmit({ from, to, octets, despite_tls }: SystemMail, signal: AbortSignal): Promise<Handed> {
+  async sendSystemMail({ from, to, raw, despite_tls }: SystemMail, signal: AbortSignal): Promise<SystemMailResult> {
     const { routing, smtpDelivery } = this.#transport
     const overdue = AbortSignal.timeout(systemTime)
     try {
       const way = await routing.to(domainOf(to), false, despite_tls)
       const copy = { from, to, require_tls: false }
-      const { response, hostname } = await smtpDelivery.deliver(way, copy, async () => octets, AbortSignal.any([signal, overdue]))
+      const { response, hostname } = await smtpDelivery.deliver(way, copy, async () => raw, AbortSignal.any([signal, overdue]))
       return { outcome: 'delivered', response, mx: hostname }
     } catch (error) {
       if (error instanceof Undelivered) {

@@ -7,7 +7,7 @@ import type { OutgoingEmails } from '../../mail/outgoing.ts'
 import type { Transaction } from '../../store/database.ts'
 import { emailBounced, emailDeferred, emailDelivered, emailFailed, emailSent } from '../model.ts'
 import type { Suppressions } from '../suppressions.ts'
-import type { CourierAnswer } from './undelivered.ts'
+import type { TransportAnswer } from './undelivered.ts'
 
 interface Deps {
   clock: Clock
@@ -73,8 +73,8 @@ export class Outcomes {
     } else if (status in events) {
       const told = status === 'bounced' ? hard : status !== 'failed'
       const outside = told && (await outgoing.goesOutside(tx, recipient))
-      const remark = outside ? (status === 'bounced' ? 'nobody' : 'outside') : null
-      await outgoing.tell(tx, events[status as keyof typeof events], email_id, { delivery }, remark)
+      const annotation = outside ? (status === 'bounced' ? 'nobody' : 'outside') : null
+      await outgoing.tell(tx, events[status as keyof typeof events], email_id, { delivery }, annotation)
     }
   }
 
@@ -93,7 +93,7 @@ export class Outcomes {
 /** What became of the recipient. */
 export function statusOf(
   outcome: Outcome,
-  said: CourierAnswer,
+  said: TransportAnswer,
 ): 'delivered' | 'sent' | 'deferred' | 'bounced' | 'failed' | 'cancelled' {
   if (outcome === 'done') return said.outcome === 'sent' ? 'sent' : 'delivered'
   if (outcome === 'deferred') return 'deferred'
@@ -103,9 +103,9 @@ export function statusOf(
 }
 
 /** What the courier told the queue, or a sentence of the queue's own. */
-export function readAnswer(answer: string): CourierAnswer {
+export function readAnswer(answer: string): TransportAnswer {
   try {
-    return JSON.parse(answer) as CourierAnswer
+    return JSON.parse(answer) as TransportAnswer
   } catch {
     return { outcome: 'deferred', smtp_code: null, enhanced_code: null, response: answer, mx: null, tls: null }
   }

@@ -1,5 +1,5 @@
 import { type Clock, day, iso, minute } from '../../core/clock.ts'
-import { withoutEnds } from '../../core/ends.ts'
+import { trimBothEnds } from '../../core/trim.ts'
 import type { Log } from '../../core/log.ts'
 import type { Outside } from '../../net/outside.ts'
 import { isAbsent, type Records } from '../../net/resolve.ts'
@@ -146,7 +146,7 @@ export function readPolicy(text: string): MtaStsPolicy {
     .split(/\r?\n/)
     .map((line) => /^([a-zA-Z0-9][\w.-]{0,31})[ \t]*:(.*)$/.exec(line))
     .filter((deps) => deps !== null)
-    .map(([, name, value]) => [name!, withoutEnds(value!, ' \t')] as const)
+    .map(([, name, value]) => [name!, trimBothEnds(value!, ' \t')] as const)
   const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
   if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy is of no version that is known')
   const mode = first('mode')
@@ -159,7 +159,7 @@ export function readPolicy(text: string): MtaStsPolicy {
 }
 
 /** Whether a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
-export function names({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
+export function policyNames({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
   const rest = hostname.slice(hostname.indexOf('.') + 1)
   return mx.some(
     (pattern) => pattern === hostname || (pattern.startsWith('*.') && pattern.slice(2) === rest && rest !== hostname),

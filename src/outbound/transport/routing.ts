@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import type { NextHop } from './smtp-delivery.ts'
-import { names, type Policies } from './policies.ts'
+import { policyNames, type Policies } from './policies.ts'
 import { noPolicy, stsPolicy } from './tls-result.ts'
 import type { TlsLevel } from './session.ts'
 import { later, never } from './undelivered.ts'
@@ -49,10 +49,10 @@ export class Routing {
     }
     const level: TlsLevel = enforced || requireTls ? 'checked' : 'may'
     return {
-      target: { domain, port, ...(enforced ? { admits: (host: string) => names(enforced, host) } : {}) },
-      manner: { name: hostname, level, implicit: false },
+      target: { domain, port, ...(enforced ? { allows: (host: string) => policyNames(enforced, host) } : {}) },
+      options: { name: hostname, level, implicit: false },
       outcome: 'delivered',
-      held: {
+      appliedPolicy: {
         policy: policy ? stsPolicy(domain, policy) : noPolicy(domain),
         mode: policy?.mode ?? 'none',
         failure: mta_sts ? this.#policies.failure(domain) : undefined,
@@ -64,7 +64,7 @@ export class Routing {
     const { port, hostname } = this.#settings
     return {
       target: { domain, port, withoutDane: true },
-      manner: { name: hostname, level: 'may', implicit: false },
+      options: { name: hostname, level: 'may', implicit: false },
       outcome: 'delivered',
     }
   }
@@ -74,7 +74,7 @@ export class Routing {
     const login = user !== undefined && tls !== 'none' ? { user, password: password ?? '' } : undefined
     return {
       target: { domain: host, host, port },
-      manner: { name: this.#settings.hostname, level: tls === 'none' ? 'clear' : 'checked', implicit: tls === 'implicit', login },
+      options: { name: this.#settings.hostname, level: tls === 'none' ? 'clear' : 'checked', implicit: tls === 'implicit', login },
       outcome: 'sent',
     }
   }

@@ -4,10 +4,10 @@ import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { debugOnly, type Log, loggable } from '../../core/log.ts'
 import { connectFailure } from './dial.ts'
-import type { Opened } from './mx.ts'
+import type { ServerConnection } from './mx.ts'
 import { readReply, refusal, type Stage } from './smtp-reply.ts'
 import { certificateFailure, flawOf, type TlsFailure } from './tls-result.ts'
-import { later, never, type Reached, type Security, Undelivered } from './undelivered.ts'
+import { later, never, type Server, type Security, Undelivered } from './undelivered.ts'
 
 /**
  * How much TLS: `clear` none at all; `may` takes what there is and checks nothing; `checked` wants a certificate of the server's name
@@ -16,7 +16,7 @@ import { later, never, type Reached, type Security, Undelivered } from './undeli
 export type TlsLevel = 'clear' | 'may' | 'checked' | 'proved'
 
 /** How a server is to be spoken to. */
-export interface Manner {
+export interface SessionOptions {
   /** What we say at EHLO. */
   name: string
   level: TlsLevel
@@ -47,7 +47,7 @@ const greeting = 60_000
 const resetting = 10_000
 
 /** One SMTP connection as a client (RFC 5321), from the greeting on. Whatever the other side does, every step ends with the signal. */
-export class SmtpClientSession implements Reached {
+export class SmtpClientSession implements Server {
   readonly hostname: string
   readonly address: string
   /** Version and cipher, and whether the certificate was checked; null in the clear. */
@@ -62,7 +62,7 @@ export class SmtpClientSession implements Reached {
   readonly #connection: SMTPConnection
 
   /** Greets a server; throws Undelivered when that fails, with the step `tls` when the encryption was at fault. */
-  static async open(opened: Opened, manner: Manner, signal: AbortSignal, log?: Log): Promise<SmtpClientSession> {
+  static async open(opened: ServerConnection, manner: SessionOptions, signal: AbortSignal, log?: Log): Promise<SmtpClientSession> {
     const { level, implicit, name, login } = manner
     const connection = new SMTPConnection({
       connection: opened.socket,
@@ -93,7 +93,7 @@ export class SmtpClientSession implements Reached {
     }
   }
 
-  private constructor({ hostname, address, prove }: Opened, connection: SMTPConnection, level: TlsLevel) {
+  private constructor({ hostname, address, verify }: ServerConnection, connection: SMTPConnection, level: TlsLevel) {
     this.hostname = hostname
     this.address = address
     this.#connection = connection
@@ -105,7 +105,7 @@ export class SmtpClientSession implements Reached {
       this.security = null
       return
     }
-    if (level === 'proved') requireProof(socket, prove)
+    if (level === 'proved') requireProof(socket, verify)
     const verified = level === 'checked' || level === 'proved' || socket.authorized
     this.security = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name, verified }
     this.tls = `${this.security.version} ${this.security.cipher}, certificate ${verified ? 'checked' : 'not checked'}`
@@ -237,8 +237,8 @@ function openingFailure(error: unknown, connection: SMTPConnection, level: TlsLe
 }
 
 /** Who says no before anything was asked says it of itself: another server of the domain may do. */
-function withStep({ answer, within }: Undelivered): Undelivered {
-  return new Undelivered(answer, { within, step: 'connect' })
+function withStep({ answer, maxDelay }: Undelivered): Undelivered {
+  return new Undelivered(answer, { within: maxDelay, step: 'connect' })
 }
 
 function sendingFailure(error: unknown, hostname: string): Undelivered {
@@ -257,7 +257,7 @@ function isCertificate(error: unknown): boolean {
   return /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|ERR_SSL|ERR_TLS/.test(`${code} ${originalCode}`) || /certificate/i.test(message)
 }
 
-function requireProof(socket: TLSSocket, prove: Opened['prove']): void {
+function requireProof(socket: TLSSocket, prove: ServerConnection['verify']): void {
   const chain: { raw: Buffer }[] = []
   for (let one = socket.getPeerX509Certificate(); one && chain.length < 10; one = one.issuerCertificate) chain.push(one)
   const [leaf, ...issuers] = chain
@@ -297,7 +297,7 @@ function isPlain(address: string): boolean {
 const maxSaid = 2048
 
 /** Options of the library with which, at debug, each command and reply is logged; it leaves out messages and what it logs in with. */
-export function loggedDialogue(log: Log, { hostname: mx, address: ip }: Opened): object {
+export function loggedDialogue(log: Log, { hostname: mx, address: ip }: ServerConnection): object {
   if (!log.isLevelEnabled('debug')) return {}
   const logger = debugOnly((said, text = '') => {
     const { tnx } = said as { tnx?: string }

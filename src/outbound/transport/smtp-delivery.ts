@@ -1,18 +1,18 @@
 import type { Log } from '../../core/log.ts'
 import type { Connections } from './connections.ts'
-import type { MailExchangers, Opened, MailHosts } from './mx.ts'
-import { names } from './policies.ts'
-import { type Manner, type OutgoingCopy, SmtpClientSession } from './session.ts'
+import type { MailExchangers, ServerConnection, MailHosts } from './mx.ts'
+import { policyNames } from './policies.ts'
+import { type SessionOptions, type OutgoingCopy, SmtpClientSession } from './session.ts'
 import { noPolicy, tlsaPolicy, type TlsFailure, type TlsListener, type TlsPolicy } from './tls-result.ts'
 import type { TlsMemory } from './tls-memory.ts'
-import { later, never, type Reached, Undelivered } from './undelivered.ts'
+import { later, never, type Server, Undelivered } from './undelivered.ts'
 
 /** Where a message goes, and how that server is to be spoken to. */
 export interface NextHop {
   target: MailHosts
-  manner: Manner
+  options: SessionOptions
   /** The policy of the domain as a report shows it, and why it could not be fetched anew; without it no session is reported. */
-  held?: AppliedPolicy
+  appliedPolicy?: AppliedPolicy
 }
 
 export interface AppliedPolicy {
@@ -22,12 +22,12 @@ export interface AppliedPolicy {
 }
 
 /** Who took it, and with which words. */
-export interface Receipt extends Reached {
+export interface Receipt extends Server {
   response: string
 }
 
 /** Hears of each server that is tried. */
-export type Trying = (server: Pick<Reached, 'hostname' | 'address'>) => void
+export type ServerListener = (server: Pick<Server, 'hostname' | 'address'>) => void
 
 interface SmtpDeliveryDeps {
   exchangers: MailExchangers
@@ -59,10 +59,10 @@ export class SmtpDelivery {
     copy: Omit<OutgoingCopy, 'octets'>,
     octets: () => Promise<Buffer>,
     signal: AbortSignal,
-    trying: Trying = () => {},
+    trying: ServerListener = () => {},
   ): Promise<Receipt> {
     const key = keyOf(destination)
-    return this.#connections.within(key, signal, async () => {
+    return this.#connections.withSlot(key, signal, async () => {
       const session = (await this.#connections.take(key, signal)) ?? (await this.#open(destination, copy, signal, trying))
       trying(session)
       try {
@@ -89,7 +89,7 @@ export class SmtpDelivery {
     destination: NextHop,
     copy: Omit<OutgoingCopy, 'octets'>,
     signal: AbortSignal,
-    trying: Trying,
+    trying: ServerListener,
   ): Promise<SmtpClientSession> {
     const { target } = destination
     let failure: Undelivered | undefined
@@ -125,7 +125,7 @@ export class SmtpDelivery {
     // of a relay the settings say what it must have
     if (host !== undefined || withoutDane) return session
     try {
-      if (session.security?.verified) await this.#memory.saw(session.hostname)
+      if (session.security?.verified) await this.#memory.remember(session.hostname)
       if (session.tls !== null || (await this.#memory.allowsClear(session.hostname))) return session
     } catch (error) {
       session.close()
@@ -143,59 +143,59 @@ export class SmtpDelivery {
    * Where TLS is only taken as it comes (no policy, no TLSA records), a server whose TLS is broken is spoken to in the clear at once: it
    * would have been so had it offered none. Everywhere else a failed handshake ends the attempt at this server.
    */
-  async #greet(opened: Opened, destination: NextHop, signal: AbortSignal): Promise<SmtpClientSession> {
-    const { manner, held } = destination
-    const level = opened.prove ? 'proved' : manner.level
+  async #greet(opened: ServerConnection, destination: NextHop, signal: AbortSignal): Promise<SmtpClientSession> {
+    const { options, appliedPolicy } = destination
+    const level = opened.verify ? 'proved' : options.level
     // a socket that was closed no longer knows it
     const sending_ip = opened.socket.localAddress ?? null
     try {
-      const session = await SmtpClientSession.open(opened, { ...manner, level }, signal, this.#log)
-      const mistaken = held?.mode === 'testing' && !names({ mx: held.policy.mx_hosts }, opened.hostname)
+      const session = await SmtpClientSession.open(opened, { ...options, level }, signal, this.#log)
+      const mistaken = appliedPolicy?.mode === 'testing' && !policyNames({ mx: appliedPolicy.policy.mx_hosts }, opened.hostname)
       const flaw = mistaken ? { type: 'validation-failure' as const, reason: 'mx-not-in-policy' } : session.flaw
       // where no policy asks for a good certificate, TLS is enough
-      const counts = level !== 'proved' && (session.tls === null || held?.mode === 'testing')
+      const counts = level !== 'proved' && (session.tls === null || appliedPolicy?.mode === 'testing')
       this.#tell(destination, { failure: counts ? flaw : null, opened, sending_ip })
       return session
     } catch (error) {
       if (!(error instanceof Undelivered) || error.step !== 'tls') throw error
       this.#tell(destination, { failure: error.tlsFailure ?? { type: 'validation-failure', reason: null }, opened, sending_ip })
       if (level !== 'may') throw error
-      const again = { ...opened, socket: await opened.again() }
-      return SmtpClientSession.open(again, { ...manner, level: 'clear' }, signal, this.#log)
+      const again = { ...opened, socket: await opened.reconnect() }
+      return SmtpClientSession.open(again, { ...options, level: 'clear' }, signal, this.#log)
     }
   }
 
   /** Reports a session, and before it that the policy could not be fetched. */
   #tell(
-    { target, held }: NextHop,
-    { failure, opened, sending_ip = null }: { failure: TlsFailure | null; opened?: Opened; sending_ip?: string | null },
+    { target, appliedPolicy }: NextHop,
+    { failure, opened, sending_ip = null }: { failure: TlsFailure | null; opened?: ServerConnection; sending_ip?: string | null },
   ): void {
-    if (!held) return
+    if (!appliedPolicy) return
     const { domain } = target
     const ends = { sending_ip, receiving_ip: opened?.address ?? null, receiving_mx: opened?.hostname ?? null }
-    if (held.failure) {
-      const policy: TlsPolicy = held.policy.type === 'sts' ? held.policy : { ...noPolicy(domain), type: 'sts' }
-      this.#report({ domain, policy, failure: held.failure, ...ends })
+    if (appliedPolicy.failure) {
+      const policy: TlsPolicy = appliedPolicy.policy.type === 'sts' ? appliedPolicy.policy : { ...noPolicy(domain), type: 'sts' }
+      this.#report({ domain, policy, failure: appliedPolicy.failure, ...ends })
     }
-    const policy = opened?.tlsa && opened.prove ? tlsaPolicy(opened.hostname, opened.tlsa) : held.policy
+    const policy = opened?.tlsa && opened.verify ? tlsaPolicy(opened.hostname, opened.tlsa) : appliedPolicy.policy
     this.#report({ domain, policy, failure, ...ends })
   }
 }
 
 /** RFC 8689 4.2.1: by MTA-STS, by DNSSEC, or because the operator named it. */
-function isVouchedFor({ host, admits }: MailHosts, { prove }: Opened): boolean {
-  return host !== undefined || admits !== undefined || prove !== undefined
+function isVouchedFor({ host, allows }: MailHosts, { verify }: ServerConnection): boolean {
+  return host !== undefined || allows !== undefined || verify !== undefined
 }
 
 /** Connections are shared by those who speak to the same servers in the same manner. */
-function keyOf({ target, manner }: NextHop): string {
+function keyOf({ target, options }: NextHop): string {
   const server = [target.host ?? target.domain, target.port]
   return [
     ...server,
-    manner.level,
-    manner.implicit,
-    manner.login?.user ?? '',
-    target.admits !== undefined,
+    options.level,
+    options.implicit,
+    options.login?.user ?? '',
+    target.allows !== undefined,
     target.withoutDane ?? false,
   ].join(' ')
 }

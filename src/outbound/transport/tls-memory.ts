@@ -32,7 +32,7 @@ export class TlsMemory {
   }
 
   /** A certificate of this server was checked and good. */
-  async saw(hostname: string): Promise<void> {
+  async remember(hostname: string): Promise<void> {
     const { database, clock } = this.#deps
     const now = clock.now()
     if (now - (this.#noted.get(hostname) ?? -Infinity) < hour) return

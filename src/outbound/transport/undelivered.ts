@@ -2,7 +2,7 @@ import type { AttemptAnswer } from '../../mail/deliveries.ts'
 import type { TlsFailure } from './tls-result.ts'
 
 /** How an attempt went, with what is drawn from it. */
-export interface CourierAnswer extends AttemptAnswer {
+export interface TransportAnswer extends AttemptAnswer {
   /** There is nobody at this address: it is not written to again. */
   hard?: true
   /** The next attempt comes sooner than planned. */
@@ -20,7 +20,7 @@ export interface Security {
 }
 
 /** A server that was spoken to, or at least connected to. */
-export interface Reached {
+export interface Server {
   hostname: string
   address: string | null
   /** `security` in words; null in the clear. */
@@ -33,17 +33,17 @@ export type Step = 'connect' | 'loop' | 'tls' | 'require_tls' | 'policy'
 
 /** Why a message was not handed over, and whether another attempt makes sense. */
 export class Undelivered extends Error {
-  readonly answer: CourierAnswer & Unhappy
+  readonly answer: TransportAnswer & Unhappy
   readonly step: Step | undefined
   /** How the connection was secured, if there was one. */
   security: Security | null = null
   /** Soonest and latest time of the next attempt, in milliseconds from now. */
-  readonly within: number | undefined
+  readonly maxDelay: number | undefined
   /** What a report says of the step `tls`. */
   readonly tlsFailure: TlsFailure | undefined
 
   constructor(
-    answer: Partial<CourierAnswer> & Unhappy & { response: string },
+    answer: Partial<TransportAnswer> & Unhappy & { response: string },
     {
       within,
       step,
@@ -54,7 +54,7 @@ export class Undelivered extends Error {
     this.name = 'Undelivered'
     this.step = step
     this.answer = { smtp_code: null, enhanced_code: null, mx: null, ip: null, tls: null, ...answer }
-    this.within = within
+    this.maxDelay = within
     this.tlsFailure = tlsFailure
   }
 
@@ -64,7 +64,7 @@ export class Undelivered extends Error {
   }
 
   /** The same, with who was spoken to. */
-  at({ hostname: mx, address: ip, tls, security }: Reached): Undelivered {
+  at({ hostname: mx, address: ip, tls, security }: Server): Undelivered {
     const said = new Undelivered({ ...this.answer, mx, ip, tls }, this)
     said.security = security
     return said
@@ -89,6 +89,6 @@ export function never(why: string, enhanced: string, step?: Step): Undelivered {
 }
 
 /** No further attempt: the box itself refuses. */
-export function refused(why: string, more: Partial<Omit<CourierAnswer, 'outcome'>> = {}): Undelivered {
+export function refused(why: string, more: Partial<Omit<TransportAnswer, 'outcome'>> = {}): Undelivered {
   return new Undelivered({ outcome: 'failed', response: why, ...more })
 }

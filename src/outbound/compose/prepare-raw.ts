@@ -12,7 +12,7 @@ const lf = 0x0a
  * A message that was composed elsewhere, fit to be signed and sent: every line end CRLF, no Bcc and no Return-Path, with Date and Message-ID
  * (RFC 6409 8). Throws Fault invalid_request for a line that is too long, or a NUL.
  */
-export async function readyOctets(raw: Buffer, { now, domain }: { now: number; domain: string }): Promise<Buffer> {
+export async function prepareRaw(raw: Buffer, { now, domain }: { now: number; domain: string }): Promise<Buffer> {
   const octets = await withLineEnds(raw)
   if (octets.includes(0)) throw invalid('raw', 'The message holds a NUL.')
   if (hasLongLine(octets)) throw invalid('raw', `The message has a line of more than ${longestLine} octets.`, 'line_too_long')
