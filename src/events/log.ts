@@ -179,7 +179,7 @@ export class EventLog {
 
   /** The followers and their positions; 0 when unknown. */
   get followers(): { name: string; position: number }[] {
-    return [...this.#followers].map(({ name, position }) => ({ name, place: position }))
+    return [...this.#followers].map(({ name, position }) => ({ name, position }))
   }
 
   /** Registers, before `start`, a reader that reads events later than followers do: `prune` keeps the events that it returns. */

@@ -9,7 +9,7 @@ const cr = 0x0d
 const lf = 0x0a
 
 /**
- * A message that was composed elsewhere, fit to be signed and sent: every line end CRLF, no Bcc and no Return-Path, with Date and Message-ID
+ * Prepares a message that was composed elsewhere for signing and sending: every line end CRLF, no Bcc and no Return-Path, with Date and Message-ID
  * (RFC 6409 8). Throws Fault invalid_request for a line that is too long, or a NUL.
  */
 export async function prepareRaw(raw: Buffer, { now, domain }: { now: number; domain: string }): Promise<Buffer> {

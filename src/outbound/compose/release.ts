@@ -24,8 +24,8 @@ interface Deps {
 const gone = 'it is not scheduled any more'
 
 /**
- * Lets go of what waited for its time: signs it with the keys of that day (those of the day it was written may be gone from the DNS by then),
- * and puts a copy for each recipient into the queue.
+ * Releases scheduled messages when they are due: signs them with the current keys (those of the day they were written may have left the DNS), and
+ * enqueues a copy for each recipient.
  */
 export class Release implements Courier<ReleaseLoad> {
   readonly kind = kind
@@ -63,7 +63,7 @@ export class Release implements Courier<ReleaseLoad> {
   }
 
   async cancel(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
-    // it may have been taken back meanwhile
+    // it may have been cancelled meanwhile
     if (!(await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`))) return
     const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })
     for (const { seq } of rows) {
