@@ -33,7 +33,6 @@ interface Deps {
   settled: (wanted: WantedCertificate, news: boolean) => Promise<void>
 }
 
-
 /** After each failure in a row, how long until the next try; then twice a day. */
 const waits = [5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour]
 const lastWait = 12 * hour

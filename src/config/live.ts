@@ -25,7 +25,6 @@ export const realtime = Group({
     .meta({ description: 'WebSockets open at once with tokens of one account', unit: 'sockets' }),
 })
 
-
 /** What the box signs. */
 export const tokens = Group({
   rotate_every: Duration(day, 3650 * day)

@@ -172,7 +172,7 @@ export class JsonScan {
   #tooLongKey(max: number): Fault {
     return new Fault(
       'invalid_request',
-      `${this.#what} has a key of more than ${max} bytes, the quotes not counted. Send what is so long as a value.`,
+      `${this.#what} has a key of more than ${max} octets, the quotes not counted. Send what is so long as a value.`,
       { code: 'too_long_key' },
     )
   }

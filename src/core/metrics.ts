@@ -12,7 +12,7 @@ export class Metrics {
   readonly #registry = new Registry()
   readonly #failures = this.counter(
     'pillarbox_figures_unread_total',
-    'Figures that could not be read when they were matches for: they were left out of that answer',
+    'Figures that could not be read when they were asked for: they were left out of that answer',
     ['name'],
   )
 

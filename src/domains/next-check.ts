@@ -1,7 +1,6 @@
 import { day, hour, minute } from '../core/clock.ts'
 import type { DomainRow } from './types.ts'
 
-
 /** After each look that found something wanting, how long until the next; then hourly for a week, then once a day. */
 const pending = [1, 1, 2, 2, 3, 5, 5, 10, 10, 15, 20, 30, 30, 45]
 const hourly = 7 * 24

@@ -159,9 +159,13 @@ function tooLarge(limit: number): Fault {
 }
 
 function tooManyChunks(): Fault {
-  return new Fault('invalid_request', `The body comes in ${tooManyChunksReason}. Send it in larger ones, or with Content-Length.`, {
-    code: 'too_many_chunks',
-  })
+  return new Fault(
+    'invalid_request',
+    `The body comes in ${tooManyChunksReason}. Send it in larger ones, or with Content-Length.`,
+    {
+      code: 'too_many_chunks',
+    },
+  )
 }
 
 async function nothing(): Promise<void> {}

@@ -83,7 +83,6 @@ export const sealedAnswers: SealedColumn = {
   context: contextOf,
 }
 
-
 /** The largest stored response, and the overhead of a row, in bytes. */
 const largest = 256 * 1024
 const overhead = 256

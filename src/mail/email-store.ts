@@ -15,7 +15,6 @@ const searchable = 256 * 1024
 /** Octets of a body, as UTF-8, that an event carries; the e-mail itself has all of it. */
 const eventBody = 256 * 1024
 
-
 /** Messages of one Message-ID, the newest, among which a repeat is looked for: whoever sends them chose what they have in common. */
 const maxNamed = 200
 

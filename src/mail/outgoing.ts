@@ -215,7 +215,12 @@ export class OutgoingEmails {
   async #append<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
-    { account_id, body_id, email, annotation = null }: { account_id: string; body_id: number; email: Email; annotation?: string | null },
+    {
+      account_id,
+      body_id,
+      email,
+      annotation = null,
+    }: { account_id: string; body_id: number; email: Email; annotation?: string | null },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
     const bodies = cut(email)

@@ -89,14 +89,20 @@ export class Bounces implements SystemAddressHandler {
     const failed = entries.filter(({ action }) => action === 'failed')
     const [first] = failed
     if (first)
-      return this.#bounced(tx, queuedEmail, replyOf(first, report), entries.length === failed.length && failed.every(isUnknownRecipient))
+      return this.#bounced(
+        tx,
+        queuedEmail,
+        replyOf(first, report),
+        entries.length === failed.length && failed.every(isUnknownRecipient),
+      )
     // while the box is still trying, a report on an unknown attempt changes nothing
     if (status !== 'sent' && status !== 'delivered') return 'idle'
     const delayed = entries.find(({ action }) => action === 'delayed')
     const [arrived] = entries
     if (delayed) return this.#noteReport(tx, queuedEmail, replyOf(delayed, report), 'delayed')
     if (!arrived || status === 'delivered') return 'idle'
-    if (entries.some(({ action }) => action === 'relayed')) return this.#noteReport(tx, queuedEmail, replyOf(arrived, report), 'relayed')
+    if (entries.some(({ action }) => action === 'relayed'))
+      return this.#noteReport(tx, queuedEmail, replyOf(arrived, report), 'relayed')
     return this.#delivered(tx, queuedEmail, replyOf(arrived, report))
   }
 

@@ -32,7 +32,6 @@ interface Deps {
   address: string | undefined
 }
 
-
 /**
  * Forwards mail for postmaster and abuse (RFC 5321 4.5.1) to `mail.postmaster`, each message as an attachment. To avoid loops it does not forward
  * bounces, mail from that address, and replies to forwarded messages.

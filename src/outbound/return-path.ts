@@ -4,7 +4,6 @@ import { mac, sameBytes } from '../core/seal/seal.ts'
 /** The local part before the token; no identity can have it. */
 const prefix = 'bounce'
 
-
 /** Days for which a bounce is accepted: five days of attempts, and time for a slow receiver. */
 const lifetime = 30
 

@@ -130,7 +130,11 @@ export class Queue {
   }
 
   /** Ends a waiting delivery for the operator. Returns false when it does not wait. */
-  async cancelByOperator(tx: Transaction, { id, kind, load }: Pick<NewDelivery, 'id' | 'kind' | 'load'>, why: string): Promise<boolean> {
+  async cancelByOperator(
+    tx: Transaction,
+    { id, kind, load }: Pick<NewDelivery, 'id' | 'kind' | 'load'>,
+    why: string,
+  ): Promise<boolean> {
     if (!(await this.#store.abandon(tx, id, this.#now(), why))) return false
     const courier = this.#couriers.get(kind)
     if (courier?.cancel) await courier.cancel(tx, load, why)
@@ -273,7 +277,9 @@ export class Queue {
   #logResult({ claim, result }: FinishedAttempt): void {
     const { id, kind, load, attempt } = claim
     const { outcome, answer, next, ms, notes } = result
-    this.#couriers.get(kind)?.finished?.({ id, load: JSON.parse(load), attempt, outcome, answer, next, ms: Math.round(ms), notes })
+    this.#couriers
+      .get(kind)
+      ?.finished?.({ id, load: JSON.parse(load), attempt, outcome, answer, next, ms: Math.round(ms), notes })
   }
 
   #writeResults(ends: readonly FinishedAttempt[]): Promise<void> {

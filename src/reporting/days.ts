@@ -11,7 +11,6 @@ export interface ReportSubject {
   domain: string
 }
 
-
 /** When reports begin to leave after the end of their day, and over what time they are spread; milliseconds. */
 const wait = 15 * minute
 const spread = 4 * hour

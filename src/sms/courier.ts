@@ -26,7 +26,6 @@ interface Deps {
 /** What is kept of an attempt, as the queue's answer. */
 type Said = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
 
-
 /** Hands messages to the provider. One whose answer was lost is handed over once more only where that cannot send it twice. */
 export class SmsCourier implements Courier<SmsLoad> {
   readonly kind = smsKind

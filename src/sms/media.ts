@@ -80,7 +80,6 @@ export class MediaStore {
   }
 }
 
-
 /** Fetches what came with a message from the provider. */
 export class MediaCourier implements Courier<MediaLoad> {
   readonly kind = mediaKind
@@ -125,7 +124,10 @@ export class MediaCourier implements Courier<MediaLoad> {
       share.giveBack()
       if (error instanceof Rejected) throw new Refused(error.message)
       if (error instanceof Fault && error.retryAfter !== undefined) throw new Deferred(error.message, error.retryAfter * 1000)
-      throw new Deferred(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
+      throw new Deferred(
+        error instanceof Error ? error.message : 'it failed',
+        error instanceof Busy ? error.retryAfter : undefined,
+      )
     }
   }
 

@@ -46,7 +46,6 @@ interface Deps {
 /** None are looked for in what we send. */
 const noCodes = '[]'
 
-
 /** The text messages of the living identities, for callers. */
 export class Messages {
   readonly #deps: Deps

@@ -12,7 +12,6 @@ interface Deps {
   provider: SmsProvider | undefined
 }
 
-
 /** How far back the first look of a run goes, and every other, in milliseconds. */
 const backThen = 48 * hour
 const lately = 2 * hour

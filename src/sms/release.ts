@@ -16,7 +16,6 @@ interface Deps {
   provider: SmsProvider | undefined
 }
 
-
 /** Gives numbers back to the provider, for as long as it takes: a number that is forgotten is paid for for ever. */
 export class ReleaseCourier implements Courier<ReleaseLoad> {
   readonly kind = releaseKind
@@ -38,7 +37,10 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
       return 'released'
     } catch (error) {
       // to give back what is given back already does no harm, whatever came of this try
-      throw new Deferred(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
+      throw new Deferred(
+        error instanceof Error ? error.message : 'it failed',
+        error instanceof Busy ? error.retryAfter : undefined,
+      )
     }
   }
 

@@ -26,7 +26,6 @@ interface Row extends Record<keyof Counters, number | null> {
   verified: number
 }
 
-
 /** The reputation of the living identities of the box. */
 export class Reputations implements ReputationSource {
   readonly #deps: Deps

@@ -31,7 +31,6 @@ export interface Heard {
   error: string | null
 }
 
-
 /** Longest time in milliseconds until the whole answer is there. */
 const timeout = 15 * second
 

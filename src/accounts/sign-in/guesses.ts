@@ -36,7 +36,6 @@ interface Tallies {
   codes: Tally
 }
 
-
 /** Wrong guesses in a row that cost no pause: from an IPv4 address or IPv6 /64, a /56, a /48. */
 const free = [5, 10, 20] as const
 

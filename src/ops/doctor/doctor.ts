@@ -23,7 +23,6 @@ interface Deps {
 
 type Row = DoctorLine & { check_name: string; place: number }
 
-
 /** Milliseconds between two runs of a check, by itself. */
 const paces: Record<Pace, number> = { often: 5 * minute, usual: 15 * minute, seldom: 6 * hour }
 

@@ -201,7 +201,6 @@ async function newest(database: Database): Promise<number | undefined> {
   return row && Date.parse(row.created_at)
 }
 
-
 /** Keeps one figure an hour for a week; answers those of before. */
 async function recordFreeSpace(database: Database, now: number, free: number): Promise<{ at: number; free: number }[]> {
   const past = await database.all<{ at: string; free: number }>(sql`SELECT at, free FROM doctor_free ORDER BY at`)

@@ -16,7 +16,6 @@ interface Deps {
   directory: string
 }
 
-
 /** How long a minute is kept, in milliseconds. */
 const kept = 7 * day
 

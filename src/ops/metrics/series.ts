@@ -7,7 +7,6 @@ import { type Stats, type StatsFilter, StatsValues } from './model.ts'
 type Step = StatsFilter['step']
 type Row = StatsValues & { at: string }
 
-
 /** Each step: how long it is, what is told unless asked, and the most that is told at once, in milliseconds. */
 const steps: Record<Step, { size: number; usual: number; most: number; words: string }> = {
   minute: { size: minute, usual: hour, most: day, words: 'a day of minutes; ask for step=hour, or for less' },

@@ -42,7 +42,6 @@ const nothing: Counted = {
 /** A look that takes longer is given up, in milliseconds. */
 const deadline = 10_000
 
-
 /** How the box is, on one screen. */
 export class BoxState {
   readonly #deps: Deps

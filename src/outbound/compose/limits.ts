@@ -23,7 +23,6 @@ export interface SendCount {
   at: number
 }
 
-
 /** Rate limits of sending: hourly for each identity and domain, daily for a new domain (warm-up), and for automatic replies. */
 export class SendLimits {
   readonly #clock: Clock
@@ -116,10 +115,17 @@ export class SendLimits {
   async #requireHour(
     reader: Reader,
     { at }: SendCount,
-    { subject, added, max, setting, subjectName }: { subject: string; added: number; max: number; setting: string; subjectName: string },
+    {
+      subject,
+      added,
+      max,
+      setting,
+      subjectName,
+    }: { subject: string; added: number; max: number; setting: string; subjectName: string },
   ): Promise<void> {
     if (max === 0) return
-    if (added > max) throw invalid('to', `${subjectName} may send to ${max} recipients an hour (${setting}), and here are ${added}.`)
+    if (added > max)
+      throw invalid('to', `${subjectName} may send to ${max} recipients an hour (${setting}), and here are ${added}.`)
     const sent = await sentIn(reader, subject, hourOf(at), hourOf(at + hour))
     if (sent + added <= max) return
     throw new Fault('rate_limited', `${subjectName} may send to ${max} recipients an hour (${setting}).`, {

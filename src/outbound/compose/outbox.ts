@@ -204,7 +204,13 @@ export class Outbox {
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
       const created_by = caller && makerOf(caller)
-      const kept = await outgoing.insert(tx, { ...composed, created_by, recipients: addressees, examined, trace: signatures + head })
+      const kept = await outgoing.insert(tx, {
+        ...composed,
+        created_by,
+        recipients: addressees,
+        examined,
+        trace: signatures + head,
+      })
       await this.#enqueue(tx, composed, kept)
       await kept.tell(emailQueued)
       tx.afterCommit(() => this.#log(kept.email, addresses))
@@ -227,7 +233,11 @@ export class Outbox {
     if (missing > 0) await trash.giveWay({ account_id }, missing)
   }
 
-  async #enqueue(tx: Transaction, { owner: { account_id }, from, send_at, require_tls }: ComposedEmail, kept: Kept): Promise<void> {
+  async #enqueue(
+    tx: Transaction,
+    { owner: { account_id }, from, send_at, require_tls }: ComposedEmail,
+    kept: Kept,
+  ): Promise<void> {
     const { queue } = this.#deps
     if (send_at !== null) {
       const load: ReleaseLoad = { email_id: kept.email.id, require_tls }

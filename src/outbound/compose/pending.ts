@@ -165,7 +165,8 @@ export class Pending implements Dispatcher {
     if (cancelledRows.length === 0) return 0
     const addresses = cancelledRows.map(({ address }) => address)
     await limits.giveBack(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, countedAt(email)))
-    if (cancelledRows.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
+    if (cancelledRows.length === rows.length)
+      await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
     await outgoing.tell(tx, emailCancelled, email.id, {})
     return cancelledRows.length
   }

@@ -20,7 +20,6 @@ interface Deps {
   signer: DkimSigner
 }
 
-
 const gone = 'it is not scheduled any more'
 
 /**

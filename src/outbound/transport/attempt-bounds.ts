@@ -10,7 +10,6 @@ export interface Timeouts {
   large: number
 }
 
-
 /** Bytes from which a message is large. */
 const large = 1024 * 1024
 
@@ -65,7 +64,10 @@ export class AttemptBounds {
 const maxReply = 512
 
 /** Writes the line of one attempt to deliver a message to one recipient. */
-export function writeAttempt(log: Log, { id: queue_id, attempt, outcome, answer, next, ms, notes }: AttemptResult<unknown>): void {
+export function writeAttempt(
+  log: Log,
+  { id: queue_id, attempt, outcome, answer, next, ms, notes }: AttemptResult<unknown>,
+): void {
   const reply = readAnswer(answer)
   const result = outcome === 'interrupted' ? outcome : statusOf(outcome, reply)
   const { message_id, email_id, from, to, return_path, tls = null, cipher, verified, email_ids } = notes

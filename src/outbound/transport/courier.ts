@@ -3,7 +3,15 @@ import { conflict } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
 import { type Log, loggable } from '../../core/log.ts'
 import type { Counter, Metrics } from '../../core/metrics.ts'
-import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused, type ServerAnswer } from '../../queue/courier.ts'
+import {
+  type Courier,
+  type AttemptResult,
+  Deferred,
+  type AttemptNotes,
+  type Outcome,
+  Refused,
+  type ServerAnswer,
+} from '../../queue/courier.ts'
 import { type Attempt, attemptsOf } from '../../queue/history.ts'
 import type { Domains } from '../../domains/domains.ts'
 import type { Inbox } from '../../mail/inbox.ts'
@@ -41,7 +49,6 @@ interface Deps {
   transport: () => Transport
   timeout?: Timeouts | undefined
 }
-
 
 /** Maximum early retries of a message, which greylisting servers cause. */
 const maxEarlyRetries = 12
@@ -152,7 +159,8 @@ export class MailCourier implements Courier<EmailLoad> {
     const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), sendTimeOf(email))
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
     notes['return_path'] = from
-    if (domains.receives(domainOf(to))) return this.#deliverLocally(queuedEmail, { from, to }, await this.#raw(queuedEmail), notes)
+    if (domains.receives(domainOf(to)))
+      return this.#deliverLocally(queuedEmail, { from, to }, await this.#raw(queuedEmail), notes)
     this.#requireSending(domainOf(email.from_address))
     const { routing, smtpDelivery } = transport()
     const require_tls = load.require_tls === true

@@ -26,7 +26,6 @@ interface Deps {
 /** Instead of an id, when the DNS did not answer. */
 const unknown = Symbol('unknown')
 
-
 /** How long a result is cached, in milliseconds, and how many are cached. */
 const cacheTime = 5 * minute
 const maxCached = 10_000

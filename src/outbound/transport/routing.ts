@@ -73,7 +73,12 @@ export class Routing {
     const login = user !== undefined && tls !== 'none' ? { user, password: password ?? '' } : undefined
     return {
       target: { domain: host, host, port },
-      options: { name: this.#settings.hostname, level: tls === 'none' ? 'clear' : 'checked', implicit: tls === 'implicit', login },
+      options: {
+        name: this.#settings.hostname,
+        level: tls === 'none' ? 'clear' : 'checked',
+        implicit: tls === 'implicit',
+        login,
+      },
       outcome: 'sent',
     }
   }

@@ -62,7 +62,12 @@ export class SmtpClientSession implements Server {
   readonly #connection: SMTPConnection
 
   /** Opens a session; throws Undelivered when that fails, with the step `tls` when TLS failed. */
-  static async open(opened: ServerConnection, options: SessionOptions, signal: AbortSignal, log?: Log): Promise<SmtpClientSession> {
+  static async open(
+    opened: ServerConnection,
+    options: SessionOptions,
+    signal: AbortSignal,
+    log?: Log,
+  ): Promise<SmtpClientSession> {
     const { level, implicit, name, login } = options
     const connection = new SMTPConnection({
       connection: opened.socket,

@@ -158,7 +158,11 @@ export class SmtpDelivery {
       return session
     } catch (error) {
       if (!(error instanceof Undelivered) || error.step !== 'tls') throw error
-      this.#reportSession(destination, { failure: error.tlsFailure ?? { type: 'validation-failure', reason: null }, opened, sending_ip })
+      this.#reportSession(destination, {
+        failure: error.tlsFailure ?? { type: 'validation-failure', reason: null },
+        opened,
+        sending_ip,
+      })
       if (level !== 'opportunistic') throw error
       const again = { ...opened, socket: await opened.reconnect() }
       return SmtpClientSession.open(again, { ...options, level: 'clear' }, signal, this.#log)

@@ -13,7 +13,6 @@ interface Row {
   missed_at: string | null
 }
 
-
 /** How long the TLS of a server is remembered, and how long mail waits when it has none; milliseconds. */
 const retention = 30 * day
 const waitTime = day

@@ -21,7 +21,6 @@ interface Deps {
   created: number
 }
 
-
 /** Whether there is a backup, how old it is, and whether a box can be made of it without another file. */
 export function backups({ directory, newest, now, masterKey, created }: Deps): Check {
   return {

@@ -29,7 +29,6 @@ interface Deps {
   now: () => number
 }
 
-
 /** What is left when it is to be looked at, and when it is late: in milliseconds, and as a part of the life of one that has few days. */
 const early = { milliseconds: 21 * day, part: 21 / 90 }
 const late = { milliseconds: 7 * day, part: 7 / 90 }

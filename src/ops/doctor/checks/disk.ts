@@ -18,7 +18,6 @@ interface Deps {
   now: () => number
 }
 
-
 /** Room on the disk of the data: octets, inodes, and how long it will last at the present pace. */
 export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
   return {

@@ -18,7 +18,6 @@ interface Deps {
   now: () => number
 }
 
-
 /** Longest time for reaching one server, in milliseconds. */
 const timeout = 20_000
 

@@ -9,7 +9,6 @@ interface Deps {
   running: () => boolean
 }
 
-
 /** What waits to leave the box: how much, how long, and whether anything gets through. */
 export function queue({ database, now, running }: Deps): Check {
   return {
