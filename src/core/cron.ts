@@ -95,7 +95,7 @@ export class Schedule {
 /** Passes on messages of the library (a missed or overlapping run), which would otherwise go to standard output. */
 function jobLog(log: Log): Logger {
   return {
-    info: (message) => log.info({ remark: message }, 'the schedule has a remark'),
+    info: (message) => log.info({ remark: message }, 'message of the scheduler'),
     warn: (message) => log.warn({ remark: message }, 'a scheduled job came late, or was still under way'),
     error: (message, error) => log.error({ err: error ?? message }, 'the schedule failed'),
     debug: (message) => log.debug({ err: message }, 'schedule'),

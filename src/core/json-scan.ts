@@ -42,7 +42,7 @@ export class JsonScan {
   /** Bytes of the current key so far; null outside of a key. */
   #key: number | null = null
   #tokens = 0
-  /** Octets outside of strings. */
+  /** Bytes outside of strings. */
   #outsideBytes = 0
   #escapes = 0
   readonly #ends: number[] = []

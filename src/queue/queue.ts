@@ -20,7 +20,7 @@ interface Deps {
   metrics: Metrics
   /** 0 to 1, for jitter. */
   random?: () => number
-  /** Longest time in milliseconds that attempts under way have to end by themselves when the box stops; 3 s. */
+  /** How long running attempts have to end by themselves when the box stops, in milliseconds; 3 s by default. */
   grace?: number
   /** How long ended deliveries are kept, in milliseconds; 30 days by default. */
   kept?: () => number
@@ -167,7 +167,7 @@ export class Queue {
   async start(): Promise<void> {
     const { database, log } = this.#deps
     const recovered = await database.transaction((tx) => this.#store.recover(tx, this.#now()))
-    if (recovered > 0) log.info({ recovered }, 'deliveries that were cut off are tried again')
+    if (recovered > 0) log.info({ recovered }, 'interrupted deliveries are retried')
     this.#state = 'open'
     this.wake()
   }
@@ -226,7 +226,7 @@ export class Queue {
         for (const claim of claims) this.#inFlight.begin(claim, this.#run, this.#resultWriter.record)
       }
     } catch (error) {
-      log.error({ err: error }, 'the queue could not be read; it is looked at again')
+      log.error({ err: error }, 'the queue could not be read; it is retried')
       this.#again = false
       this.#timer = setTimeout(() => this.wake(), 1000)
     }

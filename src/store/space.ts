@@ -94,7 +94,7 @@ export class Space {
     if (this.#low && !this.#reserve.held) {
       // the rest is for the index of the log and small files
       await this.#claim((this.#reserve.size * 15) / 16).catch((error: unknown) =>
-        this.#log?.warn({ err: error }, 'no room could be reserved on the disk'),
+        this.#log?.warn({ err: error }, 'no space could be reserved on the disk'),
       )
     }
     if (this.#low !== this.#logged) await this.#logChange()
@@ -105,15 +105,17 @@ export class Space {
 
   async #logChange(): Promise<void> {
     const fields = { directory: this.#directory, free: await this.free(), required: this.minimum }
-    if (this.#low) this.#log?.warn(fields, 'the disk is short of room: nothing new is taken')
-    else this.#log?.warn(fields, 'the disk has room again: new things are taken')
+    if (this.#low) this.#log?.warn(fields, 'the disk is low on space: new data is refused')
+    else this.#log?.warn(fields, 'the disk has space again: new data is accepted')
   }
 
   /** Creates the reserve, unless that would make the disk low. */
   async #createReserve(): Promise<void> {
     if (this.#reserve.size === 0 || this.#reserve.held) return
     if (((await this.free()) ?? 0) < this.minimum * 1.125 + this.#reserve.size) return
-    await this.#reserve.hold().catch((error: unknown) => this.#log?.warn({ err: error }, 'no room could be reserved on the disk'))
+    await this.#reserve
+      .hold()
+      .catch((error: unknown) => this.#log?.warn({ err: error }, 'no space could be reserved on the disk'))
   }
 }
 

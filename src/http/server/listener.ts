@@ -191,12 +191,12 @@ export class Listener {
   }
 
   /** Limits the time of a body, except for an `upload`, which has limits of its own. */
-  #limitBody(request: IncomingMessage, timeout: number): void {
+  #limitBody(request: IncomingMessage, milliseconds: number): void {
     const { 'transfer-encoding': encoding, 'content-length': length } = request.headers
     if (encoding === undefined && (length === undefined || length === '0')) return
     const timer = setTimeout(() => {
       if (!request.complete) this.#refuse({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, request.socket)
-    }, timeout)
+    }, milliseconds)
     const clear = (): void => clearTimeout(timer)
     request.once('upload', clear).once('close', clear)
   }

@@ -135,7 +135,7 @@ export class Upgrades {
       Connection: 'close',
     }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    // ended, not destroyed: the answer is to be read; who does not hang up then is hung up on
+    // ended, not destroyed, so that the client can read the response; it is destroyed when the client does not close
     socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`)
     socket.resume()
     setTimeout(() => socket.destroy(), 1000).unref()

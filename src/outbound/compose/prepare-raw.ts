@@ -35,7 +35,7 @@ export function freshMessageId(domain: string): string {
   return `<${randomUUID()}@${domain}>`
 }
 
-/** Octets that are looked at in one go. */
+/** Bytes that are processed before yielding to the event loop. */
 const slice = 1024 * 1024
 
 /**
@@ -68,7 +68,7 @@ function bareIn(raw: Buffer, from: number, to: number): number {
   return bare
 }
 
-/** Writes these octets behind the first `length`; answers how many there are then. */
+/** Writes these bytes after the first `length`; returns the new length. */
 function mend(raw: Buffer, from: number, to: number, octets: Buffer, length: number): number {
   let end = length
   for (let at = from; at < to; at += 1) {
