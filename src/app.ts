@@ -15,14 +15,14 @@ import { EventTypes } from './events/catalogue.ts'
 import type { EventType } from './events/model.ts'
 import { type DataDirectory, openDirectory } from './data-directory.ts'
 import { httpSettings } from './http-settings.ts'
-import type { Shown } from './http/server/listener.ts'
+import type { ServedCertificate } from './http/server/listener.ts'
 import { Idempotency, sealedAnswers } from './http/idempotency.ts'
 import type { AnyRoute } from './http/route.ts'
 import { HttpServer } from './http/server/server.ts'
 import type { MailModule } from './mail/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
 import type { Module } from './module.ts'
-import type { Rotated } from './store/keyring.ts'
+import type { RotationResult } from './store/keyring.ts'
 import { WriteProbe } from './store/probe.ts'
 import { forgetFormer } from './store/rewrite.ts'
 import type { TrustModule } from './trust/module.ts'
@@ -37,10 +37,10 @@ interface Opened {
   metrics: Metrics
 }
 
-/** Reads the settings from where those of the start came from; throws ConfigError. */
+/** Reads the settings again from their sources; throws ConfigError. */
 type Load = () => Promise<Config>
 
-/** The whole box: opened over one data directory, then started, reloaded and stopped. What main runs is what the tests run. */
+/** The whole box: opened over a data directory, then started, reloaded and stopped, by main and by tests alike. */
 export class App {
   readonly metrics: Metrics
   readonly #log: Log
@@ -48,20 +48,20 @@ export class App {
   readonly #directory: DataDirectory
   readonly #probe: WriteProbe
   readonly #schedule: Schedule
-  readonly #people: AccountsModule
-  readonly #parts: Module[]
+  readonly #accounts: AccountsModule
+  readonly #modules: Module[]
   readonly #queue: Queue
   readonly #mail: MailModule
   readonly #trust: TrustModule
   readonly #http: HttpServer
-  readonly #shown: Shown
+  readonly #certificates: ServedCertificate
   readonly #account: string
   readonly #types = new EventTypes()
-  /** The settings of the start; what of them cannot change while running stays so. */
-  readonly #begun: Config
+  /** The settings of the start, for those that need a restart to change. */
+  readonly #startConfig: Config
   #config: Config
   #started = false
-  #partsStopped = false
+  #modulesStopped = false
   #stopping: Promise<void> | undefined
 
   /**
@@ -77,7 +77,7 @@ export class App {
   private constructor({ config, log, clock, testing, load, metrics }: Opened, directory: DataDirectory) {
     const { keyring, state, database, space } = directory
     this.metrics = metrics
-    this.#begun = config
+    this.#startConfig = config
     this.#config = config
     this.#log = log
     this.#load = load
@@ -103,24 +103,24 @@ export class App {
       failing: () => this.#ready(),
       reread: () => this.reread(),
     })
-    this.#people = people
+    this.#accounts = people
     this.#queue = queue
     this.#mail = mail
     this.#trust = trust
-    this.#parts = parts
-    for (const part of this.#parts) {
+    this.#modules = parts
+    for (const part of this.#modules) {
       this.#types.add(part.events ?? [])
       for (const courier of part.couriers ?? []) this.#queue.add(courier)
     }
-    this.#shown = { certificate: () => certificates.shown.api, named: certificates.shown.named }
+    this.#certificates = { certificate: () => certificates.shown.api, byHostname: certificates.shown.named }
     const idempotency = new Idempotency({ database, seal: keyring.seal, clock, storage: plan })
     identities.onRemove((tx, id) => idempotency.forget(tx, id))
     this.#http = new HttpServer({
-      settings: httpSettings(config, this.#shown),
+      settings: httpSettings(config, this.#certificates),
       challenge: certificates.challenge,
       routes: this.routes,
-      upgrades: this.#parts.flatMap((part) => part.upgrades ?? []),
-      site: this.#parts.find((part) => part.site)?.site,
+      upgrades: this.#modules.flatMap((part) => part.upgrades ?? []),
+      site: this.#modules.find((part) => part.site)?.site,
       origin: () => this.publicUrl,
       authenticate: (key) => people.keys.authenticate(key),
       session: (token) => people.sessions.authenticate(token),
@@ -129,7 +129,7 @@ export class App {
       log: log.child({ part: 'http' }),
       metrics,
       ready: () => this.#ready(),
-      roomy: () => !space.low(),
+      hasSpace: () => !space.low(),
       operator: this.#account,
       exists: (id) => people.accounts.exists(id),
       version,
@@ -141,7 +141,7 @@ export class App {
 
   /** Every endpoint, as declared. */
   get routes(): AnyRoute[] {
-    return this.#parts.flatMap((part) => part.routes ?? [])
+    return this.#modules.flatMap((part) => part.routes ?? [])
   }
 
   /** Every event type, as declared. */
@@ -149,41 +149,41 @@ export class App {
     return this.#types.all()
   }
 
-  /** What the parts and the queue do at times, as declared. */
+  /** All scheduled jobs, as declared. */
   get jobs(): CronJob[] {
     const sweep: CronJob = { name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) }
-    return [...this.#parts.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs, sweep]
+    return [...this.#modules.flatMap((part) => part.jobs ?? []), ...this.#queue.jobs, sweep]
   }
 
   /** Every column that is sealed under the master key, as declared. */
   get sealed(): SealedColumn[] {
-    return [sealedAnswers, ...this.#parts.flatMap((part) => part.sealed ?? [])]
+    return [sealedAnswers, ...this.#modules.flatMap((part) => part.sealed ?? [])]
   }
 
-  /** Who may use the box, for the operator; open or running alike. */
+  /** The accounts of the box, for the operator. */
   get accounts(): Accounts {
-    return this.#people.accounts
+    return this.#accounts.accounts
   }
 
-  /** Where the API is reached; a port chosen by the system is filled in once it is known. */
+  /** The URL of the API; a port chosen by the system is filled in once it is known. */
   get publicUrl(): string {
-    const url = this.#begun.public_url
+    const url = this.#startConfig.public_url
     const { plain, tls } = this.#http.addresses
     const port = (this.#config.http.tls ? tls : plain)?.port
     return url.endsWith(':0') && port !== undefined ? url.replace(/:0$/, `:${port}`) : url
   }
 
-  /** A link by which the operator sets their first password, in place of any before it; null once there is one. */
+  /** A new link by which the operator sets their first password; null once there is one. */
   async setupLink(): Promise<string | null> {
     const { password_set } = await this.accounts.of(this.#account)
-    return password_set ? null : (await this.#people.setup.invite(this.#account)).url
+    return password_set ? null : (await this.#accounts.setup.invite(this.#account)).url
   }
 
   get smtpAddresses(): { host: string; port: number }[] {
     return this.#mail.addresses
   }
 
-  /** Where programs hand in mail: with STARTTLS, and with TLS from the first octet; empty unless configured. */
+  /** The addresses for submission: with STARTTLS, and with implicit TLS; empty unless configured. */
   get submissionAddresses(): MailModule['submissionAddresses'] {
     return this.#mail.submissionAddresses
   }
@@ -192,47 +192,47 @@ export class App {
     return this.#http.addresses
   }
 
-  /** Starts every part; answers the first API key until `firstKeyShown` was told that somebody has it. Throws when a port is taken. */
+  /** Starts all modules. Returns the first API key until `firstKeyShown` was called. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#directory.space.start()
-    for (const part of this.#parts) await part.start?.()
+    for (const part of this.#modules) await part.start?.()
     await this.#queue.start()
     await this.#http.start()
     for (const job of this.jobs) this.#schedule.add(job)
-    // only now, with every port bound: a key that is never printed would be lost
+    // only after every port is bound: a key that is never printed would be lost
     const firstKey = await this.#firstKey()
     this.#started = true
     this.#log.info({ version, api: this.publicUrl, smtp: this.smtpAddresses, data: this.#config.data_dir }, 'started')
     return { firstKey }
   }
 
-  /** Whoever started the box has seen the first key: no later start makes another. */
+  /** Records that the operator has seen the first key, so that no later start makes another. */
   async firstKeyShown(): Promise<void> {
     await this.#directory.state.update((document) => {
       document.first_key_shown = true
     })
   }
 
-  /** Answers the operator on the box's own socket without starting anything else: of a box that is open and never started. */
+  /** Opens only the control socket, for a box that is open and not started. */
   async attend(): Promise<void> {
-    await this.#http.attend()
+    await this.#http.startControlSocket()
   }
 
-  /** Of a box that is open and never started; it must be stopped then. `told` hears of each step. */
-  async rotateMasterKey(told?: (step: Step) => void): Promise<Rotated> {
-    const rotated = await this.#directory.keyring.rotate(this.sealed, told)
-    await this.#stopParts()
+  /** Rotates the master key of a box that is open and not started; it must be stopped then. `onStep` is called after each step. */
+  async rotateMasterKey(onStep?: (step: Step) => void): Promise<RotationResult> {
+    const rotated = await this.#directory.keyring.rotate(this.sealed, onStep)
+    await this.#stopModules()
     await this.#directory.database.close()
-    forgetFormer(join(this.#begun.data_dir, 'pillarbox.db'))
+    forgetFormer(join(this.#startConfig.data_dir, 'pillarbox.db'))
     return rotated
   }
 
-  /** Of a box that is open and never started: counts reputations anew from the log; it must be stopped then. */
+  /** Recounts reputations from the log, for a box that is open and not started; it must be stopped then. */
   recountReputations(): ReturnType<TrustModule['counting']['recount']> {
     return this.#trust.counting.recount()
   }
 
-  /** Reads the settings again and takes them over. When they are refused nothing changes, the log says why, and a Fault is thrown. */
+  /** Reads and applies the settings again. When they are invalid nothing changes, the error is logged, and a Fault is thrown. */
   async reread(): Promise<Reloaded> {
     if (!this.#started || !this.#load) throw conflict('The box does not run: it reads its settings when it starts.')
     try {
@@ -248,20 +248,20 @@ export class App {
     }
   }
 
-  /** Takes over what can change while running, of state.json too. */
+  /** Applies the settings that can change while running, and state.json. */
   async reload(config: Config): Promise<Reloaded> {
     await this.#directory.state.reread()
     const { reloadable } = changed(this.#config, config)
-    const { restart } = changed(this.#begun, config)
+    const { restart } = changed(this.#startConfig, config)
     this.#config = config
     setLevels(this.#log, config.log)
-    await this.#http.reload(httpSettings(config, this.#shown))
-    for (const part of this.#parts) await part.reload?.(config)
+    await this.#http.reload(httpSettings(config, this.#certificates))
+    for (const part of this.#modules) await part.reload?.(config)
     this.#log.info({ reloadable, restart }, 'settings were read again')
     return { reloaded: reloadable, restart }
   }
 
-  /** Listeners close, work in hand finishes, nothing is lost. */
+  /** Closes listeners, finishes running work, and closes the data directory. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
     return this.#stopping
@@ -272,21 +272,21 @@ export class App {
     await this.#schedule.stop()
     await this.#http.stop()
     await this.#queue.stop()
-    await this.#stopParts()
+    await this.#stopModules()
     await this.#directory.space.stop()
     await this.#directory.close()
     this.#log.info('stopped')
   }
 
   /** Each once. */
-  async #stopParts(): Promise<void> {
-    const parts = this.#partsStopped ? [] : this.#parts.toReversed()
-    this.#partsStopped = true
+  async #stopModules(): Promise<void> {
+    const parts = this.#modulesStopped ? [] : this.#modules.toReversed()
+    this.#modulesStopped = true
     for (const part of parts) {
       try {
         await part.stop?.()
       } catch (error) {
-        // what one part could not finish must not keep the store from being closed
+        // a failure of one module must not keep the store from being closed
         this.#log.error({ part: part.name, err: error }, 'a part did not stop as it should')
       }
     }
@@ -294,7 +294,7 @@ export class App {
 
   async #firstKey(): Promise<string | null> {
     if (this.#directory.state.data.first_key_shown) return null
-    const key = await this.#people.keys.first(this.#account, this.#config.bootstrap_key)
+    const key = await this.#accounts.keys.first(this.#account, this.#config.bootstrap_key)
     if (key === null || this.#config.bootstrap_key !== undefined) await this.firstKeyShown()
     return key
   }
@@ -303,7 +303,7 @@ export class App {
     const failing: string[] = []
     if (!this.#started || this.#http.addresses.plain === undefined) failing.push('http')
     if (this.#mail.addresses.length === 0) failing.push('smtp')
-    const store = await this.#probe.look()
+    const store = await this.#probe.check()
     if (this.#directory.space.low() || store === 'full') failing.push('space')
     if (store === 'failing') failing.push('store')
     return failing

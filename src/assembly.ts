@@ -66,7 +66,7 @@ import { TrustModule } from './trust/module.ts'
 import { Reputations } from './trust/reputations.ts'
 import { WebhooksModule } from './webhooks/module.ts'
 
-/** What tests put in place of other servers, and of the machine. */
+/** Lets tests replace other servers and the machine. */
 export interface Testing extends TransportTest, MigrationTest {
   doctor?: DoctorTest
   examiner?: ExaminerOptions
@@ -74,7 +74,7 @@ export interface Testing extends TransportTest, MigrationTest {
   schedule?: ScheduleTest
 }
 
-/** What every box stands on, before it can do anything. */
+/** The base that all modules are created from. */
 export interface Basis {
   config: Config
   log: Log
@@ -91,14 +91,14 @@ export interface Basis {
   version: string
   /** Where the API is served. */
   httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
-  /** What of the box does not work now. */
+  /** The names of components that do not work now. */
   failing: () => Promise<string[]>
   /** Reads the settings again. */
   reread: () => Promise<Reloaded>
   testing?: Testing | undefined
 }
 
-/** The parts of the box in the order of their start, and what each is given: the one place that wires. */
+/** Creates all modules with their dependencies, in the order of their start. Only this file wires modules. */
 export function assemble(basis: Basis): {
   parts: Module[]
   people: AccountsModule
@@ -213,7 +213,7 @@ export function assemble(basis: Basis): {
     routes: () => parts.flatMap((part) => part.routes ?? []),
   })
   const parts: Module[] = [
-    // started first and stopped last: what the others still do then is counted
+    // started first and stopped last, so that what the others do is counted
     new MetricsModule({ ...common, received: () => mail.received, log: logOf('figures') }),
     reporting,
     people,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
+import { day, minute } from './core/clock.ts'
 import { load, type Sources } from './config/load.ts'
 import { read, sections, settingsOf } from './config/settings.ts'
 import {
@@ -26,7 +27,7 @@ import {
   Whole,
 } from './config/values.ts'
 import { doctor } from './config/doctor.ts'
-import { withoutEnd } from './core/ends.ts'
+import { trimEnd } from './core/trim.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
 import { realtime, tokens, webhooks } from './config/live.ts'
@@ -84,10 +85,10 @@ const http = Group({
   sign_in_rate_limit: Whole(0, 1_000_000)
     .prefault(5)
     .meta({ description: 'Attempts to sign in from one address; 0 means no limit', unit: 'calls a minute' }),
-  session_idle: Duration(60_000, 365 * 86_400_000)
+  session_idle: Duration(minute, 365 * day)
     .prefault('7 d')
     .meta({ description: 'A session that is not used for so long ends', unit: time }),
-  session_lifetime: Duration(60_000, 365 * 86_400_000)
+  session_lifetime: Duration(minute, 365 * day)
     .prefault('30 d')
     .meta({ description: 'Every session ends after so long, and its person signs in again', unit: time }),
   session_same_site: Choice(['strict', 'lax', 'none']).prefault('strict').meta({
@@ -210,7 +211,7 @@ const Settings = Group({
 export const Config = Settings.transform((settings, context) => {
   const tls = settings.http.tls
   const hostname = settings.hostname ?? settings.mail.domain
-  const keys_dir = settings.keys_dir ?? `${withoutEnd(settings.data_dir, '/')}-keys`
+  const keys_dir = settings.keys_dir ?? `${trimEnd(settings.data_dir, '/')}-keys`
   if (`${resolve(keys_dir)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
     context.issues.push({ code: 'custom', path: ['keys_dir'], message: 'must lie outside data_dir', input: keys_dir })
   }

@@ -12,12 +12,12 @@ import { Keyring } from './store/keyring.ts'
 import { DirectoryLock } from './store/lock.ts'
 import { mustBeNoRestore, Newer, type Obstacle } from './store/files.ts'
 import { type MigrationTest, prepare } from './store/migrate.ts'
-import { existingPart, sized, Space } from './store/space.ts'
+import { existingPart, formatBytes, Space } from './store/space.ts'
 import { asFault } from './store/sqlite/failures.ts'
 import { SqliteDatabase } from './store/sqlite/database.ts'
 import { StateFile } from './store/state.ts'
 
-/** What a box keeps on disk, held by this process alone until it is closed. */
+/** The opened data directory, locked by this process until it is closed. */
 export interface DataDirectory {
   state: StateFile
   database: SqliteDatabase
@@ -36,7 +36,7 @@ interface DirectoryDeps {
 
 /**
  * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
- * there is never written over. Throws Fault `storage_full` where there is no room to open it, or for a new one.
+ * there is never written over. Throws Fault `storage_full` when the disk has no space to open or create it.
  */
 export async function openDirectory({ config, log, clock, metrics, testing }: DirectoryDeps): Promise<DataDirectory> {
   let step: Obstacle = 'directory'
@@ -48,12 +48,12 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
   }
   try {
     mustBeNoRestore(config.data_dir)
-    mustHaveRoom(config)
+    requireFreeSpace(config)
     mkdirSync(config.data_dir, { recursive: true, mode: 0o700 })
     lock = new DirectoryLock(config.data_dir)
     const storeLog = log.child({ part: 'store' })
     const space = new Space(config.data_dir, config.min_free, { log: storeLog })
-    // before anything is written: what is reserved may have to be let go of
+    // before anything is written: the reserve may have to be released
     await space.check()
     lock.note()
     const file = join(config.data_dir, 'pillarbox.db')
@@ -63,14 +63,14 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
     step = 'database'
-    const bring = testing?.prepare ?? prepare
-    bring(file, state.data.database_created)
+    const migrate = testing?.prepare ?? prepare
+    migrate(file, state.data.database_created)
     if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
     database = await SqliteDatabase.open(file, storeLog, { watch: commitMetrics(metrics) })
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
     const opened = database
-    space.leaveTo((bytes) => opened.reserveLog(bytes))
+    space.onReserveReleased((bytes) => opened.reserveLog(bytes))
     spaceMetrics(metrics, file, space)
     return { state, database, keyring, space, close }
   } catch (error) {
@@ -79,7 +79,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
   }
 }
 
-/** The error, with what it means for whoever mends it. */
+/** Adds the obstacle to an error. */
 function explainFailure(error: unknown, step: Obstacle): unknown {
   if (!(error instanceof Error)) return error
   const obstacle: Obstacle =
@@ -87,27 +87,27 @@ function explainFailure(error: unknown, step: Obstacle): unknown {
   return Object.assign(error, { obstacle })
 }
 
-/** What a new box writes before it takes anything, its log, and then some; and what opening one takes at most. In bytes. */
-const roomToStart = 16 * 1024 * 1024
+/** The free space in bytes that creating or opening a box needs. */
+const minFreeSpace = 16 * 1024 * 1024
 
-/** Throws before anything of a new box is made where it has no room. */
-function mustHaveRoom({ data_dir }: Config): void {
+/** Throws when the disk has no space for a new box, before anything is created. */
+function requireFreeSpace({ data_dir }: Config): void {
   if (existsSync(join(data_dir, 'state.json'))) return
   const free = freeAt(data_dir)
-  if (free >= roomToStart) return
-  const message = `A new box needs ${sized(roomToStart)}, and the disk of ${data_dir} has ${sized(free)} free. Make room, or set another data_dir.`
+  if (free >= minFreeSpace) return
+  const message = `A new box needs ${formatBytes(minFreeSpace)}, and the disk of ${data_dir} has ${formatBytes(free)} free. Make room, or set another data_dir.`
   throw storageFull(undefined, message)
 }
 
 function fullDisk(directory: string, cause: unknown): Fault {
-  const free = sized(freeAt(directory))
+  const free = formatBytes(freeAt(directory))
   return storageFull(
     cause,
-    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some room: make ${sized(roomToStart)} free, and start again. Nothing was lost.`,
+    `The disk of ${directory} is full (${free} free), and a box cannot be opened without some room: make ${formatBytes(minFreeSpace)} free, and start again. Nothing was lost.`,
   )
 }
 
-/** Whether it came of a full disk, or of a quota that is used up. */
+/** Whether the cause is a full disk or an exhausted quota. */
 function isFull(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException

@@ -4,7 +4,7 @@ import { type Clock, iso } from './core/clock.ts'
 import { newId } from './core/ids.ts'
 import type { State } from './store/state.ts'
 
-/** The operator's document of a box that never ran. Throws a sentence when a database is there without it: it names the accounts. */
+/** The state of a new box. Throws an Error with a readable message when there is a database without state.json, which names the accounts. */
 export function freshState(config: Config, clock: Clock, database: string): State {
   if (existsSync(database)) {
     throw new Error(`state.json is missing, although ${database} is there. Restore it from a backup: it names the accounts.`)

@@ -1,13 +1,13 @@
 import { type Config, controlSocket, type Endpoint } from './config.ts'
-import type { Shown } from './http/server/listener.ts'
+import type { ServedCertificate } from './http/server/listener.ts'
 import type { HttpSettings } from './http/server/server.ts'
 
-/** What the API's ports take of the settings; `shown` says which certificate they show. */
-export function httpSettings(config: Config, shown: Shown): HttpSettings {
+/** The settings of the HTTP server, with its certificates. */
+export function httpSettings(config: Config, certificates: ServedCertificate): HttpSettings {
   const { http, metrics } = config
   return {
     listen: spelled(http.listen),
-    tls: http.tls && { ...shown, listen: spelled(http.tls.listen) },
+    tls: http.tls && { ...certificates, listen: spelled(http.tls.listen) },
     public_url: config.public_url,
     trusted_proxies: http.trusted_proxies,
     cors_origins: http.cors_origins,

@@ -7,23 +7,23 @@ import type { AnyRoute } from './http/route.ts'
 import type { Site } from './http/types.ts'
 import type { Upgrade } from './http/server/upgrades.ts'
 
-/** A capability, as the app sees it. Started in order, stopped in the reverse order. */
+/** A module of the app. Modules are started in order and stopped in reverse order. */
 export interface Module {
   name: string
   routes?: AnyRoute[]
   /** Paths whose requests become WebSockets. */
   upgrades?: Upgrade[]
-  /** Pages for people; one part at most has them. */
+  /** The web interface; one module at most has one. */
   site?: Site
   events?: EventType[]
   jobs?: CronJob[]
-  /** Who carries what this part puts into the queue. */
+  /** The couriers of the deliveries that this module enqueues. */
   couriers?: Courier[]
-  /** What of its tables is sealed under the master key. */
+  /** The columns that are sealed under the master key. */
   sealed?: SealedColumn[]
   start?(): Promise<void>
-  /** Finishes the work in hand, takes no more. */
+  /** Finishes running work and takes no more. */
   stop?(): Promise<void>
-  /** Takes over changed settings that need no restart. */
+  /** Applies changed settings that need no restart. */
   reload?(config: Config): Promise<void> | void
 }

@@ -12,7 +12,7 @@ import { inquire } from './mailauth/inquire.ts'
 export { about, asRoot, summary }
 export type { Line }
 
-/** What the doctor can say of a box that cannot be opened: from its settings, its files, its ports and the DNS. */
+/** The checks of the doctor for a box that cannot be opened: of its settings, files, ports and the DNS. */
 export async function seenFromOutside(config: Config, version: string): Promise<Line[]> {
   const settings = doctorSettings(config)
   const externalView = new ExternalView(settings, () => inquire({ hostname: config.hostname, dns: config.dns }))
@@ -26,7 +26,7 @@ export async function seenFromOutside(config: Config, version: string): Promise<
   return (await Promise.all(checks.map((check) => examine(check, true)))).flatMap(({ lines }) => lines)
 }
 
-/** What mends a box that could not be opened, by the error that this threw. */
+/** The remedy for a box that could not be opened, by the error. */
 export function openingRemedy(error: unknown, config: Config): string {
   const { data_dir, keys_dir, master_key_file } = doctorSettings(config)
   return opening(error, { data_dir, keys_dir, master_key: masterKeySource({ data_dir, keys_dir, master_key_file }) })

@@ -118,7 +118,7 @@ async function claimEach(directory: string): Promise<number[]> {
     await database.transaction((tx) =>
       ledger.record(
         tx,
-        [{ claim: taken[0]!, result: { outcome: 'done', answer: '', ms: 0, noted: {} } }],
+        [{ claim: taken[0]!, result: { outcome: 'done', answer: '', ms: 0, notes: {} } }],
         new Date().toISOString(),
       ),
     )

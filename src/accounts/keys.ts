@@ -58,7 +58,7 @@ export class Keys {
     this.#cursors = parts.cursors
     this.#plan = parts.plan
     this.#defaultRate = parts.rateLimit
-    parts.events.tail((event) => {
+    parts.events.subscribe((event) => {
       // a key bound to an identity dies with it
       if (event.type === 'identity.deleted') this.#known.clear()
     })

@@ -80,7 +80,7 @@ export class Plan {
   }
 
   /** Octets that the account may keep beyond what it does; negative when it keeps more than it may, Infinity when there is no limit. */
-  async room(reader: Reader, accountId: string): Promise<number> {
+  async available(reader: Reader, accountId: string): Promise<number> {
     const most = this.#limit(accountId, 'storage_bytes')
     return most === null ? Infinity : most - (await this.#used(reader, accountId, 'storage_bytes', this.#deps.clock.now()))
   }

@@ -1,4 +1,4 @@
-import { withoutEnd } from '../core/ends.ts'
+import { trimEnd } from '../core/trim.ts'
 import type { EventLog } from '../events/log.ts'
 import { identityDeleted, identityUpdated } from '../identities/model.ts'
 import type { TokenSigner } from '../tokens/model.ts'
@@ -35,7 +35,7 @@ export class Documents {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.events.tail(({ type }) => changing.has(type) && (this.#registrations = undefined))
+    deps.events.subscribe(({ type }) => changing.has(type) && (this.#registrations = undefined))
   }
 
   async did(agentId: string): Promise<DidDocument> {
@@ -101,6 +101,6 @@ export class Documents {
   }
 
   get #url(): string {
-    return withoutEnd(this.#deps.publicUrl(), '/')
+    return trimEnd(this.#deps.publicUrl(), '/')
   }
 }

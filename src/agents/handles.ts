@@ -1,4 +1,4 @@
-import { withoutEnd, withoutEnds } from '../core/ends.ts'
+import { trimEnd, trimBothEnds } from '../core/trim.ts'
 import { conflict } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { isRoleName } from '../identities/role-names.ts'
@@ -43,11 +43,11 @@ export async function change(tx: Transaction, agentId: string, handle: string): 
 
 /** Finds and claims a free handle like this name, which is lower-case ASCII with dots, hyphens and underscores. */
 export async function claimLike(tx: Transaction, agentId: string, name: string): Promise<string> {
-  const plain = withoutEnds(name.replaceAll(/[^a-z0-9]+/g, '-'), '-')
+  const plain = trimBothEnds(name.replaceAll(/[^a-z0-9]+/g, '-'), '-')
   const wanted = plain.length < 2 ? `agent-${agentId.slice(-10)}` : plain
   for (let attempt = 1; ; attempt += 1) {
     const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('agent').slice(-10)}`
-    const handle = `${withoutEnd(wanted.slice(0, longest - suffix.length), '-')}${suffix}`
+    const handle = `${trimEnd(wanted.slice(0, longest - suffix.length), '-')}${suffix}`
     if (!isReserved(handle) && (await take(tx, agentId, handle)).changes === 1) return handle
   }
 }

@@ -1,5 +1,5 @@
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, hour, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -38,7 +38,7 @@ interface Deps {
 }
 
 /** The furthest any place's calendar lies behind UTC, in milliseconds: a card is good to the end of its month there. */
-const latest = 12 * 60 * 60 * 1000
+const latest = 12 * hour
 
 /** The cards of every identity: what may be told of them, their status and their limits. */
 export class Cards {

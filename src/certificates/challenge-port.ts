@@ -23,7 +23,7 @@ export class ChallengePort {
       () => ({ body: '', requestId: newId('req') }),
       {
         timeout: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
-        crowd: new AddressLimiter({ perAddress: most.perAddress, trusted: new Networks([]) }),
+        limiter: new AddressLimiter({ perAddress: most.perAddress, trusted: new Networks([]) }),
       },
     )
   }

@@ -1,3 +1,4 @@
+import { day } from '../core/clock.ts'
 import { AuthorityError, type CaAnswer } from './transport.ts'
 
 /** A problem document (RFC 7807), as RFC 8555 6.7 has it. */
@@ -8,7 +9,7 @@ interface Problem {
 }
 
 /** The longest pause that a CA is believed, in milliseconds. */
-const longestPause = 7 * 86_400_000
+const longestPause = 7 * day
 
 /** What a CA's answer refuses; undefined when it does not, or when the same is to be asked again with another nonce (RFC 8555 6.5). */
 export function refusalIn({ status, headers, data }: CaAnswer): AuthorityError | undefined {

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, hour, iso, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { AcmeStore, AcmeState } from './acme-store.ts'
@@ -33,9 +33,6 @@ interface Deps {
   settled: (wanted: WantedCertificate, news: boolean) => Promise<void>
 }
 
-const minute = 60_000
-const hour = 60 * minute
-
 /** After each failure in a row, how long until the next try; then twice a day. */
 const waits = [5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour]
 const lastWait = 12 * hour
@@ -45,7 +42,7 @@ const most = { ofOne: 4, ofAll: 40 }
 
 /** Between two looks at what is due, and the longest wait that is believed after a restart: clocks have been wrong; in milliseconds. */
 const betweenLooks = minute
-const longestWait = 8 * 24 * hour
+const longestWait = 8 * day
 
 /** Longest that one try may take, in milliseconds. */
 const longest = 5 * minute

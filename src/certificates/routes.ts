@@ -1,3 +1,4 @@
+import { minute } from '../core/clock.ts'
 import { Page } from '../core/shapes.ts'
 import { type AnyRoute, route } from '../http/route.ts'
 import { Certificate, Renewal } from './model.ts'
@@ -5,7 +6,7 @@ import { Certificate, Renewal } from './model.ts'
 const tag = 'Operation'
 
 /** Longest that all tries of one call may take, in milliseconds. */
-const longest = 10 * 60_000
+const longest = 10 * minute
 
 export function routes(parts: {
   list: () => Promise<Certificate[]>

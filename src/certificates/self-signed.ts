@@ -1,9 +1,9 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { day } from '../core/clock.ts'
 import { type Pair, write } from './pair.ts'
 
-const day = 86_400_000
 const underWay = new Map<string, Promise<Pair>>()
 
 /**

@@ -1,3 +1,4 @@
+import { day, hour } from '../core/clock.ts'
 import { both, Duration, Group, List, Listen, MailAddress, MailDomain, SecureAddress, Switch, Text, time } from './values.ts'
 
 /** Certificates by ACME (RFC 8555). */
@@ -30,7 +31,7 @@ export const acme = Group({
     directory: true,
     example: '/var/www/html',
   }),
-  renew_before: Duration(3_600_000, 90 * 86_400_000)
+  renew_before: Duration(hour, 90 * day)
     .prefault('30 d')
     .meta({
       description: 'How long before its end a certificate is renewed; of a short-lived one, a third of its life at most',

@@ -19,7 +19,7 @@ export class Draft {
     if (this.fill(path, value)) this.#places.set(spelled(path), place)
   }
 
-  /** Sets a value, whoever gave it before; false when something other than a group is in the way. */
+  /** Sets a value, replacing any before; false when something other than a group is in the way. */
   fill(path: readonly string[], value: unknown): boolean {
     let group: object = this.tree
     for (const step of path.slice(0, -1)) {

@@ -108,7 +108,7 @@ const sentences: Partial<Record<YAMLError['code'], string>> = {
   TAG_RESOLVE_FAILED: 'has a tag (!name), must be a plain value',
 }
 
-// After one slip of syntax the rest is guesswork, so only the first is told; names set twice are all true.
+// after a syntax error the rest is guesswork, so only the first is reported; all duplicate names are
 function faults(document: Document.Parsed, place: (offset: number) => string): string[] {
   const found = [...document.errors, ...document.warnings]
   const first = found.find((error) => error.code !== 'DUPLICATE_KEY')

@@ -1,3 +1,4 @@
+import { day } from '../core/clock.ts'
 import { AddressBlock, Duration, Group, List, Switch, time, Whole } from './values.ts'
 
 /** Events by webhook. */
@@ -23,8 +24,6 @@ export const realtime = Group({
     .prefault(2500)
     .meta({ description: 'WebSockets open at once with tokens of one account', unit: 'sockets' }),
 })
-
-const day = 86_400_000
 
 /** What the box signs. */
 export const tokens = Group({

@@ -48,7 +48,7 @@ export async function load<Schema extends z.ZodType>(
 
 async function readConfigFile({ file, env, cwd }: Sources): Promise<ParsedFile | undefined> {
   const asked = file ?? (env['PILLARBOX_CONFIG'] || undefined)
-  // where init leaves it, so that whoever names the data directory names the box
+  // where init writes it, so that the data directory is enough to find the box
   const beside = env['PILLARBOX_DATA_DIR'] ? join(env['PILLARBOX_DATA_DIR'], 'pillarbox.yaml') : ''
   const name = asked ?? (beside !== '' && existsSync(resolve(cwd, beside)) ? beside : 'pillarbox.yaml')
   try {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { day, hour, second } from '../core/clock.ts'
 import {
   bytes,
   certificateFile,
@@ -53,10 +54,10 @@ export const smtp = Group({
   max_commands: Whole(10, 100_000)
     .prefault(100)
     .meta({ description: 'Commands without a delivered message after which a connection is closed', unit: 'commands' }),
-  idle_timeout: Duration(1000, 3_600_000)
+  idle_timeout: Duration(second, hour)
     .prefault('60 s')
     .meta({ description: 'Silence after which a connection is closed', unit: time }),
-  session_timeout: Duration(1000, 86_400_000).prefault('10 min').meta({
+  session_timeout: Duration(second, day).prefault('10 min').meta({
     description:
       'The longest life of a connection without a delivered message; one being received goes on, if it comes at 500 octets a second',
     unit: time,

@@ -1,6 +1,6 @@
+import { day } from '../core/clock.ts'
 import { Duration, Group, Text, time, Whole } from './values.ts'
 
-const day = 86_400_000
 const longest = 36_500 * day
 
 /** How long things are kept. */

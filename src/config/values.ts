@@ -1,3 +1,4 @@
+import { day, hour, minute, second } from '../core/clock.ts'
 import { hostNameOf } from '../core/domain-names.ts'
 import { isIP } from 'node:net'
 import * as z from 'zod'
@@ -150,7 +151,7 @@ export const Secret = z
   .regex(/^[\x21-\x7e]{20,128}$/, { error: 'must be 20 to 128 printable ASCII characters without spaces' })
 
 const sizeUnits = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
-const timeUnits = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
+const timeUnits = { ms: 1, s: second, min: minute, h: hour, d: day }
 
 function quantity(units: Record<string, number>, minimum: number, maximum: number, error: string) {
   const form = new RegExp(`^(\\d{1,16}(?:\\.\\d{1,6})?)(?: ?(${Object.keys(units).join('|')}))?$`)

@@ -1,4 +1,4 @@
-/** Where time comes from; tests hold it still. */
+/** The source of time; tests replace it. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number
@@ -10,3 +10,9 @@ export const systemClock: Clock = { now: () => Date.now() }
 export function iso(milliseconds: number): string {
   return new Date(milliseconds).toISOString()
 }
+
+/** Durations in milliseconds. */
+export const second = 1000
+export const minute = 60 * second
+export const hour = 60 * minute
+export const day = 24 * hour

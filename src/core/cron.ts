@@ -9,7 +9,7 @@ export interface CronJob {
   name: string
   /** Cron syntax, UTC; six fields when the first is seconds. */
   schedule: string
-  /** The signal aborts when the box stops: who takes long ends then. */
+  /** The signal aborts when the box stops; a long run must end then. */
   run(signal?: AbortSignal): Promise<void>
 }
 
@@ -17,7 +17,7 @@ export interface ScheduleTest {
   idle?: boolean
 }
 
-/** The box's scheduled work: one run of a job at a time; a failing run is logged and does not stop the next. */
+/** The scheduled jobs of the box. Runs of one job do not overlap. A failed run is logged and does not prevent the next one. */
 export class Schedule {
   readonly #log: Log
   readonly #tasks: ScheduledTask[] = []
@@ -27,10 +27,10 @@ export class Schedule {
   readonly #idle: boolean
   readonly #runs: Counter<'task' | 'result'>
   readonly #times: Gauge<'task'>
-  /** When each job last ended well, in seconds since the Unix epoch. */
-  readonly #ends = new Map<string, number>()
+  /** When each job last succeeded, in seconds since the Unix epoch. */
+  readonly #lastSuccess = new Map<string, number>()
 
-  /** `idle` is for tests that run jobs when they mean to: then no job runs by itself. */
+  /** With `idle`, used by tests, no job runs on its schedule. */
   constructor(log: Log, clock: Clock, metrics: Metrics, { idle = false }: ScheduleTest = {}) {
     this.#log = log
     this.#idle = idle
@@ -46,7 +46,7 @@ export class Schedule {
       'pillarbox_schedule_success_timestamp_seconds',
       'When a scheduled job last ended well, in seconds since 1970; until then, when it was put on the schedule',
       (gauge) => {
-        for (const [name, at] of this.#ends) gauge.labels(name).set(at)
+        for (const [name, at] of this.#lastSuccess) gauge.labels(name).set(at)
       },
       ['task'],
     )
@@ -60,7 +60,7 @@ export class Schedule {
     }
     this.#runs.labels(job.name, 'done').inc(0)
     this.#runs.labels(job.name, 'failed').inc(0)
-    this.#ends.set(job.name, this.#now())
+    this.#lastSuccess.set(job.name, this.#now())
     if (this.#idle) return
     const logger = jobLog(this.#log.child({ job: job.name }))
     this.#tasks.push(schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
@@ -72,7 +72,7 @@ export class Schedule {
     try {
       await job.run(this.#stopping.signal)
       this.#runs.labels(name, 'done').inc()
-      this.#ends.set(name, this.#now())
+      this.#lastSuccess.set(name, this.#now())
     } catch (error) {
       this.#runs.labels(name, 'failed').inc()
       this.#log.error({ job: name, err: error }, 'a scheduled job failed')
@@ -84,7 +84,7 @@ export class Schedule {
     return this.#clock.now() / 1000
   }
 
-  /** No new runs; resolves when those in hand are done. */
+  /** Starts no more runs; resolves when the current ones are done. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     for (const task of this.#tasks.splice(0)) await task.destroy()
@@ -92,20 +92,20 @@ export class Schedule {
   }
 }
 
-/** The library's own remarks (a missed or overlapping run); without this they would go to standard output. */
+/** Passes on messages of the library (a missed or overlapping run), which would otherwise go to standard output. */
 function jobLog(log: Log): Logger {
   return {
-    info: (message) => log.info({ remark: message }, 'the schedule has a remark'),
+    info: (message) => log.info({ remark: message }, 'message of the scheduler'),
     warn: (message) => log.warn({ remark: message }, 'a scheduled job came late, or was still under way'),
     error: (message, error) => log.error({ err: error ?? message }, 'the schedule failed'),
     debug: (message) => log.debug({ err: message }, 'schedule'),
   }
 }
 
-/** Milliseconds between two steps, for everybody else. */
+/** Milliseconds between two steps, in which other work can run. */
 const pause = 5
 
-/** Takes one small step after the other until one answers false, or the box stops. */
+/** Repeats a small step until it returns false or the signal aborts. */
 export async function sweep(step: () => Promise<boolean>, signal?: AbortSignal): Promise<void> {
   for (;;) {
     if (signal?.aborted || !(await step())) return

@@ -11,8 +11,8 @@ const nonAscii = /[^\0-\x7f]/
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 
 /**
- * A domain name as the DNS has it: A-labels in lower case (RFC 5890 2.3.2.1), at most 253 characters, no dot at its end. Undefined for what is none:
- * an address, or a name that can be read in two ways, as UTS 46 leaves out or replaces characters that other programs ask the DNS for.
+ * A domain name as the DNS has it: A-labels in lower case (RFC 5890 2.3.2.1), at most 253 characters, no dot at its end. Undefined for
+ * anything else: an address, or a name that programs read in different ways, because UTS 46 removes or replaces characters that others send to the DNS.
  */
 export function domainNameOf(text: string): string | undefined {
   if (text.length > longestName || !written.test(text)) return undefined
@@ -22,12 +22,12 @@ export function domainNameOf(text: string): string | undefined {
   return name.length <= longestName && labels.every((one) => label.test(one)) && !/^\d+$/.test(labels.at(-1)!) ? name : undefined
 }
 
-/** The name of a host, of letters, digits and hyphens alone (RFC 1123 2.1), as `domainNameOf` has it; undefined for what is none. */
+/** The name of a host, of letters, digits and hyphens alone (RFC 1123 2.1), in the form of `domainNameOf`; undefined for any other text. */
 export function hostNameOf(text: string): string | undefined {
   return text.includes('_') ? undefined : domainNameOf(text)
 }
 
-/** Empty for what is no U-label: one reads the same after it went to Punycode and back, but for its case and its normalization (NFC). */
+/** Empty unless the text is a U-label: converted to Punycode and back it stays the same but for case and normalization (NFC). */
 function aLabelOf(text: string): string {
   const ascii = domainToASCII(text)
   return ascii.startsWith('xn--') && domainToUnicode(ascii) === text.normalize('NFC').toLowerCase() ? ascii : ''

@@ -1,4 +1,4 @@
-/** What a caller may meet: the seven error types of the API. Each protocol edge owns one lookup from it (HTTP status, SMTP reply). */
+/** The seven error types of the API. Each protocol maps them once: to an HTTP status, to an SMTP reply. */
 export type FaultType =
   | 'invalid_request'
   | 'unauthorized'
@@ -9,22 +9,22 @@ export type FaultType =
   | 'internal_error'
 
 export interface FaultDetail {
-  /** A stable machine word, e.g. `body_too_large`. */
+  /** A stable code, e.g. `body_too_large`. */
   code?: string
-  /** The offending parameter, as the caller spelled its place: `metadata.colour`. */
+  /** The path of the wrong parameter: `metadata.colour`. */
   param?: string
-  /** Seconds until another try makes sense. */
+  /** Seconds until a retry makes sense. */
   retryAfter?: number
   cause?: unknown
 }
 
-/** Characters of what a caller is told: much of it may be the caller's own words, which are not repeated at any length. */
+/** Maximum characters of `param` and of the message, which may repeat input of the caller. */
 const longest = { param: 512, message: 4096 }
 
-/** Characters of one step of a place: a key that the caller chose. */
+/** Maximum characters of one key in the path of a parameter. */
 const longestStep = 128
 
-/** Anything thrown that is not a Fault is a bug and reads as `internal_error`. */
+/** An error that a caller sees. Any other thrown error is a bug, which a caller sees as `internal_error`. */
 export class Fault extends Error {
   readonly type: FaultType
   readonly code: string | undefined
@@ -41,16 +41,16 @@ export class Fault extends Error {
   }
 }
 
-/** The place of a parameter, such as `metadata.colour`; long keys are cut. */
+/** The path of a parameter, such as `metadata.colour`; long keys are truncated. */
 export function placeOf(path: readonly PropertyKey[]): string {
   return path.map((step) => shortened(String(step), longestStep)).join('.')
 }
 
-function shortened(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
+function shortened(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`
 }
 
-/** 404: what does not exist, and what another account owns, read alike. */
+/** 404: the same for what does not exist and for what another account owns. */
 export function notFound(what: string): Fault {
   return new Fault('not_found', `No such ${what}.`)
 }
@@ -65,7 +65,7 @@ export function conflict(message: string, detail: FaultDetail = {}): Fault {
   return new Fault('conflict', message, detail)
 }
 
-/** 500 with `Retry-After`: the disk is full; nothing was half kept (SMTP says 452 4.3.1). */
+/** 500 with `Retry-After`: the disk is full; nothing was stored in part (SMTP: 452 4.3.1). */
 export function storageFull(cause?: unknown, message = 'The box has no room left to store this. Try again later.'): Fault {
   return new Fault('internal_error', message, {
     code: 'storage_full',
@@ -74,5 +74,5 @@ export function storageFull(cause?: unknown, message = 'The box has no room left
   })
 }
 
-/** Another process has the data directory. */
+/** Another process has locked the data directory. */
 export class InUse extends Error {}

@@ -1,6 +1,6 @@
 import { typeidUnboxed } from 'typeid-js'
 
-/** The type prefixes of every identifier the API shows. */
+/** The type prefixes of all ids of the API. */
 export const idPrefixes = [
   'ident',
   'email',

@@ -1,10 +1,10 @@
 import { fstatSync } from 'node:fs'
 import { destination, type DestinationStream, type Logger, pino, stdTimeFunctions, symbols } from 'pino'
 
-/** One JSON object a line. Never a secret, never a message body: the paths below are the last guard, not the first. */
+/** One JSON object a line. No line may hold a secret or a message body; the redacted paths below are only the last protection. */
 export type Log = Logger
 
-/** What the box logs as, in the field `part` of each line; `log.levels` has a level for each. */
+/** The values of the field `part` of log lines; `log.levels` can set a level for each. */
 export const modules = [
   'account',
   'backup',
@@ -32,7 +32,7 @@ export type LogModule = (typeof modules)[number]
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** The least important line that is still written: in general, and of single modules. */
+/** The minimum level of lines that are written: the default, and by module. */
 export interface Levels {
   level: string
   levels?: { [module in LogModule]?: string | undefined } | undefined
@@ -40,15 +40,15 @@ export interface Levels {
 
 const redact = ['authorization', 'cookie', 'secret', 'password', 'key', 'token', 'body', 'raw', 'encrypted_data']
 
-/** Octets of log that wait to be written together, how long they wait at most, in milliseconds, and how many wait while nothing can be written. */
+/** Bytes that are written at once, the longest delay in milliseconds, and the bytes that are buffered while standard output cannot be written. */
 const buffer = { minLength: 4096, pause: 200, maxLength: 4 * 1024 * 1024 }
 
-/** The loggers that were made of one logger, whose levels change together. */
+/** The children of each root logger; their levels change together. */
 const families = new WeakMap<Log, { levels: Levels; children: Set<WeakRef<Log>> }>()
 
 /**
- * A logger for the whole box; modules take `log.child({ part: 'smtp' })`. Lines go to standard output a few at a time, as one write a
- * line costs more than many calls do; what is buffered is written when the process ends.
+ * A logger for the whole box; modules take `log.child({ part: 'smtp' })`. Lines are written to standard output in groups, because
+ * one write a line costs more than many calls do. Buffered lines are written when the process ends.
  */
 export function createLog(levels: Levels | string, sink: DestinationStream = standardOutput()): Log {
   const family = { levels: typeof levels === 'string' ? { level: levels } : levels, children: new Set<WeakRef<Log>>() }
@@ -68,7 +68,7 @@ export function createLog(levels: Levels | string, sink: DestinationStream = sta
   return log
 }
 
-/** Changes the levels of a logger that `createLog` made, and of all that were made of it. */
+/** Changes the levels of a logger made by `createLog`, and of its children. */
 export function setLevels(log: Log, levels: Levels): void {
   log.level = levels.level
   const family = families.get(log)
@@ -105,17 +105,17 @@ export function standardOutput({ journal = false } = {}): DestinationStream {
   const { minLength, maxLength, pause } = buffer
   const output = destination({ dest: 1, sync: false, minLength, maxLength })
   let failing = false
-  // a log that finds no room must not end the box: it is written once there is some
+  // a full disk must not end the box: the lines are written once there is space again
   output.on('error', () => (failing = true)).on('write', () => (failing = false))
   setInterval(() => output.flush(), pause).unref()
-  // before pino's own look at the end, which would try for ever
+  // before pino's own handler, which would retry for ever
   process.prependListener('exit', () => (failing ? output.destroy() : output.flushSync()))
   return journal ? withPriorities(output) : output
 }
 
 function withPriorities(output: DestinationStream): DestinationStream {
   const sink = {
-    // pino then says the level of each line before it writes it
+    // makes pino set `lastLevel` before each line
     [symbols.needsMetadataGsym]: true,
     lastLevel: 30,
     write: (line: string): void => output.write(`${priorities[sink.lastLevel] ?? '<6>'}${line}`),
@@ -123,17 +123,17 @@ function withPriorities(output: DestinationStream): DestinationStream {
   return sink
 }
 
-const silence = (): void => undefined
+const ignore = (): void => undefined
 
-/** A logger for a library, of which only the level debug is heard. */
+/** A logger for a library that passes on the level debug only. */
 export function debugOnly(debug: (data?: unknown, ...texts: (string | undefined)[]) => void) {
-  return { trace: silence, debug, info: silence, warn: silence, error: silence, fatal: silence }
+  return { trace: ignore, debug, info: ignore, warn: ignore, error: ignore, fatal: ignore }
 }
 
-/** Text of a stranger's for a line: at most so many characters, and none that a terminal obeys or that turns the order of the others. */
-export function loggable(text: string, most: number): string {
-  const short = text.length > most ? `${text.slice(0, most)}…` : text
-  return short.replaceAll(unsafe, (sign) => `\\u{${sign.codePointAt(0)!.toString(16)}}`)
+/** Untrusted text for a log line: truncated to `max` characters; control characters and bidirectional formatting are escaped. */
+export function loggable(text: string, max: number): string {
+  const short = text.length > max ? `${text.slice(0, max)}…` : text
+  return short.replaceAll(unsafe, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)
 }
 
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu

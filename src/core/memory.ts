@@ -1,22 +1,22 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Octets from which memory is worth giving back at once. */
+/** Buffers of fewer bytes are left to the garbage collector. */
 const large = 16 * 1024
 
 /**
- * Gives the memory of large octets back now, not when garbage is collected: V8 lets 64 MB of buffers gather before it looks for those that
- * nobody uses. They are empty afterwards, so nobody may need them any more. Octets that share their memory with others are left alone.
+ * Frees the memory of a large buffer now, not at the next garbage collection: V8 collects buffers only after 64 MB of them. The buffer is empty
+ * afterwards. A buffer that shares its memory with others is left alone.
  */
-export function release(octets: Uint8Array): void {
-  const { buffer } = octets
-  if (octets.length < large || octets.length !== buffer.byteLength || !(buffer instanceof ArrayBuffer)) return
+export function release(bytes: Uint8Array): void {
+  const { buffer } = bytes
+  if (bytes.length < large || bytes.length !== buffer.byteLength || !(buffer instanceof ArrayBuffer)) return
   buffer.transfer(0)
 }
 
 let collector: (() => void) | undefined
 
-/** Collects the garbage of this thread, which stands still for as long as that takes: not for the main thread. */
+/** Runs a garbage collection, which blocks this thread: not for the main thread. */
 export function collect(): void {
   if (!collector) {
     setFlagsFromString('--expose-gc')
@@ -25,29 +25,29 @@ export function collect(): void {
   collector()
 }
 
-/** Memory that is shared by accounts, counted in octets, with a share that no one of them goes beyond. */
+/** Memory in bytes that accounts share, with a limit for all of them and one for each. */
 export class MemoryShares {
-  readonly #most: { all: number; one: number }
-  readonly #held = new Map<string, number>()
+  readonly #limits: { all: number; one: number }
+  readonly #taken = new Map<string, number>()
   #all = 0
 
-  constructor(most: { all: number; one: number }) {
-    this.#most = most
+  constructor(limits: { all: number; one: number }) {
+    this.#limits = limits
   }
 
-  /** Answers whether there was room; without it nothing is taken. */
-  take(holder: string, octets: number): boolean {
-    const held = (this.#held.get(holder) ?? 0) + octets
-    if (held > this.#most.one || this.#all + octets > this.#most.all) return false
-    this.#held.set(holder, held)
-    this.#all += octets
+  /** Returns false, and takes nothing, when a limit would be exceeded. */
+  take(account: string, bytes: number): boolean {
+    const taken = (this.#taken.get(account) ?? 0) + bytes
+    if (taken > this.#limits.one || this.#all + bytes > this.#limits.all) return false
+    this.#taken.set(account, taken)
+    this.#all += bytes
     return true
   }
 
-  give(holder: string, octets: number): void {
-    this.#all -= octets
-    const held = (this.#held.get(holder) ?? 0) - octets
-    if (held > 0) this.#held.set(holder, held)
-    else this.#held.delete(holder)
+  release(account: string, bytes: number): void {
+    this.#all -= bytes
+    const taken = (this.#taken.get(account) ?? 0) - bytes
+    if (taken > 0) this.#taken.set(account, taken)
+    else this.#taken.delete(account)
   }
 }

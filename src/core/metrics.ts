@@ -7,19 +7,19 @@ const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 const sums = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** The box's figures, in Prometheus' text form. One registry per box: two boxes in one process do not mix. */
+/** The metrics of the box in the Prometheus text format. Each box has a registry of its own, as tests run several in one process. */
 export class Metrics {
   readonly #registry = new Registry()
-  readonly #unread = this.counter(
+  readonly #failures = this.counter(
     'pillarbox_figures_unread_total',
     'Figures that could not be read when they were asked for: they were left out of that answer',
     ['name'],
   )
 
-  /** Adds the process' own figures: memory, CPU, event loop, garbage collection. */
+  /** Adds metrics of the process: memory, CPU, event loop, garbage collection. */
   collectProcess(): void {
     collectDefaultMetrics({ register: this.#registry })
-    // sums of what is there by kind, under names that only counters should have
+    // gauges with the suffix of counters, which repeat others by kind
     for (const sum of sums) this.#registry.removeSingleMetric(sum)
   }
 
@@ -27,7 +27,7 @@ export class Metrics {
     return new Counter({ name, help, labelNames: [...labels], registers: [this.#registry] })
   }
 
-  /** Buckets are seconds unless given. */
+  /** Buckets are in seconds by default. */
   histogram<Label extends string = never>(
     name: string,
     help: string,
@@ -37,15 +37,15 @@ export class Metrics {
     return new Histogram({ name, help, labelNames: [...labels], buckets: [...buckets], registers: [this.#registry] })
   }
 
-  /** A figure read only when somebody asks: `collect` sets it. One that cannot be read is left out, and keeps nobody from the others. */
+  /** A gauge that `collect` sets when metrics are read. When that fails, the gauge is left out and the others are still read. */
   gauge<Label extends string = never>(
     name: string,
     help: string,
     collect: (gauge: Gauge<Label>) => void | Promise<void>,
     labels: readonly Label[] = [],
   ): Gauge<Label> {
-    const unread = this.#unread
-    unread.labels(name).inc(0)
+    const failures = this.#failures
+    failures.labels(name).inc(0)
     return new Gauge<Label>({
       name,
       help,
@@ -55,24 +55,24 @@ export class Metrics {
         try {
           await collect(this)
         } catch {
-          // with labels it then has no values, without them none that could be taken for one
+          // with labels the gauge then has no values; without labels it must be removed, or it would read as 0
           this.reset()
           if (labels.length === 0) this.remove()
-          unread.labels(name).inc()
+          failures.labels(name).inc()
         }
       },
     })
   }
 
-  /** The sum of what a counter or gauge says now under the labels that are asked for. Throws when there is none of this name. */
-  async total(name: string, asked: (labels: Partial<Record<string, string | number>>) => boolean): Promise<number> {
+  /** The sum of a counter or gauge over the label sets that the predicate selects. Throws when there is no metric of this name. */
+  async total(name: string, matches: (labels: Partial<Record<string, string | number>>) => boolean): Promise<number> {
     const metric = this.#registry.getSingleMetric(name)
     if (!metric) throw new Error(`There is no metric ${name}.`)
     const { values } = await metric.get()
-    return values.filter(({ labels }) => asked(labels)).reduce((sum, { value }) => sum + value, 0)
+    return values.filter(({ labels }) => matches(labels)).reduce((sum, { value }) => sum + value, 0)
   }
 
-  /** A count that somebody else keeps, read only when somebody asks: `read` answers each, as it is now, with its labels. */
+  /** A counter that is kept elsewhere and read when metrics are read: `read` returns each count with its labels. */
   counted<Label extends string = never>(
     name: string,
     help: string,
@@ -91,7 +91,7 @@ export class Metrics {
     })
   }
 
-  /** Every figure, as declared. */
+  /** All metrics, as declared. */
   get declared(): { name: string; help: string; labels: string[] }[] {
     return this.#registry.getMetricsAsArray().map((metric) => {
       const { name, help, labelNames = [] } = metric as unknown as { name: string; help: string; labelNames?: string[] }

@@ -1,11 +1,11 @@
-/** The candidate a person most likely meant by a word: a slip or two away, case and separators aside; undefined when none is near. */
+/** The candidate most similar to a word: one or two typing errors away, ignoring case and separators; undefined when none is similar. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const given = plain(word)
   if (given === '' || given.length > 64) return undefined
   let best: string | undefined
   let least = given.length < 4 ? 1 : Math.max(2, Math.floor(given.length / 4))
   for (const candidate of candidates) {
-    const distance = slips(given, plain(candidate))
+    const distance = editDistance(given, plain(candidate))
     if (distance < least || (distance === least && best === undefined)) {
       best = candidate
       least = distance
@@ -18,8 +18,8 @@ function plain(word: string): string {
   return word.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-// Letters added, left out, swapped with a neighbour or mistaken: the optimal string alignment distance.
-function slips(from: string, to: string): number {
+// Insertions, deletions, substitutions and transpositions: the optimal string alignment distance.
+function editDistance(from: string, to: string): number {
   let before: number[] = []
   let above = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let row = 1; row <= from.length; row += 1) {

@@ -5,19 +5,19 @@ import { FairQueue } from './fair-queue.ts'
 /** Milliseconds of work at a time. */
 const slice = 5
 
-/** Milliseconds of pause for each of work: all of it together has a fifth of the thread. */
+/** Milliseconds of pause for each millisecond of work: all of it together takes a fifth of the thread. */
 const pause = 4
 
 /**
- * Work on the event loop whose cost callers choose, in pieces that each have a bound: accounts take turns, and everything else goes on in
- * between. What comes while nothing waits is done at once.
+ * Runs work whose cost callers choose on the event loop, in pieces of bounded length. Accounts take turns, and other work runs in between.
+ * Work that arrives while nothing waits runs at once.
  */
 export class PacedWork {
   readonly #waiting = new FairQueue<() => Promise<void>>()
   #running = false
   #spent = 0
 
-  /** Does the work when it is the account's turn; answers (or throws) what it does. */
+  /** Runs the work when it is the account's turn, and returns its result. */
   run<Result>(account: string, work: () => Result | Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push(account, async () => {
@@ -45,14 +45,14 @@ export class PacedWork {
   }
 }
 
-/** Longest that work goes on before others have their turn, in milliseconds. */
+/** Milliseconds of work before it yields to the event loop. */
 const longest = 5
 
-/** For long work on the main thread, done in small steps: says when the others should have their turn of the event loop. */
+/** For long work on the main thread that is done in small steps: yields to the event loop every few milliseconds. */
 export class Turns {
   #since = performance.now()
 
-  /** Whether it has gone on for long enough. */
+  /** Whether it is time to yield. */
   get due(): boolean {
     return performance.now() - this.#since > longest
   }

@@ -1,4 +1,4 @@
-/** What a plan can limit: how many of each an account may have at once, or use in the current period. */
+/** What a plan can limit: how many of each an account may have, or use in the current period. */
 export const planned = [
   'identities',
   'domains',
@@ -15,5 +15,5 @@ export const planned = [
 ] as const
 export type Planned = (typeof planned)[number]
 
-/** The limits that an account has; what is left out, or null, has none. */
+/** The limits of an account; undefined and null mean no limit. */
 export type PlanLimits = { [What in Planned]?: number | null | undefined }

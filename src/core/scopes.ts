@@ -17,30 +17,30 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-/** A key and its calls a minute. */
+/** A key and its rate limit in calls a minute. */
 export interface RateOf {
   key_id: string
   rate_limit: number
 }
 
-/** Who is calling: a key (or a signed-in person) of one account, perhaps bound to one identity. */
+/** The caller: a key or a session of one account, perhaps bound to one identity. */
 export interface Caller {
   account_id: string
   key_id: string | null
-  /** The session of a signed-in person; a caller has this or a key, or is nobody. */
+  /** The session of a signed-in person. A caller has a key, a session, or neither (anonymous). */
   session_id: string | null
-  /** Which of the key's secrets admitted the call: how often it had been rotated when that one was made. 0 without a key. */
+  /** The number of the key's secret that was used: how often the key had been rotated when it was made. 0 without a key. */
   secret: number
   scopes: ReadonlySet<Scope>
-  /** For everything but this identity the caller answers 404; null means the whole account. */
+  /** The only identity that the caller can see; null means the whole account. */
   identity_id: string | null
   /** Calls a minute; 0 means no limit. */
   rate_limit: number
-  /** The keys with a limit of their own that made this one, nearest first: its calls count as theirs too. */
+  /** The keys with a limit of their own that created this one, nearest first; calls count against their limits too. */
   made_by?: readonly RateOf[]
   /**
-   * When the key expires, or the secret of it that was used, in milliseconds since the epoch, and with it what the caller makes. Infinity for a key
-   * that lasts, and for a person.
+   * When the key, or the secret that was used, expires, in milliseconds since the epoch. What the caller creates ends then too. Infinity for a key
+   * without expiry, and for a session.
    */
   until: number
   ip: string
@@ -52,12 +52,12 @@ export function may(caller: Pick<Caller, 'scopes'>, anyOf: readonly Scope[]): bo
   return anyOf.some((scope) => caller.scopes.has(scope))
 }
 
-/** What something that is made in this call names as its maker: the key or the session; null on the machine of the box. */
+/** The creator that a new resource names: the key or the session; null for the operator on the machine of the box. */
 export function makerOf({ key_id, session_id }: Pick<Caller, 'key_id' | 'session_id'>): string | null {
   return key_id ?? session_id
 }
 
-/** Throws Fault 403, code `beyond_own`, for a key or secret that ends before what it would make or change does; `why` names that. */
+/** Throws Fault 403, code `beyond_own`, for a key or secret that expires before what it would create or change; `why` names that. */
 export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, end = Infinity): void {
   if (until < end)
     throw new Fault('forbidden', `A key that expires, or the former secret of one, cannot ${why}, which lasts longer.`, {
@@ -65,12 +65,12 @@ export function requireLasting({ until }: Pick<Caller, 'until'>, why: string, en
     })
 }
 
-/** 403: the caller holds none of the scopes any one of which is needed. */
+/** 403: the caller has none of these scopes, of which one is needed. */
 export function insufficientScope(anyOf: readonly string[]): Fault {
   return new Fault('forbidden', `This key lacks the scope ${anyOf.join(' or ')}.`, { code: 'insufficient_scope' })
 }
 
-/** 401: the key or session that admitted this caller is no longer good. */
+/** 401: the key or session of this caller is no longer valid. */
 export function noLongerAdmitted({ session_id }: Pick<Caller, 'session_id'>): Fault {
   return session_id === null
     ? new Fault('unauthorized', 'This API key is no longer valid.', { code: 'invalid_key' })

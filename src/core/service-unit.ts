@@ -1,25 +1,25 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { withoutEnd } from './ends.ts'
+import { trimEnd } from './trim.ts'
 
-/** What the systemd unit of a box says of how it is run (systemd.exec(5)). */
+/** Settings of the systemd unit that runs the box (systemd.exec(5)). */
 export interface ServiceUnit {
-  /** Its file, and those that add to it, in the order in which they are read. */
+  /** The unit file and its drop-ins, in the order in which they are read. */
   files: string[]
   /** A name, or an id in digits; undefined for root. */
   user: string | undefined
-  /** Whether it may listen at ports below 1024 whoever it runs as. */
+  /** Whether it may listen at ports below 1024 under any user. */
   lowPorts: boolean
-  /** The file that is handed over as the credential `master.key`. */
+  /** The file passed as the credential `master.key`. */
   masterKey: string | undefined
 }
 
-/** Where units are looked for: the first directory that has one wins (systemd.unit(5)). */
+/** The directories of units; the first one that has the unit wins (systemd.unit(5)). */
 const folders = ['/etc/systemd/system', '/run/systemd/system', '/usr/local/lib/systemd/system', '/usr/lib/systemd/system']
 
 const unit = 'pillarbox.service'
 
-/** What systemd has handed over, of the machine or of a user (systemd.exec(5), CREDENTIALS). */
+/** Paths of credentials of the system or of a user (systemd.exec(5), CREDENTIALS). */
 const credential = /^\/run\/(?:user\/\d+\/)?credentials\//
 
 /** The unit whose working directory is this data directory; undefined when there is none, or it may not be read. */
@@ -42,7 +42,7 @@ export function serviceUnit(dataDirectory: string): ServiceUnit | undefined {
   }
 }
 
-/** The unit, then what `systemctl edit` adds. */
+/** The unit, then the drop-ins of `systemctl edit`. */
 function unitFiles(): string[] {
   const file = folders.map((folder) => join(folder, unit)).find((path) => existsSync(path))
   if (file === undefined) return []
@@ -62,7 +62,7 @@ function settingsIn(text: string): [key: string, value: string][] {
   })
 }
 
-/** The values of a setting that may be given more than once: an empty one forgets those before. */
+/** The values of a setting that may be given more than once; an empty value clears those before. */
 function listed(settings: readonly [string, string][], key: string): string[] {
   return settings.reduce<string[]>((values, [one, value]) => {
     if (one !== key) return values
@@ -71,12 +71,12 @@ function listed(settings: readonly [string, string][], key: string): string[] {
 }
 
 function whole(path: string): string {
-  return existsSync(path) ? realpathSync(path) : withoutEnd(path, '/')
+  return existsSync(path) ? realpathSync(path) : trimEnd(path, '/')
 }
 
 /**
- * The file from which the master key of a box comes at its start: what systemd hands over, where it has been handed over; else the file that
- * the settings name, else `master.key` in the directory of keys. A credential itself lies in memory, and is gone when the service stops.
+ * The file from which the box reads its master key: the source of the systemd credential if there is one, else the file that the settings
+ * name, else `master.key` in the directory of keys. The credential itself is in memory and goes when the service stops.
  */
 export function masterKeySource(box: { data_dir: string; keys_dir: string; master_key_file?: string | undefined }): string {
   const { data_dir, keys_dir, master_key_file } = box
@@ -85,8 +85,8 @@ export function masterKeySource(box: { data_dir: string; keys_dir: string; maste
 }
 
 /**
- * Gives this process the name that `ps -o comm`, `ss -p` and `top` list, of which Linux keeps 15 bytes (proc_pid_comm(5)); else it is Node's
- * own, `MainThread`. The command line stays as it is, as `process.title` would not let it.
+ * Sets the process name that `ps -o comm`, `ss -p` and `top` show, of which Linux keeps 15 bytes (proc_pid_comm(5)); it would be `MainThread`.
+ * Unlike `process.title` this leaves the command line as it is.
  */
 export function nameProcess(name: string): void {
   try {

@@ -6,10 +6,10 @@ export const Timestamp = z.iso
   .datetime()
   .meta({ id: 'Timestamp', description: 'ISO 8601 UTC', example: '2026-11-20T10:05:00.123Z' })
 
-/** A point in time as callers may write it: any offset, kept as UTC. */
+/** A point in time as callers may write it: with any offset, stored as UTC. */
 export const TimestampInput = z.iso
   .datetime({ offset: true, error: 'must be an ISO 8601 time such as 2026-11-20T10:05:00Z' })
-  // an offset can carry a time out of the years of four digits: it could not be shown, nor compared as text
+  // an offset can move a time out of the years of four digits, which could not be written nor compared as text
   .refine((text) => /^\d{4}-/.test(inUtc(text)), { error: 'must lie in the years 0000 to 9999 in UTC' })
   .transform(inUtc)
 
@@ -44,20 +44,20 @@ export const Paging = z.strictObject({
 })
 export type Paging = z.output<typeof Paging>
 
-/** The answer of every list. */
+/** The response of every list. */
 export function Page<Row extends z.ZodType>(row: Row) {
   return z.object({ data: z.array(row), has_more: z.boolean(), next_cursor: z.string().nullable() })
 }
 
-/** The answer of every deletion. */
+/** The response of every deletion. */
 export const Deleted = z.object({ id: z.string(), deleted: z.literal(true) }).meta({ id: 'Deleted' })
 
-/** How what has a trash is deleted. */
+/** The query of deletions of resources that have a trash. */
 export const Deletion = z.strictObject({
   purge: Flag.default(false).meta({ description: 'for good at once, also what is in the trash' }),
 })
 
-/** What a signed URL says behind the question mark. */
+/** The query of a signed URL. */
 export const SignedQuery = z.strictObject({
   expires: z
     .string()
@@ -74,7 +74,7 @@ export const SignedQuery = z.strictObject({
 })
 export type SignedQuery = z.output<typeof SignedQuery>
 
-/** Empty for what is no time. */
+/** Empty for an invalid time. */
 function inUtc(text: string): string {
   const time = new Date(text)
   return Number.isNaN(time.getTime()) ? '' : time.toISOString()

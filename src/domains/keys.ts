@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPair, type KeyPairKeyObjectResult, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import type { Seal, SealedColumn } from '../core/seal/seal.ts'
 import { type Database, join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { NextCheck } from './next-check.ts'
@@ -19,7 +19,7 @@ type Owner = { id: string; name: string }
 export type RsaPair = () => Promise<KeyPairKeyObjectResult>
 
 /** How long the records of a retired key stay listed: mail that it signed may still be under way. */
-const farewell = 7 * 86_400_000
+const farewell = 7 * day
 
 /** The DKIM keys of our domains: two in use (RSA-2048 and Ed25519, RFC 8463) and two spares; the private halves lie sealed. */
 export class DkimKeys {

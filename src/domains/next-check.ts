@@ -1,7 +1,5 @@
+import { day, hour, minute } from '../core/clock.ts'
 import type { DomainRow } from './types.ts'
-
-const minute = 60_000
-const hour = 60 * minute
 
 /** After each look that found something wanting, how long until the next; then hourly for a week, then once a day. */
 const pending = [1, 1, 2, 2, 3, 5, 5, 10, 10, 15, 20, 30, 30, 45]
@@ -16,7 +14,7 @@ export function recheckDelay(status: DomainRow['status'], checks: number, unansw
 function pendingWait(checks: number): number {
   const early = pending[checks - 1]
   if (early !== undefined) return early * minute
-  return checks <= pending.length + hourly ? hour : 24 * hour
+  return checks <= pending.length + hourly ? hour : day
 }
 
 /** When the next domain is to be looked at: a box with nothing to do asks its store nothing. */

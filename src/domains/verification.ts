@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, hour, iso } from '../core/clock.ts'
 import { conflict, Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
@@ -41,7 +41,7 @@ interface Conclusion {
 }
 
 /** How long a verified domain may be wrong in the DNS before it stops sending. */
-const timeout = 72 * 3_600_000
+const timeout = 72 * hour
 
 /** A run of the job begins no check after so many milliseconds, so that the box can stop. */
 const longestRun = 10_000

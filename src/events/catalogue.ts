@@ -2,7 +2,7 @@ import { type Caller, may, type Scope } from '../core/scopes.ts'
 import { join, sql, type Sql } from '../store/database.ts'
 import type { EventType } from './model.ts'
 
-/** Names of the published catalogue that a box may not raise yet: who asks for one hears it from the day it does. */
+/** Names of the published catalogue that this version may not raise yet; clients can already subscribe to them. */
 const announced = `identity.created identity.updated identity.deleted
   email.received email.queued email.sent email.delivered email.deferred email.bounced email.complained email.failed email.cancelled
   sms.received sms.sent sms.delivered sms.failed phone.provisioned phone.released
@@ -15,7 +15,7 @@ const narrower: Record<string, Scope[]> = {
   card: ['cards:read'],
 }
 
-/** Every event type of the box, gathered from its parts. */
+/** The event types of all modules. */
 export class EventTypes {
   readonly #types = new Map<string, EventType>()
 
@@ -27,7 +27,7 @@ export class EventTypes {
     return [...this.#types.values()]
   }
 
-  /** The names of the published catalogue, also of what this box does not raise, and the scopes that see each. */
+  /** The names of the published catalogue, including types that this version does not raise, with the scopes that see each. */
   published(): Map<string, Scope[]> {
     const names = new Map(
       announced.map((name) => [name, narrower[name.split('.')[0]!] ?? (['identities:read'] satisfies Scope[])]),
@@ -36,7 +36,7 @@ export class EventTypes {
     return names
   }
 
-  /** The names of the types this caller's scopes let it see. */
+  /** The names of the types that the caller's scopes can see. */
   visibleTo(caller: Pick<Caller, 'scopes'>): string[] {
     return this.all()
       .filter((type) => may(caller, type.scopes))

@@ -3,54 +3,54 @@ import { type Database, sql, type Transaction } from '../store/database.ts'
 import type { EventHeader } from './model.ts'
 
 /**
- * Writes what the events mean, in the transaction that moves the bookmark; answers how many it took when it did not take all. Of the
- * first that is left it may have taken a part: then it has written down how far, and is called again.
+ * Handles events in the transaction that moves the bookmark. Returns how many it handled when it did not handle all. It may have handled the
+ * next one in part; it then has stored its progress and is called again.
  */
 export type ReadEvents = (tx: Transaction, events: EventHeader[]) => Promise<number | void>
 
-/** What a follower reads; what it does not is passed over without a write. */
+/** Which events a follower reads; the others are skipped without a write. */
 export interface Interest {
-  /** Of these types; without it of all. Events of others do not even wake it. */
+  /** Event types; all types without it. Events of other types do not wake the follower. */
   types?: readonly string[]
-  /** Of events of these types those that matter to it, as far as is known outside a transaction; without it all. */
-  concerns?: (events: EventHeader[]) => Promise<EventHeader[]>
+  /** Selects the relevant events, outside of a transaction; all without it. */
+  filter?: (events: EventHeader[]) => Promise<EventHeader[]>
 }
 
 interface Deps extends Interest {
   name: string
   database: Database
   log: Log
-  /** The events of its types after a place, oldest first. */
+  /** The events of its types after a position, oldest first. */
   after: (seq: number, limit: number) => Promise<EventHeader[]>
   read: ReadEvents
 }
 
 const batch = 200
 
-/** Events passed over before the bookmark follows: those that a killed box looks at once more. */
+/** Skipped events after which the bookmark is moved: a killed box reads as many again. */
 const maxBehind = 10_000
 
-/** Waits between tries of a reading that fails, in milliseconds; the last one repeats. */
-const timeout = [500, 1000, 2000, 5000, 15_000, 60_000]
+/** Waits between retries of a failed handler, in milliseconds; the last one repeats. */
+const retryDelays = [500, 1000, 2000, 5000, 15_000, 60_000]
 
 /**
- * Reads every event of interest once, in order, across restarts: the bookmark commits with what the reading writes. One that fails is
- * logged and tried again, event by event, until it succeeds; nothing is ever skipped. A new name begins at the present end of the log.
+ * Reads every relevant event once, in order, across restarts: the bookmark is committed with what the handler writes. A failure is logged and
+ * retried, event by event, until it succeeds; no event is skipped. A new name begins at the current end of the log.
  */
 export class Follower {
   readonly #deps: Deps
   readonly #types: ReadonlySet<string> | undefined
   #stopped = false
   #awake = true
-  /** Whether all of interest that was told up to now is read. */
+  /** Whether all relevant events so far are read. */
   #idle = false
   #failures = 0
-  /** The bookmark as it is on disk; undefined when that is not known. */
+  /** The bookmark on disk; undefined when unknown. */
   #marked: number | undefined
-  /** Up to here everything was read or passed over. */
+  /** Events up to here were read or skipped. */
   #position = 0
-  /** The end of the last batch that failed: up to there one event at a time, so that those before the one in trouble get through. */
-  #careful = 0
+  /** The end of the last failed batch: up to there events are read one by one, so that those before the failing one succeed. */
+  #singleUntil = 0
   #wake: (() => void) | undefined
   readonly #running: Promise<void>
 
@@ -60,8 +60,8 @@ export class Follower {
     this.#running = this.#run()
   }
 
-  /** This event is on disk, and so are those before it, which were told before. */
-  hear({ seq, type }: Pick<EventHeader, 'seq' | 'type'>): void {
+  /** Called for each event in commit order, once it is on disk. */
+  notify({ seq, type }: Pick<EventHeader, 'seq' | 'type'>): void {
     if (this.#types?.has(type) === false) {
       if (!this.#idle) return
       this.#position = Math.max(this.#position, seq)
@@ -76,12 +76,12 @@ export class Follower {
     return this.#deps.name
   }
 
-  /** Up to here everything was read or passed over; 0 when that is not known. */
-  get place(): number {
+  /** Events up to here were read or skipped; 0 when unknown. */
+  get position(): number {
     return this.#marked === undefined ? 0 : Math.max(this.#marked, this.#position)
   }
 
-  /** Resolves when the batch in hand is on disk, or given back. */
+  /** Resolves when the current batch is on disk or rolled back. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#wake?.()
@@ -104,7 +104,7 @@ export class Follower {
       } catch (error) {
         if (this.#stopped) return
         this.#marked = undefined
-        const wait = timeout[Math.min(this.#failures, timeout.length - 1)]!
+        const wait = retryDelays[Math.min(this.#failures, retryDelays.length - 1)]!
         this.#failures += 1
         this.#deps.log.error(
           { err: error, follower: this.#deps.name, failures: this.#failures },
@@ -116,48 +116,48 @@ export class Follower {
   }
 
   async #step(): Promise<boolean> {
-    const { after, concerns, read } = this.#deps
+    const { after, filter, read } = this.#deps
     this.#marked ??= await this.#bookmark()
     const from = Math.max(this.#position, this.#marked)
     if (this.#isBehind) await this.#move(async () => from)
-    const events = await after(from, from < this.#careful ? 1 : batch)
+    const events = await after(from, from < this.#singleUntil ? 1 : batch)
     if (events.length === 0) return false
     const last = events.at(-1)!.seq
-    const before = this.#careful
-    this.#careful = Math.max(before, last)
-    const wanted = concerns ? await concerns(events) : events
-    if (wanted.length === 0) this.#position = last
+    const before = this.#singleUntil
+    this.#singleUntil = Math.max(before, last)
+    const relevant = filter ? await filter(events) : events
+    if (relevant.length === 0) this.#position = last
     else {
       await this.#move(async (tx) => {
-        const taken = (await read(tx, wanted)) ?? wanted.length
-        if (taken === wanted.length) return last
-        return taken === 0 ? from : wanted[taken - 1]!.seq
+        const taken = (await read(tx, relevant)) ?? relevant.length
+        if (taken === relevant.length) return last
+        return taken === 0 ? from : relevant[taken - 1]!.seq
       })
     }
-    this.#careful = before
+    this.#singleUntil = before
     return true
   }
 
-  /** Moves the bookmark to where the work got, in its transaction. */
+  /** Moves the bookmark to the position that the work returns, in its transaction. */
   async #move(work: (tx: Transaction) => Promise<number>): Promise<void> {
     const { name, database } = this.#deps
     const before = this.#marked!
     const to = await database.transaction(async (tx) => {
-      const place = await work(tx)
-      const { changes } = await tx.run(sql`UPDATE bookmarks SET seq = ${place} WHERE name = ${name} AND seq = ${before}`)
+      const position = await work(tx)
+      const { changes } = await tx.run(sql`UPDATE bookmarks SET seq = ${position} WHERE name = ${name} AND seq = ${before}`)
       if (changes !== 1) throw new Error(`The bookmark of ${name} was moved by somebody else.`)
-      return place
+      return position
     })
     this.#marked = to
     this.#position = to
   }
 
-  /** So that the next start need not look again at what was passed over. */
+  /** Saves the position, so that the next start does not read skipped events again. */
   async #catchUp(): Promise<void> {
-    const place = this.#position
-    if (this.#marked === undefined || place <= this.#marked) return
+    const position = this.#position
+    if (this.#marked === undefined || position <= this.#marked) return
     try {
-      await this.#move(async () => place)
+      await this.#move(async () => position)
     } catch (error) {
       this.#deps.log.warn({ err: error, follower: this.#deps.name }, 'the bookmark of a follower stays behind')
     }

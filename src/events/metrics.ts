@@ -1,18 +1,18 @@
 import type { Metrics } from '../core/metrics.ts'
 import type { EventLog } from './log.ts'
 
-/** What the log shows of itself. */
+/** Metrics of the event log. */
 export function eventMetrics(metrics: Metrics, events: EventLog): void {
   const written = metrics.counter('pillarbox_events_total', 'Events that were written to the log, by their type', ['type'])
-  events.tail(({ type }) => written.labels(type).inc())
+  events.subscribe(({ type }) => written.labels(type).inc())
   metrics.gauge(
     'pillarbox_follower_behind_events',
     'How far a follower of the log (webhooks, …) is behind its end, in events; left out while it is not known',
     async (gauge) => {
-      const end = await events.mark(Number.MAX_SAFE_INTEGER)
+      const end = await events.newestUpTo(Number.MAX_SAFE_INTEGER)
       gauge.reset()
-      for (const { name, place } of events.followers) {
-        if (place > 0) gauge.labels(name).set(Math.max(0, (end?.seq ?? 0) - place))
+      for (const { name, position } of events.followers) {
+        if (position > 0) gauge.labels(name).set(Math.max(0, (end?.seq ?? 0) - position))
       }
     },
     ['follower'],

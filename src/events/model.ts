@@ -1,9 +1,9 @@
 import type * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
 
-/** The one envelope of an event: the same, with the same id, on webhook, socket, wait and list. */
+/** An event, in the same form and with the same id in webhooks, sockets, waits and lists. */
 export interface Event {
-  /** Commit order on this box; never shown. */
+  /** The position in commit order; internal. */
   seq: number
   id: string
   type: string
@@ -13,15 +13,15 @@ export interface Event {
   data: unknown
 }
 
-/** What a follower of the log is told of an event; a backlog of large ones must not be read into memory for that. */
+/** An event without its data, as followers read it, so that a backlog of large events is not read into memory. */
 export type EventHeader = Omit<Event, 'data'> & {
-  /** The id of the resource it is about, where `data` has one. */
+  /** The id of the resource in `data`, if there is one. */
   resource_id: string | null
-  /** What `append` was told to keep of it for good; no content, so that erasing what the event carries leaves it. */
-  remark: string | null
+  /** The annotation given to `append`; it holds no content and stays when the data is redacted. */
+  annotation: string | null
 }
 
-/** An event type, declared once, next to the resource it carries. */
+/** An event type, declared next to the resource that its data holds. */
 export interface EventType<Data = unknown> {
   name: string
   /** Any one of these scopes lets a key see it. */
@@ -30,8 +30,8 @@ export interface EventType<Data = unknown> {
   data: z.ZodType<Data>
 }
 
-/** Octets of an event of a message that take no room. */
-export const littleOfMessages = 4096
+/** Bytes of an event of a message that do not count against the quota. */
+export const uncountedMessageBytes = 4096
 
 export function eventType<Data>(name: string, scopes: Scope[], summary: string, data: z.ZodType<Data>): EventType<Data> {
   return { name, scopes, summary, data }

@@ -3,30 +3,30 @@ import { TimestampInput } from '../core/shapes.ts'
 import { sql, type Sql } from '../store/database.ts'
 import type { EventLog } from './log.ts'
 
-/** Where a reader of the log begins: after `seq`, with events of `condition` only. */
+/** The start of a reader: events after `seq` that `condition` selects. */
 export interface LogPosition {
   seq: number
   condition: Sql
 }
 
-const anything = sql`1 = 1`
+const noCondition = sql`1 = 1`
 
 /** How far the times of neighbouring events may be out of order, in milliseconds. */
-const disorder = 5000
+const maxDisorder = 5000
 
-/** The place of the newest event. */
+/** The position of the newest event. */
 export async function endOf(events: EventLog): Promise<number> {
-  return (await events.mark(Number.MAX_SAFE_INTEGER))?.seq ?? 0
+  return (await events.newestUpTo(Number.MAX_SAFE_INTEGER))?.seq ?? 0
 }
 
 /**
- * The place that `since` names: after an event, or where events are at or after a time. Throws Fault invalid_request, code
+ * The position that `since` names: after an event, or where events are at or after a time. Throws Fault invalid_request, code
  * `since_expired`, for an event that is not in the log.
  */
-export async function placeOf(events: EventLog, accountId: string, since: string): Promise<LogPosition> {
+export async function positionOf(events: EventLog, accountId: string, since: string): Promise<LogPosition> {
   if (since.startsWith('evt_')) {
-    const seq = await events.place(since, accountId)
-    if (seq !== undefined) return { seq, condition: anything }
+    const seq = await events.seqOf(since, accountId)
+    if (seq !== undefined) return { seq, condition: noCondition }
     throw new Fault('invalid_request', 'since names an event that is not (or no longer) in the log. Begin with a time.', {
       param: 'since',
       code: 'since_expired',
@@ -34,17 +34,17 @@ export async function placeOf(events: EventLog, accountId: string, since: string
   }
   const time = TimestampInput.safeParse(since)
   if (!time.success) throw invalid('since', 'since must be an evt_ id or an ISO 8601 time.')
-  const early = new Date(Date.parse(time.data) - disorder).toISOString()
-  return { seq: await placeAt(events, early), condition: sql`created_at >= ${time.data}` }
+  const early = new Date(Date.parse(time.data) - maxDisorder).toISOString()
+  return { seq: await positionAt(events, early), condition: sql`created_at >= ${time.data}` }
 }
 
-/** The last place before a time. By halves: no index orders all events by time, but the log nearly is. */
-async function placeAt(events: EventLog, time: string): Promise<number> {
+/** The last position before a time, by binary search: there is no index by time, but the log is nearly in that order. */
+async function positionAt(events: EventLog, time: string): Promise<number> {
   let low = 0
   let high = await endOf(events)
   while (low < high) {
     const middle = Math.ceil((low + high) / 2)
-    const mark = await events.mark(middle)
+    const mark = await events.newestUpTo(middle)
     if (mark && mark.created_at >= time) high = mark.seq - 1
     else low = middle
   }

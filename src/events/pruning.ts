@@ -1,38 +1,38 @@
 import { sweep } from '../core/cron.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 
-/** Octets of its account's room that an event takes. */
-export interface Capacity {
+/** Bytes of the quota of its account that an event takes. */
+export interface EventBytes {
   account_id: string
   octets: number
 }
 
 interface Deps {
   database: Database
-  /** The place up to which everybody who follows the log has read it. */
+  /** The position up to which all followers have read the log. */
   followed: () => number
-  /** The ids of events that somebody still wants to read, however old they are. */
+  /** The ids of events that are still to be read and must stay, however old they are. */
   needed: ReadonlySet<string>
-  /** Events older than this go, ISO 8601. */
+  /** Events older than this are removed, ISO 8601. */
   before: string
-  /** Called with what goes, in the transaction in which it does. */
-  giveBack: (tx: Transaction, gone: readonly Capacity[]) => Promise<void>
+  /** Called with the removed events, in the transaction that removes them. */
+  releaseStorage: (tx: Transaction, gone: readonly EventBytes[]) => Promise<void>
 }
 
-/** Events removed in one transaction: it must not hold the event loop. */
-const handful = 64
+/** Events removed in one transaction, so that it does not block the event loop. */
+const batchSize = 64
 
 /**
- * Removes the oldest events of the log, up to the first that is not old enough, or that somebody who follows the log has not read. The
- * newest stays: places in the log are counted from it. Answers how many went.
+ * Removes the oldest events of the log, up to the first that is not old enough or that a follower has not read. The newest event stays, as
+ * positions are counted from it. Returns how many were removed.
  */
-export async function prune({ database, followed, needed, before, giveBack }: Deps, signal?: AbortSignal): Promise<number> {
+export async function prune({ database, followed, needed, before, releaseStorage }: Deps, signal?: AbortSignal): Promise<number> {
   let count = 0
   let from = 0
   await sweep(async () => {
-    const rows = await database.all<Capacity & { seq: number; id: string; created_at: string }>(
+    const rows = await database.all<EventBytes & { seq: number; id: string; created_at: string }>(
       sql`SELECT seq, id, created_at, account_id, octets FROM events WHERE seq > ${from} AND seq <= ${followed()} AND seq < (SELECT max(seq) FROM events)
-        ORDER BY seq LIMIT ${handful}`,
+        ORDER BY seq LIMIT ${batchSize}`,
     )
     const recent = rows.findIndex(({ created_at }) => created_at >= before)
     const old = recent === -1 ? rows : rows.slice(0, recent)
@@ -42,11 +42,11 @@ export async function prune({ database, followed, needed, before, giveBack }: De
         await tx.run(sql`DELETE FROM hidden_events WHERE seq = ${seq}`)
         await tx.run(sql`DELETE FROM events WHERE seq = ${seq}`)
       }
-      await giveBack(tx, gone)
+      await releaseStorage(tx, gone)
     })
     count += gone.length
     from = old.at(-1)?.seq ?? from
-    return old.length === handful
+    return old.length === batchSize
   }, signal)
   return count
 }

@@ -4,14 +4,14 @@ import { Fault, notFound } from '../core/fault.ts'
 import { neighbourhoods, networkShares } from '../net/networks.ts'
 import { type Caller, insufficientScope, may, noLongerAdmitted, scopes } from '../core/scopes.ts'
 import { readCookie } from './cookie.ts'
-import { foreignLink, foreignPage, isSafe } from './csrf.ts'
+import { crossSiteLink, crossSitePage, isSafe } from './csrf.ts'
 import { Buckets, type RateLimitState, tooMany } from './rate.ts'
 import type { AnyRoute } from './route.ts'
 
-/** Whom a key or a session stands for; where the call comes from is added here. */
+/** The caller of a key or a session, without the address and user agent of the call. */
 export type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
-/** Asked on every call, so it should answer from memory; undefined for what is unknown, revoked or expired. */
+/** Looks up a key or session on every call, from memory. Undefined when it is unknown, revoked or expired. */
 export type Authenticate = (token: string) => Identified | undefined | Promise<Identified | undefined>
 
 /** Calls a minute; 0 means no limit. */
@@ -23,49 +23,49 @@ export interface RateLimits {
   sign_in_rate_limit: number
 }
 
-/** What of a route decides who may call it. */
+/** The fields of a route that decide who may call it. */
 export type Admitting = Pick<AnyRoute, 'scope' | 'reads' | 'rate' | 'operator' | 'effect' | 'local'>
 
-/** What admission looks at. */
+/** The parts of a request that admission checks. */
 export interface AdmissionRequest {
   method: string | undefined
   headers: IncomingHttpHeaders
   address: string
   userAgent: string
-  /** It came by the box's own socket, which only its operator can open; the account they act for, when they name one. */
+  /** Set for a call by the control socket, which only the operator can open, with the account they name, if any. */
   operator?: { account: string | undefined } | undefined
 }
 
-/** The caller, or the fault that turns them away; either way how they stand with their rate limit. */
+/** The caller, a fault if the call is refused, and the state of the rate limit. */
 export interface AdmissionResult {
   caller: Caller
   fault?: Fault
-  standing: RateLimitState | undefined
+  rateLimit: RateLimitState | undefined
 }
 
 interface Authenticators {
   /** By an API key. */
   authenticate: Authenticate
-  /** By what a browser keeps of its session. */
+  /** By the session cookie of a browser. */
   session: Authenticate
-  /** Our own origin: how the cookie is called follows from it. */
+  /** The origin of the box, which decides the name of the cookie. */
   origin: () => string
-  /** Whose pages may change something with a session, ours first. */
+  /** Origins whose pages may make changes with a session; the origin of the box first. */
   origins: () => readonly string[]
-  /** The account whose callers may make the calls that are the operator's. */
+  /** The account of the operator. */
   operator: string
   /** Whether there is such an account. */
   exists: (accountId: string) => boolean
 }
 /**
- * Calls a minute of one provider: all it has to say of all messages comes from few addresses, and what is refused may not come again.
- * Strangers there learn nothing by trying; the limit bounds what it costs to refuse them.
+ * Calls a minute from the addresses of one provider: the callbacks of all messages come from few addresses, and a refused one may not be
+ * repeated. The limit only bounds the cost of refused calls of others.
  */
 const callbackRate = 6000
 
-/** Decides who a call is from, whether they may make it, and whether they make too many. */
+/** Authentication, authorization and rate limits of calls. */
 export class Admission {
-  readonly #doors: Authenticators
+  readonly #authenticators: Authenticators
   readonly #keys: Buckets
   readonly #sessions: Buckets
   readonly #accounts: Buckets
@@ -75,8 +75,8 @@ export class Admission {
   readonly #callbacks: Buckets
   #limits: RateLimits
 
-  constructor(doors: Authenticators, limits: RateLimits, clock: Clock) {
-    this.#doors = doors
+  constructor(authenticators: Authenticators, limits: RateLimits, clock: Clock) {
+    this.#authenticators = authenticators
     this.#limits = limits
     this.#keys = new Buckets('key', clock)
     this.#sessions = new Buckets('session', clock)
@@ -91,125 +91,125 @@ export class Admission {
     this.#limits = limits
   }
 
-  /** `route` is undefined when there is none: such a call counts, so that nobody maps the box for free. */
-  async admit(arrival: AdmissionRequest, route: Admitting | undefined): Promise<AdmissionResult> {
-    if (arrival.operator) return this.#operator(arrival, arrival.operator.account)
-    if (route?.scope === 'public') return this.#visitor(arrival, route)
-    const identified = await this.#identify(arrival)
-    if (!identified) return this.#stranger(arrival, route && refusal(arrival.headers))
-    // not counted as the session's: whoever made its browser ask is somebody else
-    const foreign = identified.session_id === null ? undefined : this.#foreign(arrival, route)
-    if (foreign) return this.#stranger(arrival, foreign)
-    const caller: Caller = { ...identified, ip: arrival.address, user_agent: arrival.userAgent }
-    const standing = this.#count(caller)
-    if (standing && standing.retryAfter > 0) return { caller, fault: tooMany(standing), standing }
-    if (route?.operator && (caller.account_id !== this.#doors.operator || caller.identity_id !== null)) {
+  /** `route` is undefined for an unknown path; such calls count against the rate limit too. */
+  async admit(request: AdmissionRequest, route: Admitting | undefined): Promise<AdmissionResult> {
+    if (request.operator) return this.#admitOperator(request, request.operator.account)
+    if (route?.scope === 'public') return this.#admitPublic(request, route)
+    const identified = await this.#identify(request)
+    if (!identified) return this.#admitAnonymous(request, route && refusal(request.headers))
+    // not counted against the session: another site made its browser send it
+    const crossSite = identified.session_id === null ? undefined : this.#crossSite(request, route)
+    if (crossSite) return this.#admitAnonymous(request, crossSite)
+    const caller: Caller = { ...identified, ip: request.address, user_agent: request.userAgent }
+    const rateLimit = this.#count(caller)
+    if (rateLimit && rateLimit.retryAfter > 0) return { caller, fault: tooMany(rateLimit), rateLimit }
+    if (route?.operator && (caller.account_id !== this.#authenticators.operator || caller.identity_id !== null)) {
       const fault = new Fault('forbidden', "Only the box's operator may do this, with a key that is not bound to one identity.", {
         code: 'operator_only',
       })
-      return { caller, fault, standing }
+      return { caller, fault, rateLimit }
     }
     if (route?.local) {
       const fault = new Fault('forbidden', 'This can only be done on the machine of the box, by a command of its own.', {
         code: 'local_only',
       })
-      return { caller, fault, standing }
+      return { caller, fault, rateLimit }
     }
-    const lacking = route && [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
-    return lacking ? { caller, fault: insufficientScope(lacking), standing } : { caller, standing }
+    const missingScopes = route && [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
+    return missingScopes ? { caller, fault: insufficientScope(missingScopes), rateLimit } : { caller, rateLimit }
   }
 
-  /** A second look, once what took its time is over: throws Fault 401 when the key or session that was admitted has ended meanwhile. Counts nothing. */
-  async requireStill(arrival: AdmissionRequest, caller: Caller): Promise<void> {
+  /** Checks again after a wait: throws Fault 401 when the key or session has ended since the call was admitted. Does not count as a call. */
+  async requireStillValid(request: AdmissionRequest, caller: Caller): Promise<void> {
     if (caller.key_id === null && caller.session_id === null) return
-    if (!(await this.#identify(arrival))) throw noLongerAdmitted(caller)
+    if (!(await this.#identify(request))) throw noLongerAdmitted(caller)
   }
 
-  /** Whoever can open the socket can read the whole data directory: there is nothing to keep from them. */
-  #operator(arrival: AdmissionRequest, account = this.#doors.operator): AdmissionResult {
-    const caller = { ...nobody(arrival), ip: 'local' }
-    if (!this.#doors.exists(account)) return { caller, fault: notFound('account'), standing: undefined }
-    return { caller: { ...caller, account_id: account, scopes: new Set(scopes) }, standing: undefined }
+  /** Calls by the control socket have all scopes: whoever can open it can read the whole data directory. */
+  #admitOperator(request: AdmissionRequest, account = this.#authenticators.operator): AdmissionResult {
+    const caller = { ...anonymous(request), ip: 'local' }
+    if (!this.#authenticators.exists(account)) return { caller, fault: notFound('account'), rateLimit: undefined }
+    return { caller: { ...caller, account_id: account, scopes: new Set(scopes) }, rateLimit: undefined }
   }
 
-  /** Counts a call that was refused before anybody asked whose it is. */
+  /** Counts a call that was refused before it was authenticated. */
   count(address: string): RateLimitState | undefined {
     return takeFrom(this.#addresses, address, this.#limits.public_rate_limit)
   }
 
-  /** A bearer token says who it is, good or bad; only without one the cookie does. */
+  /** Uses the bearer token, valid or not; the cookie only without one. */
   async #identify({ headers }: AdmissionRequest): Promise<Identified | undefined> {
     if (headers.authorization !== undefined) {
       const token = bearer(headers.authorization)
-      return token === undefined ? undefined : this.#doors.authenticate(token)
+      return token === undefined ? undefined : this.#authenticators.authenticate(token)
     }
-    const cookie = readCookie(headers.cookie, this.#doors.origin())
-    return cookie === undefined ? undefined : this.#doors.session(cookie)
+    const cookie = readCookie(headers.cookie, this.#authenticators.origin())
+    return cookie === undefined ? undefined : this.#authenticators.session(cookie)
   }
 
-  /** Answers the limit that leaves the caller fewest calls, or the one that is used up. */
+  /** Returns the limit with the fewest remaining calls, or the one that is used up. */
   #count({ key_id, session_id, account_id, rate_limit, made_by }: Caller): RateLimitState | undefined {
-    let standing =
+    let rateLimit =
       session_id === null ? this.#keys.take(key_id ?? account_id, rate_limit) : this.#sessions.take(session_id, rate_limit)
     for (const maker of made_by ?? []) {
-      if (isUsedUp(standing)) return standing
-      standing = scarcer(standing, this.#keys.take(maker.key_id, maker.rate_limit))
+      if (isUsedUp(rateLimit)) return rateLimit
+      rateLimit = lower(rateLimit, this.#keys.take(maker.key_id, maker.rate_limit))
     }
-    if (isUsedUp(standing)) return standing
-    return scarcer(standing, this.#accounts.take(account_id, this.#limits.account_rate_limit))
+    if (isUsedUp(rateLimit)) return rateLimit
+    return lower(rateLimit, this.#accounts.take(account_id, this.#limits.account_rate_limit))
   }
 
-  /** What only reads may be asked from anywhere: no page elsewhere is given the answer. */
-  #foreign({ method, headers }: AdmissionRequest, route: Admitting | undefined): Fault | undefined {
-    if (!isSafe(method)) return foreignPage(headers, this.#doors.origins())
-    return route?.effect ? foreignLink(headers, this.#doors.origins()) : undefined
+  /** The fault of a cross-site request. Reads are allowed from anywhere, as other sites cannot read the response. */
+  #crossSite({ method, headers }: AdmissionRequest, route: Admitting | undefined): Fault | undefined {
+    if (!isSafe(method)) return crossSitePage(headers, this.#authenticators.origins())
+    return route?.effect ? crossSiteLink(headers, this.#authenticators.origins()) : undefined
   }
 
-  #visitor(arrival: AdmissionRequest, route: Admitting): AdmissionResult {
+  #admitPublic(request: AdmissionRequest, route: Admitting): AdmissionResult {
     const { rate } = route
-    const { address } = arrival
+    const { address } = request
     const { document_rate_limit: documents, sign_in_rate_limit: signIns } = this.#limits
-    if (rate === 'document') return turnedAway(arrival, undefined, takeFrom(this.#documents, address, documents))
-    if (rate === 'callback') return turnedAway(arrival, undefined, takeFrom(this.#callbacks, address, callbackRate))
-    // a page must not sign its visitors in as somebody it chose, nor use up the attempts they have
-    const foreign = rate === 'sign-in' ? this.#foreign(arrival, route) : undefined
-    if (rate === 'sign-in' && !foreign) return turnedAway(arrival, undefined, takeFrom(this.#signIns, address, signIns))
-    return this.#stranger(arrival, foreign)
+    if (rate === 'document') return anonymousResult(request, undefined, takeFrom(this.#documents, address, documents))
+    if (rate === 'callback') return anonymousResult(request, undefined, takeFrom(this.#callbacks, address, callbackRate))
+    // another site must not sign its visitors in, nor use up their attempts
+    const crossSite = rate === 'sign-in' ? this.#crossSite(request, route) : undefined
+    if (rate === 'sign-in' && !crossSite) return anonymousResult(request, undefined, takeFrom(this.#signIns, address, signIns))
+    return this.#admitAnonymous(request, crossSite)
   }
 
-  #stranger(arrival: AdmissionRequest, refused: Fault | undefined): AdmissionResult {
-    return turnedAway(arrival, refused, this.count(arrival.address))
+  #admitAnonymous(request: AdmissionRequest, refused: Fault | undefined): AdmissionResult {
+    return anonymousResult(request, refused, this.count(request.address))
   }
 }
 
-/** Takes one call from each network that an address is in. */
+/** Takes one call from the bucket of each network of an address. */
 function takeFrom(buckets: Buckets, address: string, perMinute: number): RateLimitState | undefined {
-  let standing: RateLimitState | undefined
+  let rateLimit: RateLimitState | undefined
   for (const [index, network] of neighbourhoods(address).entries()) {
-    standing = scarcer(standing, buckets.take(network, perMinute * networkShares[index]!))
-    if (isUsedUp(standing)) return standing
+    rateLimit = lower(rateLimit, buckets.take(network, perMinute * networkShares[index]!))
+    if (isUsedUp(rateLimit)) return rateLimit
   }
-  return standing
+  return rateLimit
 }
 
-function isUsedUp(standing: RateLimitState | undefined): boolean {
-  return standing !== undefined && standing.retryAfter > 0
+function isUsedUp(rateLimit: RateLimitState | undefined): boolean {
+  return rateLimit !== undefined && rateLimit.retryAfter > 0
 }
 
-function scarcer(one: RateLimitState | undefined, other: RateLimitState | undefined): RateLimitState | undefined {
+function lower(one: RateLimitState | undefined, other: RateLimitState | undefined): RateLimitState | undefined {
   if (!one || !other) return one ?? other
   return isUsedUp(other) || other.remaining < one.remaining ? other : one
 }
 
-/** Too many calls are the first thing to be told. */
-function turnedAway(
-  arrival: AdmissionRequest,
+/** The result for a caller without a key. A rate limit takes precedence over other faults. */
+function anonymousResult(
+  request: AdmissionRequest,
   refused: Fault | undefined,
-  standing: RateLimitState | undefined,
+  rateLimit: RateLimitState | undefined,
 ): AdmissionResult {
-  const caller = nobody(arrival)
-  const fault = standing && standing.retryAfter > 0 ? tooMany(standing) : refused
-  return fault ? { caller, fault, standing } : { caller, standing }
+  const caller = anonymous(request)
+  const fault = rateLimit && rateLimit.retryAfter > 0 ? tooMany(rateLimit) : refused
+  return fault ? { caller, fault, rateLimit } : { caller, rateLimit }
 }
 
 /** RFC 6750 2.1; the scheme's name is case-insensitive (RFC 9110 11.1). */
@@ -225,7 +225,7 @@ function refusal({ authorization }: IncomingHttpHeaders): Fault {
     : new Fault('unauthorized', 'This API key is not valid: it is unknown, revoked or expired.', { code: 'invalid_key' })
 }
 
-function nobody(arrival: AdmissionRequest): Caller {
+function anonymous(request: AdmissionRequest): Caller {
   return {
     account_id: '',
     key_id: null,
@@ -235,7 +235,7 @@ function nobody(arrival: AdmissionRequest): Caller {
     identity_id: null,
     rate_limit: 0,
     until: Infinity,
-    ip: arrival.address,
-    user_agent: arrival.userAgent,
+    ip: request.address,
+    user_agent: request.userAgent,
   }
 }

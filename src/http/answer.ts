@@ -12,20 +12,20 @@ const json = 'application/json; charset=utf-8'
 const longText = 8192
 
 export function jsonAnswer(status: number, body: string, headers: Record<string, string> = {}): Answer {
-  // a short text leaves in one write with its headers; a long one is better encoded once, not measured and encoded again
+  // a short text is written together with its headers; a long one is encoded once, instead of measured and then encoded
   return { status, type: json, body: body.length < longText ? body : Buffer.from(body), headers }
 }
 
-/** The handler's result through the reply schema: a field it does not name stays here; one that does not fit is a bug. */
+/** Filters the result of a handler by the reply schema: other fields are dropped; a value that does not match is a bug. */
 export function present(route: AnyRoute, result: unknown): Answer {
-  const shown = route.reply ? parse(route.reply, result) : {}
-  const location = route.location?.(shown as never)
-  const answer = jsonAnswer(route.status ?? 200, JSON.stringify(shown), location === undefined ? {} : { Location: location })
+  const reply = route.reply ? parse(route.reply, result) : {}
+  const location = route.location?.(reply as never)
+  const answer = jsonAnswer(route.status ?? 200, JSON.stringify(reply), location === undefined ? {} : { Location: location })
   return route.cookie ? { ...answer, cookie: route.cookie(result as never) } : answer
 }
 
-/** What of the answer to a write its caller is shown: a receipt, where they may not read what they have written to. */
-export function shownTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answer: Answer): Answer {
+/** The part of the response to a write that its caller may see: a receipt for callers without the scope to read. */
+export function visibleTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answer: Answer): Answer {
   const readers = answer.status < 400 && answer.type === json ? readersOf(route) : undefined
   if (!readers || may(caller, readers.scopes)) return answer
   const whole = JSON.parse(textOf(answer)) as Record<string, unknown>
@@ -33,12 +33,12 @@ export function shownTo(route: AnyRoute, caller: Pick<Caller, 'scopes'>, answer:
   return { ...answer, body: JSON.stringify(receipt) }
 }
 
-/** The JSON of an answer that is one. */
+/** The text of a JSON response. */
 export function textOf({ body }: Answer): string {
   return typeof body === 'string' ? body : (body as Buffer).toString()
 }
 
-/** As `present`, for whoever keeps it: an empty 304 where they have it already (RFC 9110 13.1.2). */
+/** As `present`, for cacheable documents: an empty 304 when the client has the current version (RFC 9110 13.1.2). */
 export function presentDocument(route: AnyRoute, result: object, ifNoneMatch: string | undefined): Answer {
   const { answer, tag } = documents.get(result) ?? written(route, result)
   const { headers } = answer
@@ -48,7 +48,7 @@ export function presentDocument(route: AnyRoute, result: object, ifNoneMatch: st
     : { ...answer, headers: { ...headers } }
 }
 
-/** Documents by the result they were made of: a handler that answers the same object again has it written once. */
+/** Serialized documents by the result of the handler, so that the same object is serialized once. */
 const documents = new WeakMap<object, { answer: Answer; tag: string }>()
 
 function written(route: AnyRoute, result: object): { answer: Answer; tag: string } {
@@ -79,60 +79,60 @@ function isDownload(value: unknown): value is Download {
 }
 
 /**
- * Octets of answers that wait to be read. Of callers of one account or, without a key, one network: above it no further answer is made; two of the
- * largest. Of all: above it connections are closed.
+ * Bytes of responses that clients have not read yet. Above `one` (two of the largest), of one account or, without a key, one network, no further
+ * response is made. Above `all` connections are closed.
  */
-const most = { one: 48 * 1024 * 1024, all: 144 * 1024 * 1024 }
+const maxUnread = { one: 48 * 1024 * 1024, all: 144 * 1024 * 1024 }
 
 interface Unread {
-  octets: number
-  hangUp: () => void
+  bytes: number
+  disconnect: () => void
 }
 
-/** What answers hold of memory until they are written to their connections. */
+/** Limits the memory of responses until they are written to their connections. */
 export class UnreadAnswers {
-  readonly #held = new Map<string, { octets: number; answers: Set<Unread> }>()
+  readonly #holders = new Map<string, { bytes: number; answers: Set<Unread> }>()
   #all = 0
 
-  /** Throws Fault rate_limited, code `too_much_unread`, where no further answer is made for now. */
+  /** Throws Fault rate_limited, code `too_much_unread`, when the limit of the holder is reached. */
   require(holder: string): void {
-    if ((this.#held.get(holder)?.octets ?? 0) <= most.one) return
+    if ((this.#holders.get(holder)?.bytes ?? 0) <= maxUnread.one) return
     throw new Fault(
       'rate_limited',
-      `More than ${most.one} octets of answers to you wait to be read. Read them, or close their connections, and send this again.`,
+      `More than ${maxUnread.one} octets of answers to you wait to be read. Read them, or close their connections, and send this again.`,
       { code: 'too_much_unread', retryAfter: 1 },
     )
   }
 
   /**
-   * Answers how to give back what an answer of so many octets takes. Where all take too much together, whoever has left most unread is hung up on,
-   * with the oldest answer first: a refusal would be for those who read theirs.
+   * Counts the bytes of a response; returns a function that releases them. When the total is exceeded, the connections of the holder with the most
+   * unread bytes are closed, the oldest response first.
    */
-  hold(holder: string, octets: number, hangUp: () => void): () => void {
-    const held = this.#held.get(holder) ?? { octets: 0, answers: new Set() }
-    const unread = { octets, hangUp }
-    this.#held.set(holder, held)
+  add(holder: string, bytes: number, disconnect: () => void): () => void {
+    const held = this.#holders.get(holder) ?? { bytes: 0, answers: new Set() }
+    const unread = { bytes, disconnect }
+    this.#holders.set(holder, held)
     held.answers.add(unread)
-    held.octets += octets
-    this.#all += octets
-    while (this.#all > most.all) this.#hangUpOnLargest()
+    held.bytes += bytes
+    this.#all += bytes
+    while (this.#all > maxUnread.all) this.#disconnectLargest()
     return () => this.#release(holder, unread)
   }
 
   #release(holder: string, unread: Unread): void {
-    const held = this.#held.get(holder)
+    const held = this.#holders.get(holder)
     if (!held?.answers.delete(unread)) return
-    held.octets -= unread.octets
-    this.#all -= unread.octets
-    if (held.answers.size === 0) this.#held.delete(holder)
+    held.bytes -= unread.bytes
+    this.#all -= unread.bytes
+    if (held.answers.size === 0) this.#holders.delete(holder)
   }
 
-  #hangUpOnLargest(): void {
-    let [largest] = this.#held
-    for (const one of this.#held) if (one[1].octets > largest![1].octets) largest = one
+  #disconnectLargest(): void {
+    let [largest] = this.#holders
+    for (const one of this.#holders) if (one[1].bytes > largest![1].bytes) largest = one
     const [holder, { answers }] = largest!
     const [oldest] = answers
     this.#release(holder, oldest!)
-    oldest!.hangUp()
+    oldest!.disconnect()
   }
 }

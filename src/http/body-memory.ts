@@ -2,30 +2,30 @@ import { FairQueue } from '../core/fair-queue.ts'
 import { Fault } from '../core/fault.ts'
 import { MemoryShares } from '../core/memory.ts'
 
-/** Octets of bodies that may be in memory at once, of all callers and of one account or, without a key, one network. Two of the largest, and one. */
-const most = { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 }
+/** Bytes of request bodies in memory: of all callers (two of the largest), and of one account or, without a key, one network (one of them). */
+const limits = { all: 96 * 1024 * 1024, one: 48 * 1024 * 1024 }
 
-/** Octets from which a body is large: what is made of it takes several times as many. */
+/** Bytes from which a body is large: parsing takes several times as much memory. */
 const large = 1024 * 1024
 
-/** Large bodies that are worked on at once, of all callers; of one account or network it is one. */
-const abreast = 3
+/** Large bodies that are processed at once, of all callers; of one account or network it is one. */
+const maxLarge = 3
 
-/** One body's part of the room. */
+/** The memory of one body. */
 export interface BodyShare {
-  /** Takes room for octets that have come. Throws Fault rate_limited, code `too_much_at_once`, when there is none. */
-  take(octets: number): void
-  /** Everything it has taken, once it is no longer held. */
-  giveBack(): void
-  /** Resolves when the whole body may be worked on: a large one when it is its turn. */
+  /** Reserves memory for received bytes. Throws Fault rate_limited, code `too_much_at_once`, when a limit is reached. */
+  take(bytes: number): void
+  /** Releases all memory of the body. */
+  release(): void
+  /** Resolves when the complete body may be processed: a large one when it is its turn. */
   begin(): Promise<void>
-  /** The work on it is over; others may begin. */
+  /** Ends the processing of the body, so that others may begin. */
   end(): void
 }
 
-/** What the bodies of calls hold of memory, from their first octet until they are answered. Whoever trickles holds no more than has come. */
+/** Limits the memory of request bodies, from their first byte until the response. A slow client takes only what it has sent. */
 export class BodyMemory {
-  readonly #octets = new MemoryShares(most)
+  readonly #memory = new MemoryShares(limits)
   readonly #waiting = new FairQueue<{ holder: string; begin: () => void }>()
   readonly #working = new Set<string>()
 
@@ -34,12 +34,12 @@ export class BodyMemory {
     let taken = 0
     let working = false
     return {
-      take: (octets) => {
-        if (!this.#octets.take(holder, octets)) throw tooMuch()
-        taken += octets
+      take: (bytes) => {
+        if (!this.#memory.take(holder, bytes)) throw tooMuch()
+        taken += bytes
       },
-      giveBack: () => {
-        this.#octets.give(holder, taken)
+      release: () => {
+        this.#memory.release(holder, taken)
         taken = 0
       },
       begin: async () => {
@@ -59,9 +59,9 @@ export class BodyMemory {
     }
   }
 
-  /** Lets those begin for whom there is a place. */
+  /** Begins waiting bodies while slots are free. */
   #next(): void {
-    while (this.#working.size < abreast) {
+    while (this.#working.size < maxLarge) {
       const next = this.#waiting.shift((holder) => !this.#working.has(holder))
       if (!next) return
       this.#working.add(next.holder)

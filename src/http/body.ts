@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpMethodEnum, koaBody } from 'koa-body'
-import { Chunks, tooManyChunks } from '../core/octets.ts'
+import { Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json-scan.ts'
 import type { BodyShare } from './body-memory.ts'
@@ -11,7 +11,7 @@ type Context = Parameters<Reader>[0]
 
 const readers = new Map<string, Reader>()
 
-/** The octets of a call, and what was seen of them as JSON while they came; nothing of `raw` ones, and where there are none. */
+/** The body of a call and its scan as JSON; no scan for a `raw` or empty body. */
 export interface Body {
   bytes: Buffer
   scan: JsonScan | undefined
@@ -20,14 +20,14 @@ export interface Body {
 const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
 
 /**
- * The octets a call carries, scanned as JSON unless it is `raw`; empty when it carries nothing. Throws Fault 400 `unsupported_media_type`,
- * `malformed_json`, or, as soon as it is known and without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
+ * Reads the body of a call and scans it as JSON unless it is `raw`. Throws Fault 400 `unsupported_media_type`,
+ * `malformed_json`, or, as soon as it is known, without reading on, `body_too_large` (over `limit` bytes), `too_many_chunks`, `too_deep`,
  * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Encodings other than identity must be refused before.
  */
 async function readBody(context: Context, limit: number, share: BodyShare, raw = false): Promise<Body> {
   const { headers } = context.req
-  const announced = headers['content-length']
-  if (headers['transfer-encoding'] === undefined && (announced === undefined || Number(announced) === 0)) {
+  const contentLength = headers['content-length']
+  if (headers['transfer-encoding'] === undefined && (contentLength === undefined || Number(contentLength) === 0)) {
     return empty
   }
   if (!raw && !isJson(headers['content-type'])) {
@@ -36,47 +36,47 @@ async function readBody(context: Context, limit: number, share: BodyShare, raw =
       param: 'Content-Type',
     })
   }
-  if (announced !== undefined && Number(announced) > limit) throw tooLarge(limit)
+  if (contentLength !== undefined && Number(contentLength) > limit) throw tooLarge(limit)
   const body = await collected(context, limit, share, raw)
   await share.begin()
   return body
 }
 
-/** The whole body; JSON is looked at piece by piece as it arrives. */
+/** The complete body; JSON is scanned chunk by chunk as it arrives. */
 async function collected(context: Context, limit: number, share: BodyShare, raw: boolean): Promise<Body> {
   const { req: request } = context
   const chunks = new Chunks()
   const scan = raw ? undefined : new JsonScan('The body')
-  const look = (piece: Buffer): void => {
+  const scanChunk = (chunk: Buffer): void => {
     try {
-      if (!chunks.add(piece)) throw inPieces()
-      share.take(piece.length)
-      scan?.add(piece)
+      if (!chunks.add(chunk)) throw tooManyChunks()
+      share.take(chunk.length)
+      scan?.add(chunk)
     } catch (error) {
-      request.off('data', look)
+      request.off('data', scanChunk)
       if (error instanceof Fault && error.code === 'too_many_chunks') endWithAnswer(context)
-      // the reader's listeners take it for the end of the body, and let go of what they have
+      // the listeners of the reader treat it as the end of the body and drop their buffers
       request.emit('error', error)
     }
   }
-  // the reader listens at once: whoever listens before it would set the stream flowing
+  // the reader must listen first: an earlier listener would start the stream
   const reading = readerFor(limit, raw)(context, nothing)
-  request.on('data', look)
-  context.res.once('close', () => share.giveBack())
+  request.on('data', scanChunk)
+  context.res.once('close', () => share.release())
   try {
     await reading
   } catch (error) {
     request.resume()
     throw error
   } finally {
-    request.off('data', look)
+    request.off('data', scanChunk)
   }
   const bytes = (context.request as { body?: unknown }).body
   if (!Buffer.isBuffer(bytes)) throw new Error('The body was not read')
   return { bytes, scan }
 }
 
-/** The two ways to take the body of a call; it is on its way until one of them is used. */
+/** The two ways to take the body of a call. It is not read until one of them is used. */
 export function bodyOf(
   context: Context,
   share: BodyShare,
@@ -85,29 +85,26 @@ export function bodyOf(
   return { read: (limit) => readBody(context, limit, share, raw), receive: () => received(context) }
 }
 
-/** The octets as they come; nobody has read any of them yet. */
+/** The body as a stream, not read so far. */
 function received({ req: request }: Context): Upload {
   request.emit('upload')
-  const announced = request.headers['content-length']
+  const contentLength = request.headers['content-length']
   return {
-    // whoever breaks off has an answer to give on the same connection
+    // after an early exit the response is still sent on the same connection
     octets: request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
-    length: announced === undefined ? undefined : Number(announced),
+    length: contentLength === undefined ? undefined : Number(contentLength),
   }
 }
 
-/** To a call whose rest is too dear to be read, even to throw it away: it is not, and the connection ends with the answer. */
+/** Stops reading and closes the connection after the response, for a body that is too expensive even to discard. */
 function endWithAnswer({ req: { socket }, res }: Context): void {
   socket.pause()
   res.setHeader('Connection', 'close')
   res.once('finish', () => socket.destroy())
 }
 
-/**
- * To a call that was refused: a client that is still sending hears why, and is not listened to for longer than a second, or for more chunks
- * than a body may have.
- */
-export function hangUpUnread(request: IncomingMessage, response: ServerResponse): void {
+/** Closes the connection of a refused call whose body is still being sent: a second after the response, or above as many chunks as a body may have. */
+export function disconnectUnread(request: IncomingMessage, response: ServerResponse): void {
   const hangUp = (): void => void (request.complete || request.socket.destroy())
   const chunks = new Chunks()
   // before the answer has gone: from then on Node.js would drop the rest by itself, however many chunks it comes in
@@ -121,7 +118,7 @@ export function hangUpUnread(request: IncomingMessage, response: ServerResponse)
   })
 }
 
-// each white space has one place that it can be in: tried in several, a long row of it would take time in the square of its length
+// white space can match in one position only: with several, a long run of it would take quadratic time
 const media = /^application\/json[ \t]*(?:;[ \t]*(?:charset[ \t]*=[ \t]*"?utf-?8"?[ \t]*(?:;[ \t]*)?)?)?$/i
 
 /** The only parameter JSON may come with is a charset, and it can only be UTF-8 (RFC 8259 8.1). */
@@ -130,8 +127,8 @@ function isJson(type: string | undefined): boolean {
 }
 
 /**
- * koa-body reads and counts the octets; what they mean is decided in `json.ts`. Its own JSON reading lets a key come twice
- * and 1e400 be Infinity, so it is told the type is text, and with no character set, which keeps the octets as they came.
+ * koa-body reads and counts the bytes; `json.ts` parses them. The JSON parser of koa-body accepts repeated keys and 1e400 as Infinity, so it is
+ * configured to read text without a character set, which keeps the bytes unchanged.
  */
 function readerFor(limit: number, raw: boolean): Reader {
   const name = `${limit} ${raw}`
@@ -168,10 +165,14 @@ function tooLarge(limit: number): Fault {
   })
 }
 
-function inPieces(): Fault {
-  return new Fault('invalid_request', `The body comes in ${tooManyChunks}. Send it in larger ones, or with Content-Length.`, {
-    code: 'too_many_chunks',
-  })
+function tooManyChunks(): Fault {
+  return new Fault(
+    'invalid_request',
+    `The body comes in ${tooManyChunksReason}. Send it in larger ones, or with Content-Length.`,
+    {
+      code: 'too_many_chunks',
+    },
+  )
 }
 
 async function nothing(): Promise<void> {}

@@ -1,12 +1,12 @@
-import { withoutEnds } from '../core/ends.ts'
+import { trimBothEnds } from '../core/trim.ts'
 import type { SessionCookie } from './route.ts'
 
-/** Whether pages of other sites may send the cookie along: never, when a link is followed, or always. */
+/** Whether requests from other sites carry the cookie: never, when a link is followed, or always. */
 export type SameSite = 'strict' | 'lax' | 'none'
 
 /**
  * The name of the session's cookie. With `__Host-` browsers take it over TLS only, and from no neighbouring host (RFC 6265bis 4.1.3.2);
- * a box that is reached on its own machine need not have that.
+ * a box that is reached on its own machine does not need that.
  */
 export function cookieName(origin: string): string {
   return isSecure(origin) ? '__Host-pillarbox' : 'pillarbox'
@@ -19,14 +19,14 @@ export function writeCookie({ value, seconds }: SessionCookie, origin: string, s
   return `${cookieName(origin)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${words[sameSite]}${secure}`
 }
 
-/** What the browser kept of its session; undefined when nothing, or when the name is there twice, as then one was planted. */
+/** The session token of the cookie; undefined when there is none, or when the name occurs twice, as then one was planted. */
 export function readCookie(header: string | undefined, origin: string): string | undefined {
   if (header === undefined) return undefined
   const name = `${cookieName(origin)}=`
   const found = header
     .split(';')
     // no other white space: browsers take names that begin with any from neighbouring hosts, whatever follows (RFC 6265bis 5.7)
-    .map((pair) => withoutEnds(pair, ' \t'))
+    .map((pair) => trimBothEnds(pair, ' \t'))
     .filter((pair) => pair.startsWith(name))
   const value = found.length === 1 ? found[0]!.slice(name.length) : ''
   return /^[\w-]{1,200}$/.test(value) ? value : undefined

@@ -2,17 +2,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Fault } from '../core/fault.ts'
 
 /**
- * Fault 403, code `csrf`, unless a call came from a page of one of these origins, ours first: a browser sends a session's cookie along
- * with whatever any page asks of it, and says truly where that page is from (Fetch standard, `Origin`; Fetch Metadata, `Sec-Fetch-Site`).
+ * Fault 403, code `csrf`, unless a call came from a page of one of these origins, of which the first is our own. A browser adds the session cookie
+ * to requests of any page and names the origin of that page (Fetch standard, `Origin`; Fetch Metadata, `Sec-Fetch-Site`).
  */
-export function foreignPage(headers: IncomingHttpHeaders, origins: readonly string[]): Fault | undefined {
+export function crossSitePage(headers: IncomingHttpHeaders, origins: readonly string[]): Fault | undefined {
   const { origin, 'sec-fetch-site': site } = headers
   const ours = origin === undefined ? site === 'same-origin' : origins.includes(origin)
   return ours ? undefined : refusal(origins)
 }
 
-/** The same for a GET that does something, of which browsers say less: only what is known to come from elsewhere is refused. */
-export function foreignLink(headers: IncomingHttpHeaders, origins: readonly string[]): Fault | undefined {
+/** The same for a GET with side effects, for which browsers send less: only requests known to come from another site are refused. */
+export function crossSiteLink(headers: IncomingHttpHeaders, origins: readonly string[]): Fault | undefined {
   const { origin, 'sec-fetch-site': site = 'none' } = headers
   const ours = origin === undefined ? site === 'same-origin' || site === 'none' : origins.includes(origin)
   return ours ? undefined : refusal(origins)

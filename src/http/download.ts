@@ -3,8 +3,8 @@ import type { Answer } from './response.ts'
 import type { Download } from './route.ts'
 
 /**
- * A download as it is served: an attachment unless it says otherwise, never sniffed, and powerless should a browser show it.
- * Of bytes in hand, one range can be asked for (RFC 9110 14.2); several are answered with the whole.
+ * The response of a download: an attachment by default, with a Content-Security-Policy that disables everything should a browser show it.
+ * A Buffer supports one range (RFC 9110 14.2); requests for several get the whole.
  */
 export function ranged(download: Download, range: string | undefined, ifRange: string | undefined): Answer {
   const headers: Record<string, string> = {
@@ -26,7 +26,7 @@ function holds(ifRange: string | undefined, headers: Record<string, string>): bo
   return ifRange === undefined || (ifRange === headers.ETag && !ifRange.startsWith('W/')) || ifRange === headers['Last-Modified']
 }
 
-/** First and last octet; undefined for a header that is not understood, which means the whole. */
+/** First and last byte; undefined for a header that is not understood, which means the whole. */
 function readRange(range: string, size: number): { first: number; last: number } | undefined {
   const [, from, to] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(range.replaceAll(' ', '')) ?? []
   if (from === undefined || to === undefined || (from === '' && to === '')) return undefined

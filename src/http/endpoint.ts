@@ -4,7 +4,7 @@ import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
 import type { Caller } from '../core/scopes.ts'
-import { jsonAnswer, present, presentDocument, presentDownload, shownTo, textOf } from './answer.ts'
+import { jsonAnswer, present, presentDocument, presentDownload, visibleTo, textOf } from './answer.ts'
 import type { Answer } from './response.ts'
 import type { Body } from './body.ts'
 import type { CallAbort } from './server/call-abort.ts'
@@ -15,40 +15,40 @@ import { type AnyRoute, bodyLimit, isIdempotent, type Upload } from './route.ts'
 import { checkIds, readQuery } from './target.ts'
 import { validate } from './validation.ts'
 
-/** An admitted call, as an endpoint sees it. */
+/** An admitted call. */
 export interface Call {
   requestId: string
   params: Record<string, string>
   search: string
   headers: IncomingHttpHeaders
   caller: Caller
-  hand: CallAbort
-  /** The octets of the body, read only now: never before the caller was admitted. */
+  abort: CallAbort
+  /** Reads the body; it is not read before the caller is admitted. */
   read(limit: number): Promise<Body>
-  /** The body in place of that, as it comes. */
+  /** The body as a stream instead. */
   receive(): Upload
-  /** Undefined when it may be handled at once; else resolves when it is its account's turn. */
+  /** Undefined when the call may be handled at once; else resolves when it is the turn of its account. */
   turn(): Promise<void> | undefined
   /** Throws Fault 401 when the caller's key or session has ended since the call was admitted. */
-  requireStill(): Promise<void>
+  requireStillValid(): Promise<void>
 }
 
-const halfMinute = 30_000
+const defaultTimeout = 30_000
 const nothing = { bytes: Buffer.alloc(0), scan: undefined, headers: {}, search: '' }
 
-/** Runs one declared route on one call: ids, query, body, idempotency, handler, reply schema, and what of it the caller may see. Throws what goes wrong. */
-export async function answerCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
-  return shownTo(route, call.caller, await wholeAnswer(route, call, idempotency, log))
+/** Handles a call by its declared route: ids, query, body, idempotency, handler, reply schema, and the fields that the caller may see. */
+export async function handleCall(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
+  return visibleTo(route, call.caller, await fullAnswer(route, call, idempotency, log))
 }
 
-async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
+async function fullAnswer(route: AnyRoute, call: Call, idempotency: Idempotency, log: Log): Promise<Answer> {
   checkIds(call.params)
   const query = route.raw ? {} : validate(route.query, readQuery(call.search), 'parameter')
   const { bytes, scan } = route.upload === undefined ? await call.read(bodyLimit(route)) : nothing
   const turn = call.turn()
   if (turn) await turn
-  // whoever is slow to send, or had to wait, may have lost the key meanwhile
-  if (turn || bytes.length > 0) await call.requireStill()
+  // the key may have been revoked while the body arrived or the call waited
+  if (turn || bytes.length > 0) await call.requireStillValid()
   const body = validate(route.body, scan ? await parseInTurns(bytes, scan) : {}, 'field')
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
   const upload = route.upload === undefined ? { octets: Readable.from([]), length: 0 } : uploadOf(call)
@@ -56,7 +56,7 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
     if (!route.raw) release(bytes)
-    const result = await inTime(route.handle(input(nothingKept)), route, call.hand, log)
+    const result = await withTimeout(route.handle(input(noMemo)), route, call.abort, log)
     if (route.method === 'DELETE') await idempotency.forgetResource(deletedBy(route, call.params))
     if (route.document) return presentDocument(route, result as object, call.headers['if-none-match'])
     if (route.download === undefined) return present(route, result)
@@ -66,7 +66,7 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
     key: readIdempotencyKey(header),
     caller: call.caller,
     method: route.method,
-    path: spelt(route, call.params),
+    path: canonicalPath(route, call.params),
     search: call.search,
     body: bytes,
     identity_id: route.path.startsWith('/identities/:id') ? (call.params['id'] ?? null) : null,
@@ -76,18 +76,18 @@ async function wholeAnswer(route: AnyRoute, call: Call, idempotency: Idempotency
   if ('status' in outcome) return replayed(outcome, call.requestId)
   if ('memo' in outcome) {
     if (!route.again) throw new Error(`${route.path} left a memo, and does not know what to answer from it`)
-    const again = route.again(input(nothingKept), outcome.memo).catch(asGone)
-    const answer = present(route, await inTime(again, route, call.hand, log))
+    const again = route.again(input(noMemo), outcome.memo).catch(toAnswerGone)
+    const answer = present(route, await withTimeout(again, route, call.abort, log))
     return { ...answer, headers: { ...answer.headers, ...replayedHeader } }
   }
   const run = async (): Promise<unknown> => route.handle(input((tx, memo) => outcome.remember(tx, memo)))
-  return await inTime(settle(outcome, route, run, log), route, call.hand, log)
+  return await withTimeout(settle(outcome, route, run, log), route, call.abort, log)
 }
 
-/** The body as it comes; at its end the caller must still be admitted. */
+/** The body as a stream, at whose end the caller is checked again. */
 function uploadOf(call: Call): Upload {
   const { octets, length } = call.receive()
-  return { octets: followed(octets, () => call.requireStill()), length }
+  return { octets: followed(octets, () => call.requireStillValid()), length }
 }
 
 async function* followed(octets: AsyncIterable<Buffer>, end: () => Promise<void>): AsyncGenerator<Buffer> {
@@ -95,15 +95,15 @@ async function* followed(octets: AsyncIterable<Buffer>, end: () => Promise<void>
   await end()
 }
 
-type Given = Parameters<AnyRoute['handle']>[0]
+type HandlerInput = Parameters<AnyRoute['handle']>[0]
 
-const nothingKept: Given['remember'] = async () => undefined
+const noMemo: HandlerInput['remember'] = async () => undefined
 
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
-function inputOf(call: Call, query: unknown, body: unknown, { raw, upload }: Pick<Given, 'raw' | 'upload'>) {
-  const { params, caller, headers, requestId, hand } = call
-  return (remember: Given['remember']): Given => ({
+function inputOf(call: Call, query: unknown, body: unknown, { raw, upload }: Pick<HandlerInput, 'raw' | 'upload'>) {
+  const { params, caller, headers, requestId, abort } = call
+  return (remember: HandlerInput['remember']): HandlerInput => ({
     params,
     query: query as never,
     body: body as never,
@@ -114,31 +114,31 @@ function inputOf(call: Call, query: unknown, body: unknown, { raw, upload }: Pic
     request_id: requestId,
     turn: () => call.turn(),
     get signal() {
-      return hand.signal
+      return abort.signal
     },
     remember,
   })
 }
 
-const aboutNothing = { identity_id: null, resource_id: null, memo: null }
+const noSubject = { identity_id: null, resource_id: null, memo: null }
 
-/** What the first call made or changed is not there any more: that is said of the answer, and not of the path. */
-function asGone(error: unknown): never {
+/** Converts not_found to the fault that the result of the first call no longer exists. */
+function toAnswerGone(error: unknown): never {
   throw error instanceof Fault && error.type === 'not_found' ? answerGone() : error
 }
 
-/** The id that a DELETE names last. */
+/** The last id in the path of a DELETE. */
 function deletedBy({ path }: AnyRoute, params: Record<string, string>): string {
   return params[/:(\w+)$/.exec(path)?.[1] ?? ''] ?? ''
 }
 
-/** Lives as long as the handler does, not as long as the caller waits: only then is it known what the key stands for. */
+/** Runs until the handler settles, even when the caller has gone: only then the result for the key is known. */
 async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unknown>, log: Log): Promise<Answer> {
   const keep = async (write: () => Promise<void>): Promise<void> => {
     try {
       await write()
     } catch (error) {
-      // What the handler did stands; only its replay is lost, and the key stays taken.
+      // the change of the handler stays; only the stored response is lost, and the key stays in use
       log.error({ err: error }, 'an idempotent answer could not be kept')
     }
   }
@@ -155,7 +155,7 @@ async function settle(attempt: Attempt, route: AnyRoute, run: () => Promise<unkn
     await keep(() =>
       releases(error)
         ? attempt.release()
-        : attempt.keep({ status: problem.status, location: null, body: JSON.stringify(problem), ...aboutNothing }),
+        : attempt.keep({ status: problem.status, location: null, body: JSON.stringify(problem), ...noSubject }),
     )
     throw error
   }
@@ -167,15 +167,15 @@ function replayed(kept: { status: number; location: string | null; body: string 
   return jsonAnswer(kept.status, body, headers)
 }
 
-/** Gives up waiting when the time is up; the handler is told by its signal, and what it does later is only logged. */
-function inTime<T>(work: Promise<T>, route: AnyRoute, hand: CallAbort, log: Log): Promise<T> {
+/** Rejects after the timeout and aborts the signal of the handler; a later error of the handler is only logged. */
+function withTimeout<T>(work: Promise<T>, route: AnyRoute, abort: CallAbort, log: Log): Promise<T> {
   return new Promise((resolve, reject) => {
     let late = false
     const timer = setTimeout(() => {
       late = true
-      hand.abort('late')
+      abort.abort('late')
       reject(new Fault('internal_error', 'The request took too long and was given up.', { code: 'timeout', retryAfter: 1 }))
-    }, route.timeout ?? halfMinute)
+    }, route.timeout ?? defaultTimeout)
     work
       .finally(() => clearTimeout(timer))
       .then(resolve, (error: unknown) => {
@@ -185,8 +185,8 @@ function inTime<T>(work: Promise<T>, route: AnyRoute, hand: CallAbort, log: Log)
   })
 }
 
-/** The same for every spelling of a call. */
-function spelt(route: AnyRoute, params: Record<string, string>): string {
+/** The path for idempotency, the same for all aliases of a route. */
+function canonicalPath(route: AnyRoute, params: Record<string, string>): string {
   return route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import { conflict, Fault, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal/seal.ts'
@@ -7,15 +7,15 @@ import { sweep } from '../core/cron.ts'
 import { Turns } from '../core/paced-work.ts'
 import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 
-/** Keeps what must not lie open on disk; `context` binds the sealed bytes to their place. */
+/** Encrypts data on disk; `context` binds the sealed bytes to their row. */
 export interface Seal {
   seal(bytes: Buffer, context: string): Buffer
   open(bytes: Buffer, context: string): Buffer
 }
 
-/** The room that accounts have for what is kept of theirs, in octets. */
+/** Storage quotas of accounts, in bytes. */
 export interface StorageBudget {
-  room(reader: Reader, accountId: string): Promise<number>
+  available(reader: Reader, accountId: string): Promise<number>
   add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
 }
 
@@ -33,32 +33,32 @@ export interface IdempotencyClaim {
   secret: boolean
 }
 
-/** An answer as it is kept: of a fault, `body` holds the problem without its request id. */
+/** A stored response; for a fault, `body` holds the problem without its request id. */
 export interface KeptAnswer {
   status: number
   location: string | null
   body: string
 }
 
-/** What an answered call left in place of its answer, or one that was cut off after its change. */
+/** What a handler stored to answer repetitions from, instead of the response. */
 export interface Memo {
   memo: string
 }
 
-/** The first call with its key: `run` the handler; once it has settled, exactly one of the other two must follow. */
+/** The first call with its key: `run` the handler; once it has settled, exactly one of `keep` and `release` must be called. */
 export interface Attempt {
   run<T>(work: () => Promise<T>): Promise<T>
-  /** In a transaction of the handler's: what a repetition is answered from. */
+  /** Stores, in a transaction of the handler, the memo that a repetition is answered from. */
   remember(tx: Transaction, memo: string): Promise<void>
-  keep(answer: KeptAnswer & About): Promise<void>
+  keep(answer: KeptAnswer & AnswerSubject): Promise<void>
   release(): Promise<void>
 }
 
-/** What an answer is about: it goes with either. */
-export interface About {
+/** The identity and resource of a response; it is deleted with either. */
+export interface AnswerSubject {
   identity_id: string | null
   resource_id: string | null
-  /** What a repetition is answered from instead, where the handler left nothing. */
+  /** The memo that a repetition is answered from when the handler stored none. */
   memo: string | null
 }
 
@@ -66,11 +66,11 @@ interface Row extends Omit<KeptAnswer, 'body'> {
   body: string | null
   fingerprint: string
   run_id: string
-  /** That of the answer; before there is one, 0 while nothing was changed, and 1 from the handler's first commit on. */
+  /** The status of the response. Before there is one: 0, and 1 from the first commit of the handler on. */
   status: number
   sealed: number
   memo: string | null
-  /** 0 once it was forgotten. */
+  /** 0 once the response was removed. */
   octets: number
   created_at: string
 }
@@ -83,18 +83,16 @@ export const sealedAnswers: SealedColumn = {
   context: contextOf,
 }
 
-const day = 24 * 60 * 60 * 1000
-
-/** The largest answer that is kept, and what a row takes beside it, in octets. */
+/** The largest stored response, and the overhead of a row, in bytes. */
 const largest = 256 * 1024
 const overhead = 256
 
-/** Answers that one transaction forgets. */
-const handful = 500
+/** Responses removed in one transaction. */
+const batchSize = 500
 
 /**
- * Answers to calls with an `Idempotency-Key`, kept 24 h. The claim is on disk before the handler runs, and is marked as begun in the
- * handler's first transaction: of a call that a crash cut off it is known whether it changed anything.
+ * Stores the responses of calls with an `Idempotency-Key` for 24 h. The claim is on disk before the handler runs, and is marked as begun in the
+ * first transaction of the handler, so that after a crash it is known whether the call changed anything.
  */
 export class Idempotency {
   readonly #database: Database
@@ -103,21 +101,21 @@ export class Idempotency {
   readonly #storage: StorageBudget
   readonly #run = randomUUID()
 
-  constructor(parts: { database: Database; seal: Seal; clock: Clock; storage: StorageBudget }) {
-    this.#database = parts.database
-    this.#seal = parts.seal
-    this.#clock = parts.clock
-    this.#storage = parts.storage
+  constructor(deps: { database: Database; seal: Seal; clock: Clock; storage: StorageBudget }) {
+    this.#database = deps.database
+    this.#seal = deps.seal
+    this.#clock = deps.clock
+    this.#storage = deps.storage
   }
 
-  /** What was answered before, or the right to be the first. Throws Fault 409 while neither is so. */
+  /** Returns the stored response, or an attempt for the first call. Throws Fault 409 in any other case. */
   async begin(claim: IdempotencyClaim): Promise<KeptAnswer | Memo | Attempt> {
     const holder = holderOf(claim)
     const fingerprint = await fingerprintOf(claim)
     const place = sql`holder = ${holder} AND method = ${claim.method} AND path = ${claim.path} AND idempotency_key = ${claim.key}`
     const now = this.#clock.now()
     const { claimed, row } = await this.#database.transaction(async (tx) => {
-      // what an earlier run of the box claimed and never began did not happen
+      // a call that was claimed by an earlier run of the box and never began did not happen
       const old = sql`${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND run_id <> ${this.#run}))`
       const removed = await tx.get<{ octets: number }>(sql`DELETE FROM idempotency_keys WHERE ${old} RETURNING octets`)
       if (removed && removed.octets > 0) await this.#storage.add(tx, claim.caller.account_id, 'storage_bytes', -removed.octets)
@@ -133,32 +131,32 @@ export class Idempotency {
     return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, place, claimed!, context)
   }
 
-  /** Forgets what is older than 24 h; answers how many. */
+  /** Removes records older than 24 h. Returns how many. */
   async sweep(): Promise<number> {
     const limit = iso(this.#clock.now() - day)
     let count = 0
     await sweep(() =>
       this.#database.transaction(async (tx) => {
-        const found = await some(tx, sql`created_at < ${limit}`)
+        const found = await batchOf(tx, sql`created_at < ${limit}`)
         if (!found) return false
         const { rows, these } = found
-        await this.#giveBack(tx, these)
+        await this.#releaseStorage(tx, these)
         await tx.run(sql`DELETE FROM idempotency_keys WHERE ${these}`)
         count += rows
-        return rows === handful
+        return rows === batchSize
       }),
     )
     return count
   }
 
-  /** In the transaction in which an identity goes: what was answered of it is not kept any more, nor what calls under way will answer. */
+  /** Removes the responses about an identity in the transaction that deletes it; responses of running calls are not stored. */
   async forget(tx: Transaction, identityId: string): Promise<void> {
     const its = sql`identity_id = ${identityId}`
-    // of very many the rest goes right after
+    // further batches follow after the commit
     if (await this.#empty(tx, its)) tx.afterCommit(() => void this.#emptyAll(its).catch(() => undefined))
   }
 
-  /** The same of anything else that was deleted, by its id. */
+  /** The same for any other deleted resource, by its id. */
   async forgetResource(id: string): Promise<void> {
     const its = sql`resource_id = ${id} AND body IS NOT NULL`
     if (await this.#database.get(sql`SELECT 1 FROM idempotency_keys WHERE ${its}`)) await this.#emptyAll(its)
@@ -168,21 +166,21 @@ export class Idempotency {
     await sweep(() => this.#database.transaction((tx) => this.#empty(tx, which)))
   }
 
-  /** Empties a handful. Answers whether there may be more. */
+  /** Empties a batch. Returns whether there may be more. */
   async #empty(tx: Transaction, which: Sql): Promise<boolean> {
-    const found = await some(tx, which)
+    const found = await batchOf(tx, which)
     if (!found) return false
     const { rows, these } = found
-    await this.#giveBack(tx, these)
+    await this.#releaseStorage(tx, these)
     await tx.run(
       sql`UPDATE idempotency_keys SET body = NULL, location = NULL, octets = 0,
         identity_id = CASE WHEN identity_id IS NULL THEN NULL ELSE '' END WHERE ${these}`,
     )
-    return rows === handful
+    return rows === batchSize
   }
 
-  /** The room that these answers take, to their accounts. */
-  async #giveBack(tx: Transaction, which: Sql): Promise<void> {
+  /** Releases the storage of these responses to their accounts. */
+  async #releaseStorage(tx: Transaction, which: Sql): Promise<void> {
     const sums = await tx.all<{ account_id: string; octets: number }>(
       sql`SELECT substr(holder, 1, instr(holder, '/') - 1) AS account_id, sum(octets) AS octets FROM idempotency_keys
         WHERE ${which} AND octets > 0 GROUP BY 1`,
@@ -230,10 +228,10 @@ export class Idempotency {
         const kept = secret ? this.#seal.seal(Buffer.from(body), context).toString('base64') : body
         const size = Buffer.byteLength(kept)
         await this.#database.transaction(async (tx) => {
-          const room = await this.#storage.room(tx, caller.account_id)
-          const fits = size <= largest && size <= room
+          const available = await this.#storage.available(tx, caller.account_id)
+          const fits = size <= largest && size <= available
           const octets = (fits ? size : 0) + key.length + overhead
-          // what it is about may have been deleted while it was answered
+          // its subject may have been deleted meanwhile
           await tx.run(
             sql`UPDATE idempotency_keys SET status = ${status}, location = ${location},
               body = CASE identity_id WHEN '' THEN NULL ELSE ${fits ? kept : null} END, sealed = ${secret ? 1 : 0},
@@ -245,7 +243,7 @@ export class Idempotency {
       },
       release: () =>
         this.#database.transaction(async (tx) => {
-          // what left a memo did happen: the next call is answered from it, as after a restart
+          // a call with a memo took effect: the next call is answered from it, as after a restart
           await tx.run(sql`UPDATE idempotency_keys SET run_id = '' WHERE ${place} AND memo IS NOT NULL`)
           await tx.run(sql`DELETE FROM idempotency_keys WHERE ${place} AND memo IS NULL`)
         }),
@@ -253,7 +251,7 @@ export class Idempotency {
   }
 }
 
-/** 404: the call is done, and what it was about was deleted since. */
+/** 404: the first call took effect, and its result was deleted since. */
 export function answerGone(): Fault {
   return new Fault(
     'not_found',
@@ -279,29 +277,29 @@ export function readIdempotencyKey(header: string): string {
   return header
 }
 
-/** Whether what came of a call is not kept: after a 5xx or a rate limit the same key may try again. */
+/** Whether the response is not stored: after a 5xx or a rate limit the same key may be used again. */
 export function releases(error: unknown): boolean {
   return !(error instanceof Fault) || error.type === 'internal_error' || error.type === 'rate_limited'
 }
 
-/** A handful of the answers that the condition selects: how many, and the condition that selects these; undefined where there are none. */
-async function some(tx: Transaction, which: Sql): Promise<{ rows: number; these: Sql } | undefined> {
-  const found = await tx.all<{ rowid: number }>(sql`SELECT rowid FROM idempotency_keys WHERE ${which} LIMIT ${handful}`)
+/** A batch of the records that the condition selects: their number, and a condition for them; undefined when there are none. */
+async function batchOf(tx: Transaction, which: Sql): Promise<{ rows: number; these: Sql } | undefined> {
+  const found = await tx.all<{ rowid: number }>(sql`SELECT rowid FROM idempotency_keys WHERE ${which} LIMIT ${batchSize}`)
   if (found.length === 0) return undefined
   return { rows: found.length, these: sql`rowid IN (${join(found.map(({ rowid }) => rowid))})` }
 }
 
-/** What binds a sealed answer to its row. */
+/** The context that binds a sealed response to its row. */
 function contextOf({ holder, path, idempotency_key }: Record<string, unknown>): string {
   return `idempotency:${String(holder)}:${String(path)}:${String(idempotency_key)}`
 }
 
-/** A key bound to one identity must not be answered with what a wider key was told, nor anybody with another's secret. */
+/** The owner of a record: a key bound to one identity must not get the response of a wider key, nor a secret of another key. */
 function holderOf({ caller, secret }: IdempotencyClaim): string {
   return [caller.account_id, caller.identity_id ?? '', secret ? (caller.key_id ?? caller.session_id ?? '') : ''].join('/')
 }
 
-/** Octets of a body that are hashed in one go. */
+/** Bytes of a body that are hashed at once. */
 const slice = 4 * 1024 * 1024
 
 async function fingerprintOf({ body, search }: IdempotencyClaim): Promise<string> {

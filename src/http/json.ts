@@ -11,9 +11,9 @@ export function parseJson(bytes: Uint8Array): Record<string, unknown> {
 }
 
 /**
- * Reads a request body that this JsonScan has passed as one JSON object (RFC 8259), without guessing: no octets that are no UTF-8, no key
- * twice, no `__proto__`, no number or text that would not come back as it was sent. Empty reads as `{}`. Takes time linear in the body: the
- * tokens are few, so that 10,000 of them take 0.5 ms; 10 MiB with an attachment in base64 take 7 ms. Throws Fault 400 `malformed_json`.
+ * Parses a request body that this JsonScan has accepted as one JSON object (RFC 8259), strictly: it must be UTF-8, without repeated keys,
+ * `__proto__`, or numbers and texts that cannot be represented exactly. An empty body is `{}`. Takes linear time: 10,000 tokens take 0.5 ms,
+ * 10 MiB with an attachment in base64 7 ms. Throws Fault 400 `malformed_json`.
  */
 export function parseScanned(bytes: Uint8Array, scan: Pick<JsonScan, 'ends' | 'escaped'>): Record<string, unknown> {
   const text = decode(bytes)
@@ -38,32 +38,32 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** Of octets already known to be JSON, only what JSON.parse lets pass needs a look: keys and numbers, not the other strings. */
+/** Checks what JSON.parse accepts: keys and numbers. The bytes are known to be JSON. */
 function check(bytes: Buffer, ends: readonly number[]): void {
-  // A Set for each object we are in, null for each list.
+  // a Set of keys for each open object, null for each list
   const open: (Set<string> | null)[] = []
   let keyNext = false
   let strings = 0
   let at = 0
   while (at < bytes.length) {
-    const octet = bytes[at]!
-    if (octet === 0x22) {
+    const byte = bytes[at]!
+    if (byte === 0x22) {
       const end = ends[strings++]!
       if (keyNext) once(open.at(-1)!, keyOf(bytes.toString('utf8', at, end)))
       keyNext = false
       at = end
-    } else if (octet === 0x2d || isDigit(octet)) {
+    } else if (byte === 0x2d || isDigit(byte)) {
       const end = endOfNumber(bytes, at)
       exact(bytes.toString('latin1', at, Math.min(end, at + 33)))
       at = end
     } else {
-      if (octet === 0x7b || octet === 0x5b) {
-        open.push(octet === 0x7b ? new Set() : null)
-        keyNext = octet === 0x7b
-      } else if (octet === 0x7d || octet === 0x5d) {
+      if (byte === 0x7b || byte === 0x5b) {
+        open.push(byte === 0x7b ? new Set() : null)
+        keyNext = byte === 0x7b
+      } else if (byte === 0x7d || byte === 0x5d) {
         open.pop()
         keyNext = false
-      } else if (octet === 0x2c) {
+      } else if (byte === 0x2c) {
         keyNext = open.at(-1) !== null
       }
       at++
@@ -78,13 +78,13 @@ function keyOf(quoted: string): string {
   return key
 }
 
-/** In what was parsed; no deeper than JsonScan lets it be. */
+/** Checks all texts of a parsed value, whose depth JsonScan limits. */
 function requireTexts(value: unknown): void {
   if (typeof value === 'string') requireText(value)
   else if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) requireTexts(one)
 }
 
-/** Raw NUL and raw lone surrogates cannot be here any more; only escapes can still make them. Throws Fault 400 `malformed_json`. */
+/** Refuses NUL and lone surrogates, which only escapes can produce here. Throws Fault 400 `malformed_json`. */
 export function requireText(text: string): void {
   if (text.includes('\0')) throw malformed('A text holds the character NUL (\\u0000).')
   if (!text.isWellFormed()) throw malformed('A text holds half a surrogate pair.')
@@ -96,8 +96,8 @@ function once(keys: Set<string>, key: string): void {
   keys.add(key)
 }
 
-function isDigit(octet: number): boolean {
-  return octet >= 0x30 && octet <= 0x39
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39
 }
 
 /** Digits, sign, point and exponent. */
@@ -116,7 +116,7 @@ function exact(number: string): void {
   }
 }
 
-/** Of a body that is not one JSON object as it must be; the message says why. */
+/** The fault of a malformed body. */
 export function malformed(message: string): Fault {
   return new Fault('invalid_request', message, { code: 'malformed_json' })
 }

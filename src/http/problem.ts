@@ -10,7 +10,7 @@ const statuses: Record<FaultType, number> = {
   internal_error: 500,
 }
 
-/** What of a fault a caller sees; the same in the answer and in what is kept for replays. */
+/** The fields of a fault that a caller sees; the same in responses and in stored ones. */
 export interface Problem {
   type: FaultType
   message: string
@@ -19,7 +19,7 @@ export interface Problem {
   code?: string
 }
 
-/** A bug reads as `internal_error` with a fixed text: nothing of what it says leaves the box. */
+/** The problem of an error. A bug becomes `internal_error` with a fixed message, so that no details leak. */
 export function problemOf(error: unknown): Problem {
   if (!(error instanceof Fault)) {
     return {
@@ -38,12 +38,12 @@ export function problemOf(error: unknown): Problem {
   }
 }
 
-/** The body of every error answer: the document's shape with `code` and `request_id` beside. */
+/** The body of an error response. */
 export function errorBody(problem: Problem, requestId: string): string {
   return JSON.stringify({ error: { ...problem, request_id: requestId } })
 }
 
-/** The headers that belong to an error: when to come again, and how to say who one is (RFC 9110 11.6.1). */
+/** The headers of an error: Retry-After, and WWW-Authenticate (RFC 9110 11.6.1). */
 export function problemHeaders(error: unknown, status: number): Record<string, string> {
   const headers: Record<string, string> = {}
   if (error instanceof Fault && error.retryAfter !== undefined) headers['Retry-After'] = String(Math.ceil(error.retryAfter))

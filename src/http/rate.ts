@@ -1,7 +1,7 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 
-/** How one caller stands with one policy, after this call. */
+/** The state of a rate limit of one caller after this call. */
 export interface RateLimitState {
   policy: string
   perMinute: number
@@ -19,7 +19,7 @@ interface Bucket {
   filled: number
 }
 
-/** Token buckets of one policy: each holds a minute's quota and fills evenly. Remembers the newest 100,000 callers. */
+/** Token buckets of one policy: each holds a minute's quota and fills evenly. Keeps the buckets of the newest 100,000 callers. */
 export class Buckets {
   readonly #policy: string
   readonly #clock: Clock
@@ -33,16 +33,16 @@ export class Buckets {
   }
 
   /** Takes one call from the caller's bucket; undefined when there is no limit (`perMinute` 0). */
-  take(who: string, perMinute: number): RateLimitState | undefined {
+  take(caller: string, perMinute: number): RateLimitState | undefined {
     if (perMinute === 0) return undefined
     const now = this.#clock.now()
-    const bucket = this.#buckets.get(who) ?? { tokens: perMinute, filled: now }
+    const bucket = this.#buckets.get(caller) ?? { tokens: perMinute, filled: now }
     const passed = Math.max(0, now - bucket.filled)
-    bucket.tokens = Math.min(perMinute, bucket.tokens + (passed * perMinute) / 60_000)
+    bucket.tokens = Math.min(perMinute, bucket.tokens + (passed * perMinute) / minute)
     bucket.filled = now
     const admitted = bucket.tokens >= 1
     if (admitted) bucket.tokens -= 1
-    this.#remember(who, bucket)
+    this.#store(caller, bucket)
     return {
       policy: this.#policy,
       perMinute,
@@ -52,26 +52,26 @@ export class Buckets {
     }
   }
 
-  /** Deleting first moves the caller to the young end, so that the map's first entry is the one longest unseen. */
-  #remember(who: string, bucket: Bucket): void {
-    this.#buckets.delete(who)
-    this.#buckets.set(who, bucket)
+  /** Deleting first moves the caller to the end, so that the first entry of the map is the least recently used. */
+  #store(caller: string, bucket: Bucket): void {
+    this.#buckets.delete(caller)
+    this.#buckets.set(caller, bucket)
     if (this.#buckets.size > this.#size) this.#buckets.delete(this.#buckets.keys().next().value!)
   }
 }
 
 /** `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10). */
-export function rateHeaders(standing: RateLimitState): Record<string, string> {
+export function rateLimitHeaders(state: RateLimitState): Record<string, string> {
   return {
-    'RateLimit-Policy': `"${standing.policy}";q=${standing.perMinute};w=60`,
-    RateLimit: `"${standing.policy}";r=${standing.remaining};t=${standing.reset}`,
+    'RateLimit-Policy': `"${state.policy}";q=${state.perMinute};w=60`,
+    RateLimit: `"${state.policy}";r=${state.remaining};t=${state.reset}`,
   }
 }
 
-export function tooMany(standing: RateLimitState): Fault {
+export function tooMany(state: RateLimitState): Fault {
   return new Fault(
     'rate_limited',
-    `Too many requests: the limit is ${standing.perMinute} a minute. Try again in ${standing.retryAfter} s.`,
-    { retryAfter: standing.retryAfter },
+    `Too many requests: the limit is ${state.perMinute} a minute. Try again in ${state.retryAfter} s.`,
+    { retryAfter: state.retryAfter },
   )
 }

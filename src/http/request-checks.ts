@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../core/fault.ts'
 
-/** Fields whose second appearance would let two readers of one request see two requests (RFC 9110 5.3, RFC 9112 3.2). */
+/** Header fields that must not be repeated: parsers that pick different ones would see different requests (RFC 9110 5.3, RFC 9112 3.2). */
 const singular = new Map(
   ['host', 'authorization', 'content-type', 'content-encoding', 'content-length', 'idempotency-key'].map((name, bit) => [
     name,
@@ -9,7 +9,7 @@ const singular = new Map(
   ]),
 )
 
-/** Refuses requests that could mean two things, and bodies we would have to decompress, before anything acts on them. */
+/** Refuses ambiguous requests and compressed bodies. */
 export function checkRequest(request: IncomingMessage): void {
   let seen = 0
   const raw = request.rawHeaders

@@ -1,7 +1,7 @@
 import type { Readable } from 'stream'
 import type { SessionCookie } from './route.ts'
 
-/** What goes out: bytes and the headers that belong to them. */
+/** A response: status, body and headers. */
 export interface Answer {
   status: number
   type: string

@@ -18,24 +18,24 @@ export interface Download {
   headers?: Record<string, string>
 }
 
-/** The proof that a browser keeps of its session, for so many seconds; an empty one is forgotten. */
+/** The session cookie of a browser, kept for so many seconds; an empty value removes it. */
 export interface SessionCookie {
   value: string
   seconds: number
 }
 
-/** A request as it came: for callers whose signatures cover its octets. */
+/** A request as received, for signatures that cover its bytes. */
 export interface RawRequest {
   bytes: Buffer
   headers: IncomingHttpHeaders
-  /** What follows the question mark, as it came; empty without one. */
+  /** The query as received; empty without one. */
   search: string
 }
 
-/** A body that is not read before the handler runs: it takes the octets as they come. */
+/** A body that the handler reads as a stream. */
 export interface Upload {
   octets: AsyncIterable<Buffer>
-  /** Octets that the client announced; undefined where it did not say. */
+  /** Content-Length; undefined without one. */
   length: number | undefined
 }
 
@@ -44,29 +44,29 @@ export interface Input<P, Q, B> {
   query: Q
   body: B
   caller: Caller
-  /** The request as it came, on a route that is `raw`; empty on any other. */
+  /** The request as received, on a `raw` route; empty on any other. */
   raw: RawRequest
-  /** The body as it comes, on a route that takes an `upload`; empty on any other. */
+  /** The body as a stream, on an `upload` route; empty on any other. */
   upload: Upload
-  /** The name that the client asked, in lower case and without a port; empty when it named none. */
+  /** The host of the Host header, in lower case and without a port; empty without one. */
   host: string
   /** Also in `X-Request-Id` and in the log. */
   request_id: string
-  /** Aborts when the client goes away, the handler's time is up, or the box stops. */
+  /** Aborts when the client disconnects, the handler times out, or the box stops. */
   signal: AbortSignal
   /**
-   * For a handler that goes on after it waited for long, where many may go on at once: undefined when it may at once, else resolves when it is its
-   * account's turn.
+   * For a handler that continues after a long wait, when many may continue at the same time: undefined when it may at once, else resolves when it is
+   * the turn of its account.
    */
   turn: () => Promise<void> | undefined
   /**
-   * Leaves, in the transaction of a change, what `again` answers a repetition of this call from: they are on disk together, so that a
-   * crash leaves no doubt. Does nothing for a call without an `Idempotency-Key`.
+   * Stores, in the transaction of a change, the memo from which `again` answers a repetition of this call; both are on disk or neither is. Does
+   * nothing for a call without an `Idempotency-Key`.
    */
   remember: (tx: Transaction, memo: string) => Promise<void>
 }
 
-/** What an endpoint is: this one declaration serves, guards, validates, documents and tests it. */
+/** The declaration of an endpoint, from which it is served, authorized, validated, documented and tested. */
 export interface Route<
   Path extends string = string,
   Query extends z.ZodType = z.ZodType,
@@ -76,33 +76,32 @@ export interface Route<
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below `/v1`, e.g. `/identities/:id`. */
   path: Path
-  /** Other spellings of the same call. */
+  /** Other paths of the same call. */
   aliases?: string[]
   /** The path is not below `/v1`: well-known documents, signed downloads. */
   root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
-  /** What the call reads besides, to show it or send it on: any one of these scopes is needed too. */
+  /** The scopes for what the call reads besides: any one of these is needed too. */
   reads?: Scope[]
   /**
-   * What of the answer is shown to a caller who may write but not read: these fields beside `id`, `identity_id`, `status`, `deleted`, `created_at` and
-   * `updated_at`, or all of it, as of what the call itself made (status 201) unless said. Reading scopes are those of `scope` with `read` for `write`.
+   * The fields that a caller who may write but not read sees: these beside `id`, `identity_id`, `status`, `deleted`, `created_at` and
+   * `updated_at`, or all; all by default for status 201. Reading scopes are those of `scope` with `read` for `write`.
    */
   receipt?: readonly string[] | 'all'
-  /** Only for callers of the operator's own account, with keys that are bound to no identity. */
+  /** Only for the account of the operator, with keys that are not bound to an identity. */
   operator?: boolean
-  /** Only by the box's own socket, from the machine it is on. */
+  /** Only by the control socket. */
   local?: boolean
-  /** Neither query nor body are read: the handler gets them as they came, whatever their type, and checks who speaks. */
+  /** Neither query nor body are parsed: the handler gets them as received and authenticates the caller. */
   raw?: boolean
-  /** The media type of a body that is handed on as it comes, however large: the handler bounds it, and takes part in `signal`. */
+  /** The media type of a body that the handler reads as a stream of any size: the handler limits it and obeys `signal`. */
   upload?: string
   /**
-   * What a public call counts as: `address` (few) unless it is a `document` (many), a `callback` of a provider (very many), or somebody who
-   * signs in (fewest).
+   * The rate limit of a public call: `address` (low) by default, `document` (high), `callback` of a provider (very high), or `sign-in` (lowest).
    */
   rate?: 'address' | 'document' | 'callback' | 'sign-in'
-  /** What the browser is to keep of the handler's result, or to forget, as proof of its session. */
+  /** The session cookie to set or remove, from the result of the handler. */
   cookie?: (result: never) => SessionCookie
   tag: string
   /** The title in the reference, and the operation's name in OpenAPI: unique. */
@@ -110,39 +109,39 @@ export interface Route<
   description?: string
   query?: Query
   body?: Body
-  /** The reply schema is the presenter: a field it does not name never leaves the server. Left out for downloads. */
+  /** The reply schema: fields it does not name are dropped. Left out for downloads. */
   reply?: Reply
-  /** JSON that anybody may read, from any page, and keep for five minutes: CORS `*`, an ETag and 304. Never of what only a key may see. */
+  /** Public JSON, cacheable for five minutes: CORS `*`, an ETag and 304. Never for data that needs a key. */
   document?: boolean
-  /** The media type of an answer that is not JSON; `handle` then answers a Download. */
+  /** The media type of a response that is not JSON; `handle` then returns a Download. */
   download?: string
-  /** 200 unless said. */
+  /** 200 by default. */
   status?: 200 | 201
-  /** The path of what was made, for the `Location` header: `/v1/…`. */
+  /** The path of the new resource, for the `Location` header: `/v1/…`. */
   location?: (answer: z.output<Reply>) => string
-  /** The answer carries a secret: never cached, kept sealed for idempotent replays. */
+  /** The response holds a secret: it is never cached, and stored encrypted for idempotency. */
   secret?: boolean
-  /** To GET it does something (charges, is written down, uses up): HEAD, which the router takes for GET, is then no way to ask. */
+  /** GET has side effects (charges, records, uses up), so HEAD, which the router treats as GET, is refused. */
   effect?: true
-  /** Whether `Idempotency-Key` is honoured: on every POST that needs a key, unless said. */
+  /** Whether `Idempotency-Key` is supported; by default on every POST that needs a key. */
   idempotent?: boolean
-  /** Whether it adds to what is stored, so that a full disk refuses it: every POST and PATCH, unless said. */
+  /** Whether a full disk refuses it; by default every POST and PATCH. */
   stores?: boolean
-  /** Largest request body in bytes; unless said, 1 MiB with a key and 64 KiB without. */
+  /** Largest request body in bytes; 1 MiB with a key and 64 KiB without by default. */
   limit?: number
-  /** Longest time in milliseconds the handler may take; 30 s unless said. */
+  /** Timeout of the handler in milliseconds; 30 s by default. */
   timeout?: number
-  /** A request and its answer for the reference; a test sends it. */
+  /** An example request for the reference, which a test sends. */
   example?: { body?: unknown; query?: Record<string, string>; headers?: Record<string, string> }
   handle: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Reply> | Download>
   /**
-   * Answers a repetition of a call from the memo that `remember` left, or else the id that was answered, anew: the answer itself is then not kept,
-   * as it may hold what must not outlive its row.
+   * Answers a repetition from the memo that `remember` stored, else from the id in the first response. The response itself is then not stored, as
+   * it may hold data that must not outlive its row.
    */
   again?: (input: Input<Params<Path>, z.output<Query>, z.output<Body>>, memo: string) => Promise<z.input<Reply>>
 }
 
-/** Any route, its types forgotten: what lists of routes hold. */
+/** A route without its type parameters, for lists. */
 export type AnyRoute = Omit<Route, 'handle' | 'again' | 'location'> & {
   handle: (input: Input<Record<string, string>, never, never>) => Promise<unknown>
   again?: (input: Input<Record<string, string>, never, never>, memo: string) => Promise<unknown>
@@ -159,8 +158,8 @@ export function route<
   return declaration as unknown as AnyRoute
 }
 
-/** One way to call a route. */
-export interface Spelling {
+/** A path of a route. */
+export interface RoutePath {
   method: AnyRoute['method']
   /** The whole path, `/v1/identities/:id`. */
   path: string
@@ -168,8 +167,8 @@ export interface Spelling {
   alias: boolean
 }
 
-/** Every spelling of every route, literal paths before those with a parameter in the same place. Tests range over it. */
-export function spellings(routes: readonly AnyRoute[]): Spelling[] {
+/** All paths of all routes; literal segments come before parameters in the same position. */
+export function routePaths(routes: readonly AnyRoute[]): RoutePath[] {
   return routes
     .flatMap((declared) =>
       [declared.path, ...(declared.aliases ?? [])].map((path, index) => ({
@@ -182,38 +181,38 @@ export function spellings(routes: readonly AnyRoute[]): Spelling[] {
     .toSorted((one, other) => rank(one.path).localeCompare(rank(other.path), 'en'))
 }
 
-/** Whether `Idempotency-Key` means something on this route. */
+/** Whether `Idempotency-Key` is supported on this route. */
 export function isIdempotent({ idempotent, method, scope, download, upload }: AnyRoute): boolean {
   return idempotent ?? (method === 'POST' && scope !== 'public' && download === undefined && upload === undefined)
 }
 
-/** Octets that the body of a call may have: a stranger’s is read before anybody knows whose it is. */
+/** Maximum bytes of the body of a call; lower for public routes, whose callers are not authenticated. */
 export function bodyLimit({ limit, scope }: Pick<AnyRoute, 'limit' | 'scope'>): number {
   return limit ?? (scope === 'public' ? 64 * 1024 : 1024 * 1024)
 }
 
 const receipt = ['id', 'identity_id', 'status', 'deleted', 'created_at', 'updated_at']
 
-type Answering = Pick<AnyRoute, 'method' | 'scope' | 'reads' | 'receipt' | 'status'>
+type ReceiptOptions = Pick<AnyRoute, 'method' | 'scope' | 'reads' | 'receipt' | 'status'>
 
-/** The scopes any one of which shows the answer of a write whole, and the fields that are shown without; undefined where everybody is shown all. */
+/** The scopes of which one shows the full response of a write, and the fields that others see; undefined when all callers see everything. */
 export function readersOf({
   method,
   scope,
   reads,
-  receipt: said,
+  receipt: declared,
   status,
-}: Answering): { scopes: Scope[]; fields: readonly string[] } | undefined {
-  const shown = said ?? (status === 201 ? 'all' : [])
+}: ReceiptOptions): { scopes: Scope[]; fields: readonly string[] } | undefined {
+  const shown = declared ?? (status === 201 ? 'all' : [])
   if (method === 'GET' || shown === 'all' || reads) return undefined
   const writing = [scope].flat().filter((one) => one.endsWith(':write'))
   if (writing.length === 0) return undefined
   return { scopes: writing.map((one) => one.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }
 }
 
-/** Whether a full disk refuses it. DELETE makes room, and who signs in may be about to: they are let through for as long as the disk can take it, as is what takes back or stops something. */
-export function stores({ method, rate, stores: said }: Pick<AnyRoute, 'method' | 'rate' | 'stores'>): boolean {
-  return said ?? ((method === 'POST' && rate !== 'sign-in') || method === 'PATCH')
+/** Whether a full disk refuses it. DELETE frees space, and a sign-in may precede one: both are allowed as long as the disk can take them, as are calls that cancel or stop something. */
+export function stores({ method, rate, stores: declared }: Pick<AnyRoute, 'method' | 'rate' | 'stores'>): boolean {
+  return declared ?? ((method === 'POST' && rate !== 'sign-in') || method === 'PATCH')
 }
 
 /** `0` for a literal segment, `1` for a parameter, so that a comparison puts literals first. */

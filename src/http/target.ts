@@ -1,11 +1,11 @@
 import { Fault, invalid } from '../core/fault.ts'
 
-/** Longest path we look at; the longest route with its ids is under 200. */
+/** Maximum characters of a path; the longest route with its ids has less than 200. */
 const longestPath = 1024
 
-/** The path and query a request names, both checked to be well-formed (RFC 3986 2.1). Throws Fault 400. */
+/** The path and query of a request target, checked to be well-formed (RFC 3986 2.1). Throws Fault 400. */
 export function readTarget(target: string): { path: string; search: string } {
-  // Absolute forms are for proxies (RFC 9112 3.2.2); we are none, and their host would be one more that can lie.
+  // the absolute form is for proxies (RFC 9112 3.2.2), and would add a second host
   if (!target.startsWith('/')) throw malformed('The request target must be a path.')
   const mark = target.indexOf('?')
   const path = mark === -1 ? target : target.slice(0, mark)
@@ -15,7 +15,7 @@ export function readTarget(target: string): { path: string; search: string } {
   return { path, search }
 }
 
-/** The query as plain texts. A parameter that comes twice, or is no UTF-8, is Fault 400. */
+/** The query parameters as texts. Throws Fault 400 for a repeated parameter or invalid UTF-8. */
 export function readQuery(search: string): Record<string, string> {
   const query: Record<string, string> = {}
   if (search === '') return query
@@ -31,7 +31,7 @@ export function readQuery(search: string): Record<string, string> {
   return query
 }
 
-/** The ids in a path must have the form of an id; whether there is such a thing is the handler's to say. */
+/** Checks the form of ids in a path; whether they exist is left to the handler. */
 export function checkIds(params: Record<string, string>): void {
   for (const [name, value] of Object.entries(params)) {
     const isId = name === 'id' || name.endsWith('_id')

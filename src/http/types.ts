@@ -4,52 +4,52 @@ import type { Database } from '../store/database.ts'
 import type { Authenticate, RateLimits } from './admission.ts'
 import type { SameSite } from './cookie.ts'
 import type { Idempotency } from './idempotency.ts'
-import type { Watched } from './server/health.ts'
+import type { MonitoringDeps } from './server/health.ts'
 import type { AnyRoute } from './route.ts'
 import type { Upgrade } from './server/upgrades.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Answer } from './response.ts'
 
-/** What of the settings can change while the API serves. */
+/** The settings that can change while the API is running. */
 export interface ApiSettings extends RateLimits {
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   trusted_proxies: readonly string[]
   /** Exact origins whose pages may read answers. */
   cors_origins: readonly string[]
-  /** The token that opens `/metrics` on the API's own port; left out: nothing does. */
+  /** The token for `/metrics` on the port of the API; undefined: not served. */
   metrics_token: string | undefined
-  /** Whether pages of other sites may send a session's cookie along. */
+  /** Whether requests from other sites carry the session cookie. */
   session_same_site: SameSite
-  /** Set on every answer. */
+  /** Headers of every response. */
   headers: Readonly<Record<string, string>>
 }
 
-export interface ApiDeps extends Watched {
+export interface ApiDeps extends MonitoringDeps {
   routes: readonly AnyRoute[]
   upgrades?: readonly Upgrade[]
-  /** Pages for people; left out: none. */
+  /** The web interface; none by default. */
   site?: Site | undefined
   authenticate: Authenticate
-  /** By what a browser keeps of its session. */
+  /** By the session cookie of a browser. */
   session: Authenticate
   database: Database
   idempotency: Idempotency
   log: Log
-  /** Whether there is room to store more; while there is none, POST and PATCH are refused before they are read. */
-  roomy: () => boolean
+  /** Whether the disk has space; while it has none, POST and PATCH are refused before their body is read. */
+  hasSpace: () => boolean
   /** The account of the box's operator. */
   operator: string
   /** Whether there is such an account. */
   exists: (accountId: string) => boolean
   version: string
   public_url: string
-  /** Our own origin; its pages may open sockets, and act with a session. */
+  /** The origin of the box; its pages may open sockets and use a session. */
   origin: () => string
   clock: Clock
 }
 
-/** Pages for people, beside the API: what is asked of none of its calls may be one of theirs. */
+/** The web interface, which serves paths that no route has. */
 export interface Site {
-  /** What a GET of this path is answered; undefined where there is no such page. */
+  /** The response to a GET of this path; undefined when there is no such page. */
   answer(path: string, headers: IncomingHttpHeaders): Promise<Answer> | undefined
 }

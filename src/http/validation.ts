@@ -8,8 +8,8 @@ type Issue = z.core.$ZodIssue
 const nothing = z.strictObject({})
 
 /**
- * What the schema makes of a caller's words. Throws Fault 400 for the first thing wrong, an unknown field before all else
- * (it usually is why another one is missing); `word` is what a field is called here: `field` or `parameter`.
+ * Validates input by a schema. Throws Fault 400 for the first error; an unknown field comes first, as it usually explains a missing one. `word` is
+ * the name for fields in messages: `field` or `parameter`.
  */
 export function validate(schema: z.ZodType | undefined, value: unknown, word: 'field' | 'parameter'): unknown {
   if (!schema && isEmpty(value)) return {}
@@ -33,7 +33,7 @@ function isEmpty(value: unknown): boolean {
 
 const missing = 'is required'
 
-/** A union complains for each of its members; the one that got furthest is the one that was meant. */
+/** The error of the union member that matched furthest. */
 function innermost(issue: Issue): Issue {
   if (issue.code !== 'invalid_union') return issue
   const firsts = issue.errors.flatMap((branch) => branch.slice(0, 1)).map((inner) => innermost(inner))
@@ -46,7 +46,7 @@ function innermost(issue: Issue): Issue {
   return { ...issue, message: choices.length === 0 ? 'has no value that is allowed here' : `must be ${choices.join(', or ')}` }
 }
 
-/** What would be right, said after the name of the field. Schemas may say it better in an `error` of their own. */
+/** The expected value, to follow the name of the field. A schema may override it by its own `error`. */
 function explain(issue: RawIssue, word: 'field' | 'parameter'): string {
   switch (issue.code) {
     case 'unrecognized_keys':

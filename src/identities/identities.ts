@@ -2,7 +2,7 @@ import { hostNameOf } from '../core/domain-names.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
-import { withoutEnd } from '../core/ends.ts'
+import { trimEnd } from '../core/trim.ts'
 import { conflict, type Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { boxNames, isRoleName } from './role-names.ts'
@@ -285,7 +285,7 @@ export class Identities {
     const wanted = username ?? (localPartOf(name) || `agent-${id.slice(-10)}`)
     for (let attempt = 1; ; attempt += 1) {
       const suffix = attempt === 1 ? '' : attempt <= 50 ? `-${attempt}` : `-${newId('ident').slice(-10)}`
-      const local = `${withoutEnd(wanted.slice(0, longestLocalPart - suffix.length), '._-')}${suffix}`
+      const local = `${trimEnd(wanted.slice(0, longestLocalPart - suffix.length), '._-')}${suffix}`
       const address = `${local}@${domain}`
       const free = role || !this.#isReserved(address, accountId)
       if (!free && username !== undefined) throw notForYou(address, 'email_username')

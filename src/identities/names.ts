@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import anyAscii from 'any-ascii'
-import { withoutEnd } from '../core/ends.ts'
+import { trimEnd } from '../core/trim.ts'
 import { invalid } from '../core/fault.ts'
 
 const qualities =
@@ -32,7 +32,7 @@ export function localPartOf(name: string): string {
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/([._-])[._-]+/g, '$1')
     .replace(/^[._-]+/, '')
-  return withoutEnd(plain.slice(0, longestLocalPart), '._-')
+  return trimEnd(plain.slice(0, longestLocalPart), '._-')
 }
 
 /** The key under which names are unique in an account: without regard to case or composition. */

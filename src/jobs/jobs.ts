@@ -1,5 +1,5 @@
 import type { Keys } from '../accounts/keys.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -54,7 +54,7 @@ const pause = 1000
 const most = { shared: 8, all: 64 }
 
 /** How long those that are over are kept, in milliseconds. */
-const kept = 7 * 86_400_000
+const kept = 7 * day
 
 /** Long work, one of a kind at a time: begun by a call, looked at and cancelled by others. */
 export class Jobs {

@@ -8,7 +8,7 @@ import { type Emails, requireRaw } from './emails.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type { Attachment, AttachmentWithUrl } from './model.ts'
 import type { Holders } from '../accounts/holders.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, iso, minute } from '../core/clock.ts'
 import { mac, sameBytes } from '../core/seal/seal.ts'
 
 /** Types that a browser may be told of; everything else is served as octets. Nothing is ever shown inline. */
@@ -89,7 +89,7 @@ function escapeCharacter(character: string): string {
 }
 
 /** How long a URL opens unless said, in milliseconds. */
-const quarter = 15 * 60_000
+const quarter = 15 * minute
 
 /** URLs that open one attachment, or another file, without a key, for a quarter of an hour or as long as the file is kept. */
 export class SignedUrls {

@@ -1,4 +1,4 @@
-import { iso } from '../core/clock.ts'
+import { day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { sql, type Transaction } from '../store/database.ts'
@@ -14,8 +14,6 @@ const searchable = 256 * 1024
 
 /** Octets of a body, as UTF-8, that an event carries; the e-mail itself has all of it. */
 const eventBody = 256 * 1024
-
-const day = 86_400_000
 
 /** Messages of one Message-ID, the newest, among which a repeat is looked for: whoever sends them chose what they have in common. */
 const maxNamed = 200

@@ -2,7 +2,7 @@ import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
 import { receivingRoles } from '../identities/role-names.ts'
-import { littleOfMessages } from '../events/model.ts'
+import { uncountedMessageBytes } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole } from '../store/blobs.ts'
@@ -265,9 +265,9 @@ export class Inbox implements DeliveryTarget {
       account_id: owner.account_id,
       identity_id: owner.id,
       data: email,
-      remark: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
+      annotation: (await isAnswer(tx, owner.account_id, email)) ? 'answer' : null,
       // it is told once, and its octets count
-      uncounted: littleOfMessages + email.size,
+      uncounted: uncountedMessageBytes + email.size,
       ...(whole ? { blob: { id: copy.bodyId, fields: ['body_text', 'body_html', 'text'] } } : {}),
     })
     return email.id

@@ -1,7 +1,7 @@
 import type { Plan } from '../accounts/plan.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import { type EventType, littleOfMessages } from '../events/model.ts'
+import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import type { IdentityRow } from '../identities/identities.ts'
 import { insertBlob, insertWhole, readBlob } from '../store/blobs.ts'
@@ -189,7 +189,7 @@ export class OutgoingEmails {
     type: EventType<Data>,
     emailId: string,
     more: Omit<Data, keyof Email>,
-    remark: string | null = null,
+    annotation: string | null = null,
   ): Promise<void> {
     const row = await tx.get<WithBody & { account_id: string }>(
       sql`SELECT emails.*, blobs.size AS body_size, blobs.deflated, blobs.bytes, identities.account_id FROM emails
@@ -200,7 +200,7 @@ export class OutgoingEmails {
     await this.#append(
       tx,
       type,
-      { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, remark },
+      { account_id: row.account_id, body_id: row.body_id, email: { ...whole(row), deliveries }, annotation },
       more,
     )
   }
@@ -215,7 +215,12 @@ export class OutgoingEmails {
   async #append<Data extends Email>(
     tx: Transaction,
     type: EventType<Data>,
-    { account_id, body_id, email, remark = null }: { account_id: string; body_id: number; email: Email; remark?: string | null },
+    {
+      account_id,
+      body_id,
+      email,
+      annotation = null,
+    }: { account_id: string; body_id: number; email: Email; annotation?: string | null },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
     const bodies = cut(email)
@@ -224,8 +229,8 @@ export class OutgoingEmails {
       account_id,
       identity_id: email.identity_id,
       data: { ...email, ...bodies, ...more } as Data,
-      remark,
-      uncounted: littleOfMessages,
+      annotation,
+      uncounted: uncountedMessageBytes,
       ...(bodies.body_truncated ? {} : { blob }),
     })
   }

@@ -76,7 +76,7 @@ export class Quota {
 
   /** Octets that the account may yet keep; of the operator's, a mailbox for strangers, that is not asked. */
   async #roomOf({ account_id }: Owner, operator: boolean, reader: Reader): Promise<number> {
-    return operator ? Infinity : this.#plan.room(reader, account_id)
+    return operator ? Infinity : this.#plan.available(reader, account_id)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Cursors } from '../core/cursor.ts'
-import { withoutEnd } from '../core/ends.ts'
+import { trimEnd } from '../core/trim.ts'
 import { invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -115,7 +115,7 @@ function understand(query: string): Terms {
     const column = field?.toLowerCase() === 'from' ? 'sender' : field?.toLowerCase() === 'subject' ? 'subject' : undefined
     // what has no letter or digit has no token: it would match nothing
     if (!/[\p{L}\p{N}]/u.test(text)) continue
-    const term: Term = { column, text: withoutEnd(text, '*'), prefix: phrase === undefined && text.endsWith('*') }
+    const term: Term = { column, text: trimEnd(text, '*'), prefix: phrase === undefined && text.endsWith('*') }
     ;(not ? terms.unwanted : terms.wanted).push(term)
     if (terms.wanted.length + terms.unwanted.length > maxTerms)
       throw invalid('query', `query can have at most ${maxTerms} terms.`)

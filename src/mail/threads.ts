@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { iso } from '../core/clock.ts'
+import { day, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -12,7 +12,7 @@ import { mailbox, oneOfEach } from './address.ts'
 import type { Email, Thread, ThreadWithMessages } from './model.ts'
 import type { ThreadPaging } from './queries.ts'
 
-const month = 30 * 86_400_000
+const month = 30 * day
 
 interface ThreadRow {
   seq: number

@@ -1,4 +1,4 @@
-import { Chunks, Octets } from '../core/octets.ts'
+import { Chunks, ByteBuffer } from '../core/byte-buffer.ts'
 import type { Socket } from 'node:net'
 
 /** What a stranger answered. */
@@ -31,7 +31,7 @@ interface Controller {
 export class Exchange {
   readonly #settled = Promise.withResolvers<OutsideDocument>()
   readonly #appetite: Appetite
-  readonly #kept = new Octets()
+  readonly #kept = new ByteBuffer()
   readonly #chunks = new Chunks()
   #size = 0
   #answer: Pick<OutsideDocument, 'status' | 'headers'> | undefined

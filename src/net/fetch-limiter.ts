@@ -42,7 +42,7 @@ export class FetchLimiter {
         taken += octets
       },
       giveBack: () => {
-        this.#octets.give(account, taken)
+        this.#octets.release(account, taken)
         taken = 0
       },
     }

@@ -4,7 +4,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
-import { Octets, tooManyChunks } from '../core/octets.ts'
+import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { Networks } from './networks.ts'
 import { allow, Exchange, type OutsideDocument } from './exchange.ts'
@@ -130,7 +130,7 @@ export class Outside {
   ): Promise<OutsideDocument> {
     const heads = { accept: '*/*', 'accept-encoding': 'identity', ...headers }
     const tooMuch = new Unreachable(`it has more than ${limit} octets`, undefined, true)
-    const tooMany = new Unreachable(`its answer came in ${tooManyChunks}`, undefined, true)
+    const tooMany = new Unreachable(`its answer came in ${tooManyChunksReason}`, undefined, true)
     const exchange = new Exchange({ read: limit, kept: limit, tooMuch, tooMany, take })
     return this.#ask(text, { method: 'GET', headers: heads }, limits, exchange)
   }
@@ -266,7 +266,7 @@ export async function callInside(
 }
 
 async function whole(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const octets = new Octets()
+  const octets = new ByteBuffer()
   for await (const chunk of body) {
     if (octets.size + chunk.length > limit) throw new Error(`more than ${limit} octets were answered`)
     octets.add(chunk)

@@ -25,27 +25,27 @@ interface Deps {
   metrics: Metrics
 }
 
-/** What came of a message that a return path, or a report, brought back. */
+/** The result of a message that came to a return path, or of a report. */
 type Outcome = 'bounced' | 'delayed' | 'delivered' | 'relayed' | 'complained' | 'automatic' | 'unknown' | 'idle'
 
 /**
- * The desk of our return paths: takes what servers say of mail that we sent, and marks the one recipient that the address stands for. None of
- * it is kept as an e-mail, none is ever answered.
+ * Handles mail to return paths: reads reports on mail that the box sent and updates the recipient of the address. Such mail is not stored as an
+ * e-mail and never answered.
  */
 export class Bounces implements SystemAddressHandler {
   readonly #deps: Deps
-  readonly #counted: Counter<'outcome'>
+  readonly #counter: Counter<'outcome'>
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#counted = deps.metrics.counter(
+    this.#counter = deps.metrics.counter(
       'pillarbox_returned_total',
       'What came back for messages sent: bounced, delayed, delivered, relayed, complained, automatic (answers of programs), unknown (no report), idle (a report that changes nothing, such as a repeat)',
       ['outcome'],
     )
   }
 
-  /** A token that is none of ours, or too old, is refused at RCPT: backscatter ends here. */
+  /** Refuses an unknown or expired token at RCPT, against backscatter. */
   answers({ local, tag }: ParsedAddress): ReturnType<SystemAddressHandler['answers']> {
     if (!isReturnPath(local)) return 'not ours'
     return this.#deps.returnPaths.read(tag ?? '') === undefined ? 'refused' : 'taken'
@@ -54,7 +54,7 @@ export class Bounces implements SystemAddressHandler {
   async receive(tx: Transaction, { tag }: ParsedAddress, { envelope, examined }: ExaminedMessage): Promise<void> {
     const { outgoing, returnPaths } = this.#deps
     const seq = returnPaths.read(tag ?? '')
-    // deleted meanwhile: there is nothing left to mark
+    // the message was deleted meanwhile
     const queuedEmail = seq === undefined ? undefined : await outgoing.queuedEmail(seq, tx)
     const { report, automated } = examined.parsed
     const outcome = !queuedEmail
@@ -66,17 +66,17 @@ export class Bounces implements SystemAddressHandler {
           : automated
             ? 'automatic'
             : 'unknown'
-    const said = report?.kind === 'delivery' && queuedEmail ? report : null
-    this.#note(tx, outcome, envelope, queuedEmail, said)
+    const reply = report?.kind === 'delivery' && queuedEmail ? report : null
+    this.#note(tx, outcome, envelope, queuedEmail, reply)
   }
 
-  /** A feedback report that came to a mailbox (`abuse`, or the sender's own) counts when it brings back one of our return paths. */
+  /** Counts a feedback report that came to a mailbox (`abuse`, or the sender's own) when it names one of our return paths. */
   async hears(tx: Transaction, { envelope, examined }: ExaminedMessage): Promise<void> {
     const { report } = examined.parsed
     if (report?.kind !== 'feedback') return
     const { outgoing, returnPaths } = this.#deps
-    const named = [report.original_mail_from, report.returned.return_path]
-    const seq = named.map((address) => returnPaths.read(tagOf(address))).find((one) => one !== undefined)
+    const addresses = [report.original_mail_from, report.returned.return_path]
+    const seq = addresses.map((address) => returnPaths.read(tagOf(address))).find((one) => one !== undefined)
     const queuedEmail = seq === undefined ? undefined : await outgoing.queuedEmail(seq, tx)
     if (!queuedEmail) return
     const outcome = await this.#complained(tx, queuedEmail, report)
@@ -85,45 +85,51 @@ export class Bounces implements SystemAddressHandler {
 
   async #returned(tx: Transaction, queuedEmail: QueuedEmail, report: DeliveryReport): Promise<Outcome> {
     const { status, address } = queuedEmail.recipient
-    const about = concerning(report, address)
-    const failed = about.filter(({ action }) => action === 'failed')
+    const entries = entriesFor(report, address)
+    const failed = entries.filter(({ action }) => action === 'failed')
     const [first] = failed
     if (first)
-      return this.#bounced(tx, queuedEmail, told(first, report), about.length === failed.length && failed.every(saysNobody))
-    // while we are trying ourselves, what a server said of an attempt that we do not know of tells nothing
+      return this.#bounced(
+        tx,
+        queuedEmail,
+        replyOf(first, report),
+        entries.length === failed.length && failed.every(isUnknownRecipient),
+      )
+    // while the box is still trying, a report on an unknown attempt changes nothing
     if (status !== 'sent' && status !== 'delivered') return 'idle'
-    const delayed = about.find(({ action }) => action === 'delayed')
-    const [arrived] = about
-    if (delayed) return this.#remarked(tx, queuedEmail, told(delayed, report), 'delayed')
+    const delayed = entries.find(({ action }) => action === 'delayed')
+    const [arrived] = entries
+    if (delayed) return this.#noteReport(tx, queuedEmail, replyOf(delayed, report), 'delayed')
     if (!arrived || status === 'delivered') return 'idle'
-    if (about.some(({ action }) => action === 'relayed')) return this.#remarked(tx, queuedEmail, told(arrived, report), 'relayed')
-    return this.#delivered(tx, queuedEmail, told(arrived, report))
+    if (entries.some(({ action }) => action === 'relayed'))
+      return this.#noteReport(tx, queuedEmail, replyOf(arrived, report), 'relayed')
+    return this.#delivered(tx, queuedEmail, replyOf(arrived, report))
   }
 
-  async #bounced(tx: Transaction, queuedEmail: QueuedEmail, said: Said, hard: boolean): Promise<Outcome> {
+  async #bounced(tx: Transaction, queuedEmail: QueuedEmail, reply: ReportedReply, hard: boolean): Promise<Outcome> {
     const { outgoing, suppressions, clock, queue } = this.#deps
     const { recipient, account_id } = queuedEmail
     const { seq, email_id, address: email, delivery_id } = recipient
     if (['bounced', 'failed', 'cancelled'].includes(recipient.status)) return 'idle'
-    const change = { ...said, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
+    const change = { ...reply, status: 'bounced', bounced_at: iso(clock.now()), next_attempt_at: null } as const
     const delivery = await outgoing.note(tx, seq, change)
     if (delivery_id !== null) await queue.abandon(tx, delivery_id)
-    if (hard) await suppressions.add(tx, account_id, { email, reason: said.response, source: 'bounce', email_id })
-    const remark = hard && (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'nobody' : null
-    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, remark)
+    if (hard) await suppressions.add(tx, account_id, { email, reason: reply.response, source: 'bounce', email_id })
+    const annotation = hard && (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'nobody' : null
+    if (delivery) await outgoing.tell(tx, emailBounced, email_id, { delivery }, annotation)
     return 'bounced'
   }
 
-  async #delivered(tx: Transaction, { recipient }: QueuedEmail, said: Said): Promise<Outcome> {
+  async #delivered(tx: Transaction, { recipient }: QueuedEmail, reply: ReportedReply): Promise<Outcome> {
     const { outgoing, clock } = this.#deps
-    const change = { ...said, status: 'delivered', delivered_at: iso(clock.now()) } as const
+    const change = { ...reply, status: 'delivered', delivered_at: iso(clock.now()) } as const
     const delivery = await outgoing.note(tx, recipient.seq, change)
     if (delivery) await outgoing.tell(tx, emailDelivered, recipient.email_id, { delivery })
     return 'delivered'
   }
 
-  async #remarked(tx: Transaction, { recipient }: QueuedEmail, said: Said, outcome: Outcome): Promise<Outcome> {
-    await this.#deps.outgoing.note(tx, recipient.seq, said)
+  async #noteReport(tx: Transaction, { recipient }: QueuedEmail, reply: ReportedReply, outcome: Outcome): Promise<Outcome> {
+    await this.#deps.outgoing.note(tx, recipient.seq, reply)
     return outcome
   }
 
@@ -135,12 +141,12 @@ export class Bounces implements SystemAddressHandler {
     const { email_id, address: email } = recipient
     const reason = `${report.feedback_type}, reported by ${report.reporter ?? 'the receiver'}`
     await suppressions.add(tx, account_id, { email, reason, source: 'complaint', email_id })
-    const remark = (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'outside' : null
-    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, remark)
+    const annotation = (await outgoing.goesOutside(tx, queuedEmail.recipient)) ? 'outside' : null
+    if (delivery) await outgoing.tell(tx, emailComplained, email_id, { delivery }, annotation)
     return 'complained'
   }
 
-  /** One line for each message that came back: which one it was, and which one it is about. */
+  /** Writes the log line of a returned message, with the message it is about. */
   #note(
     tx: Transaction,
     outcome: Outcome,
@@ -149,7 +155,7 @@ export class Bounces implements SystemAddressHandler {
     report: DeliveryReport | null = null,
   ): void {
     const { email, recipient } = queuedEmail ?? {}
-    const [said] = report && recipient ? concerning(report, recipient.address) : []
+    const [reply] = report && recipient ? entriesFor(report, recipient.address) : []
     const line = {
       session,
       ip,
@@ -158,46 +164,46 @@ export class Bounces implements SystemAddressHandler {
       delivery_id: recipient?.delivery_id ?? null,
       from: email?.from_address,
       to: recipient && loggable(recipient.address, 320),
-      ...(said && report ? repliedIn(said, report) : {}),
+      ...(reply && report ? repliedIn(reply, report) : {}),
       outcome,
     }
     tx.afterCommit(() => {
-      this.#counted.labels(outcome).inc()
+      this.#counter.labels(outcome).inc()
       this.#deps.log.info(line, 'Mail came back for a message sent')
     })
   }
 }
 
-function repliedIn(said: ReportedRecipient, report: DeliveryReport): object {
-  const { smtp_code: code, enhanced_code, response } = told(said, report)
+function repliedIn(reply: ReportedRecipient, report: DeliveryReport): object {
+  const { smtp_code: code, enhanced_code, response } = replyOf(reply, report)
   return { code, enhanced_code, reply: loggable(response, 512) }
 }
 
-/** What a report writes into the delivery. */
-interface Said {
+/** The fields of a delivery that a report sets. */
+interface ReportedReply {
   smtp_code: number | null
   enhanced_code: string | null
   response: string
 }
 
-function told({ smtp_code, status, diagnostic, action }: ReportedRecipient, { reporter }: DeliveryReport): Said {
+function replyOf({ smtp_code, status, diagnostic, action }: ReportedRecipient, { reporter }: DeliveryReport): ReportedReply {
   const by = reporter === null ? '' : ` (reported by ${reporter})`
   return { smtp_code, enhanced_code: status, response: `${diagnostic ?? `${action}, without a reason`}${by}` }
 }
 
-function saysNobody({ smtp_code, status, diagnostic }: ReportedRecipient): boolean {
+function isUnknownRecipient({ smtp_code, status, diagnostic }: ReportedRecipient): boolean {
   return isHard({ smtp_code, enhanced_code: status, response: diagnostic })
 }
 
-/** What a report says of the recipient; all of it when it names only others: then they are whom the address led to. */
-function concerning({ recipients }: DeliveryReport, address: string): ReportedRecipient[] {
+/** The entries of a report for the recipient, or all when it names only others: then the address was forwarded to them. */
+function entriesFor({ recipients }: DeliveryReport, address: string): ReportedRecipient[] {
   const own = recipients.filter(({ original_recipient: original, final_recipient: final }) => {
     return [original, final].some((one) => one !== null && sameMailbox(one, address))
   })
   return own.length > 0 ? own : recipients
 }
 
-/** RFC 5965 3.1: a type that is not known is `other`. Some types say something else than that mail was not wanted. */
+/** RFC 5965 3.1: a type that is not known is `other`. Some types do not mean unwanted mail. */
 function isComplaint({ feedback_type }: FeedbackReport): boolean {
   return !/^(?:not-spam|auth-failure|dmarc|dkim)/.test(feedback_type)
 }

@@ -14,7 +14,7 @@ interface Repeated {
   params: { id: string }
 }
 
-/** What all calls that make a message have: attachments are large, and may have to be fetched. */
+/** Options of all calls that create a message: attachments are large and may have to be fetched. */
 const writing = {
   method: 'POST',
   scope: write,
@@ -27,7 +27,7 @@ const writing = {
 } as const
 
 export function emailRoutes(sendService: SendService, pending: Pending, emails: Emails): AnyRoute[] {
-  // what is repeated is told as the message now is
+  // a repetition returns the message as it is now
   const again = ({ caller, params }: Repeated, id: string): Promise<Email> => emails.get(caller, params.id, id)
   return [
     route({

@@ -7,10 +7,10 @@ import { Delivery, Email, Label } from '../mail/model.ts'
 /** Recipients of one message, all fields together. */
 export const maxRecipients = 100
 
-/** Octets of a composed message. */
+/** Maximum bytes of a composed message. */
 export const largestMessage = 25 * 1024 * 1024
 
-/** Octets of its text and its HTML together, as they are given. */
+/** Maximum bytes of its text and HTML together, as given. */
 export const largestBodies = 10 * 1024 * 1024
 
 const Recipients = z
@@ -59,7 +59,7 @@ const contents = {
     .meta({ description: 'only over checked TLS all the way (REQUIRETLS, RFC 8689); else it bounces' }),
 }
 
-/** A message to be sent. */
+/** A message to send. */
 export const NewEmail = z
   .strictObject({
     to: Recipients,
@@ -117,7 +117,7 @@ export const NewSuppression = z
   .meta({ id: 'NewSuppression' })
 export type NewSuppression = z.output<typeof NewSuppression>
 
-/** What an event about one recipient carries: the message, and that recipient's delivery. */
+/** The data of an event about one recipient: the message and the delivery to that recipient. */
 const EmailWithDelivery = z.object({ ...Email.shape, delivery: Delivery })
 
 /** Any one of these reads e-mails. */

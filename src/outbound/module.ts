@@ -35,7 +35,7 @@ import {
   emailSent,
   largestMessage,
 } from './model.ts'
-import { type Handed, OutboundTransport, type SystemMail, type TransportTest } from './transport/outbound-transport.ts'
+import { type SystemMailResult, OutboundTransport, type SystemMail, type TransportTest } from './transport/outbound-transport.ts'
 import { Composer } from './compose/composer.ts'
 import { Drafts } from './compose/drafts.ts'
 import { emailRoutes } from './email-routes.ts'
@@ -75,7 +75,7 @@ interface Deps {
   testing?: TransportTest | undefined
 }
 
-/** Mail out: composing, queueing, delivering, and what comes back of it. */
+/** Outgoing mail: composing, queueing, delivery and bounces. */
 export class OutboundModule implements Module {
   readonly name = 'sending'
   readonly events: EventType[] = [
@@ -157,16 +157,16 @@ export class OutboundModule implements Module {
     const { database } = this.#deps
     return [
       { name: 'clear-sent-counts', schedule: '41 4 * * *', run: () => database.transaction((tx) => this.#limits.clear(tx)) },
-      // what a stop of the box cut short
+      // in case a stop of the box interrupted it
       { name: 'cancel-mail-of-ended-keys', schedule: '19 * * * *', run: () => this.#pending.withdrawEnded() },
     ]
   }
 
   async start(): Promise<void> {
     const { events, log } = this.#deps
-    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#hear(tx, batch), log, {
+    this.#stopFollowing = events.follow('sending', (tx, batch) => this.#handleEvents(tx, batch), log, {
       types: [emailReceived.name, identityDeleted.name],
-      concerns: (batch) => this.#operatorMail.concerns(batch),
+      filter: (batch) => this.#operatorMail.concerns(batch),
     })
   }
 
@@ -177,17 +177,17 @@ export class OutboundModule implements Module {
     await this.#outside.close()
   }
 
-  /** Reaches the server that takes mail for a domain, and hangs up; answers who it is. Throws a sentence. */
+  /** Connects to the mail server of a domain and disconnects; returns its name. Throws an Error with a readable message. */
   probe(domain: string, signal: AbortSignal): Promise<string> {
     return this.#outboundTransport.probe(domain, signal)
   }
 
-  /** Hands over a message that no identity sends, to a domain that is not ours. */
-  transmit(mail: SystemMail, signal: AbortSignal): Promise<Handed> {
-    return this.#outboundTransport.transmit(mail, signal)
+  /** Delivers a message that no identity sends, such as a report, to an external domain. */
+  sendSystemMail(mail: SystemMail, signal: AbortSignal): Promise<SystemMailResult> {
+    return this.#outboundTransport.sendSystemMail(mail, signal)
   }
 
-  /** Who hears how TLS sessions with servers of others went. */
+  /** Sets the listener for the results of TLS sessions with other servers. */
   onTls(listener: TlsListener): void {
     this.#outboundTransport.onTls(listener)
   }
@@ -201,8 +201,8 @@ export class OutboundModule implements Module {
     this.#submission = submissionSettings(config)
   }
 
-  async #hear(tx: Transaction, batch: EventHeader[]): Promise<void> {
-    await this.#operatorMail.hear(tx, batch)
+  async #handleEvents(tx: Transaction, batch: EventHeader[]): Promise<void> {
+    await this.#operatorMail.handle(tx, batch)
     for (const { type, identity_id } of batch) {
       if (type === identityDeleted.name && identity_id !== null) await this.#pending.withdrawAll(tx, identity_id)
     }

@@ -1,6 +1,7 @@
+import { day, hour, minute } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { Fault } from '../core/fault.ts'
-import { type Courier, Later, Refused } from '../queue/courier.ts'
+import { type Courier, Deferred, Refused } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventHeader } from '../events/model.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
@@ -25,21 +26,19 @@ interface Deps {
   sendService: SendService
   outbox: Outbox
   log: Log
-  /** The box's own domain: its postmaster is the operator. */
+  /** The domain of the box, whose postmaster is the operator. */
   domain: string
   /** `mail.postmaster` */
   address: string | undefined
 }
 
-const minute = 60_000
-
 /**
- * Passes on to `mail.postmaster` what comes for postmaster and abuse (RFC 5321 4.5.1), each message whole as an attachment. Not what could be
- * an answer to that: bounces, what comes from there, what answers a message this sent.
+ * Forwards mail for postmaster and abuse (RFC 5321 4.5.1) to `mail.postmaster`, each message as an attachment. To avoid loops it does not forward
+ * bounces, mail from that address, and replies to forwarded messages.
  */
 export class OperatorMail implements Courier<Load> {
   readonly kind = 'operator-mail'
-  readonly schedule = [0, minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute, 1440 * minute]
+  readonly schedule = [0, minute, 15 * minute, hour, 4 * hour, 12 * hour, day]
   readonly jitter = 0.1
   readonly #deps: Deps
   #address: string | undefined
@@ -53,15 +52,15 @@ export class OperatorMail implements Courier<Load> {
     this.#address = address
   }
 
-  /** Of these events all but those of mail that came for others. */
+  /** All of these events except those of mail to other identities. */
   async concerns(events: EventHeader[]): Promise<EventHeader[]> {
     const came = this.#address !== undefined && events.some(({ type }) => type === emailReceived.name)
     const owner = came ? await this.#operator() : undefined
     return events.filter(({ type, identity_id }) => type !== emailReceived.name || (owner && identity_id === owner.id))
   }
 
-  /** Follows the log. */
-  async hear(tx: Transaction, events: EventHeader[]): Promise<void> {
+  /** Handles events of the log. */
+  async handle(tx: Transaction, events: EventHeader[]): Promise<void> {
     for (const { type, resource_id } of events) {
       if (type !== emailReceived.name || resource_id === null) continue
       const load: Load = { email_id: resource_id }
@@ -87,7 +86,7 @@ export class OperatorMail implements Courier<Load> {
         html: null,
         reply_to: [],
         headers: [],
-        attachments: [await sendService.enclosed({ email, row })],
+        attachments: [await sendService.asAttachment({ email, row })],
         labels: ['forwarded'],
         auto_submitted: 'auto-generated',
         require_tls: false,
@@ -100,7 +99,7 @@ export class OperatorMail implements Courier<Load> {
       if (!(error instanceof Fault) || error.type === 'internal_error') throw error
       this.#deps.log.warn({ email: email_id, why: error.message }, 'mail for the operator could not be passed on')
       if (error.type === 'invalid_request') throw new Refused(error.message)
-      throw new Later(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
+      throw new Deferred(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
     }
   }
 
@@ -116,7 +115,7 @@ export class OperatorMail implements Courier<Load> {
     const ids = [...references, ...[row.in_reply_to ?? []].flat()]
     if (ids.length === 0) return undefined
     const answer = await this.#deps.database.get(
-      // of each Message-ID the first alone, which is ours if we made it: strangers can send any number under one
+      // only the first message of each Message-ID, which is ours if we made it: others can send any number with the same
       sql`SELECT 1 FROM (
           SELECT (SELECT seq FROM emails WHERE identity_id = ${owner.id} AND message_id = ids.value ORDER BY seq LIMIT 1) AS seq
           FROM json_each(${JSON.stringify(ids.slice(-51))}) AS ids

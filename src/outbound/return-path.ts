@@ -1,17 +1,15 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, day } from '../core/clock.ts'
 import { mac, sameBytes } from '../core/seal/seal.ts'
 
 /** The local part before the token; no identity can have it. */
 const prefix = 'bounce'
 
-const day = 86_400_000
-
-/** Days for which a bounce may come: five of trying, and a receiver that takes its time. */
+/** Days for which a bounce is accepted: five days of attempts, and time for a slow receiver. */
 const lifetime = 30
 
 /**
- * The envelope sender of each recipient's copy, `bounce+<token>@domain`: what comes back to it belongs to that recipient and to nobody
- * else. The token is base 32 in lower case, as some servers fold local parts: 3 octets of expiry (days), 6 of the recipient's row, 9 of MAC.
+ * The envelope sender of each recipient's copy, `bounce+<token>@domain`: what comes back to it belongs to exactly that
+ * recipient. The token is base 32 in lower case, as some servers fold local parts: 3 bytes of expiry (days), 6 of the recipient's row, 9 of MAC.
  */
 export class ReturnPaths {
   readonly #key: Buffer
@@ -24,7 +22,7 @@ export class ReturnPaths {
 
   /**
    * The address for one recipient's row, in the domain of the sender. `leaves` is when the message is to leave, in milliseconds since the Unix
-   * epoch: the address is the same in every attempt, as greylists and what finds repeats go by it.
+   * epoch: the address is the same in every attempt, as greylisting and duplicate detection use it.
    */
   addressFor(recipientSeq: number, domain: string, leaves: number): string {
     const head = Buffer.alloc(9)
@@ -33,7 +31,7 @@ export class ReturnPaths {
     return `${prefix}+${encode(Buffer.concat([head, this.#mac(head)]))}@${domain}`
   }
 
-  /** The recipient's row that a token names; undefined when it is none of ours, or too old. */
+  /** The recipient's row that a token names; undefined when it is unknown or expired. */
   read(tag: string): number | undefined {
     const bytes = decode(tag)
     if (bytes?.length !== 18) return undefined
@@ -67,7 +65,7 @@ function decode(text: string): Buffer | undefined {
   if (text.length !== 29 || !/^[a-z2-7]+$/.test(text)) return undefined
   let bits = 0n
   for (const character of text) bits = (bits << 5n) | BigInt(alphabet.indexOf(character))
-  // 29 characters are 145 bits: one more than 18 octets
+  // 29 characters are 145 bits: one more than 18 bytes
   if (bits & 1n) return undefined
   return Buffer.from((bits >> 1n).toString(16).padStart(36, '0'), 'hex')
 }

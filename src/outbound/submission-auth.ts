@@ -14,7 +14,7 @@ import { domainOf, recipientAddress } from './compose/recipients.ts'
 import { mailboxOf, maySendFrom } from './compose/sender.ts'
 import type { Suppressions } from './suppressions.ts'
 
-/** What handing in mail needs of the box. */
+/** The dependencies of submission. */
 export interface SubmissionDeps {
   database: Database
   space: Space
@@ -35,41 +35,41 @@ export interface SubmissionSettings {
   outbound: { mode: string; relays: readonly { domains: readonly string[] }[] }
 }
 
-/** One login: a key, and the identity that it sends as. */
+/** A login: a key and the identity that it sends as. */
 export interface SubmissionIdentity {
   caller: Caller
   owner: IdentityRow
 }
 
-/** The mailroom of an identity that has logged in: takes its mail, in its name only, to whom it may write. */
+/** The delivery target of a logged-in identity: accepts mail from its own addresses to allowed recipients. */
 export class SubmissionLogin implements DeliveryTarget {
-  readonly #parts: SubmissionDeps
+  readonly #deps: SubmissionDeps
   readonly #login: SubmissionIdentity
-  /** Of the message that is being handed in. */
+  /** The sender of the current message. */
   #sender: string
 
-  constructor(parts: SubmissionDeps, login: SubmissionIdentity) {
-    this.#parts = parts
+  constructor(deps: SubmissionDeps, login: SubmissionIdentity) {
+    this.#deps = deps
     this.#login = login
     this.#sender = login.owner.email
   }
 
-  /** Throws Fault: `sender_not_allowed` for an address that is another's, unauthorized when the login is no longer good. */
+  /** Throws Fault: `sender_not_allowed` for an address of another identity, unauthorized when the login is no longer valid. */
   async welcomes(sender: string): Promise<void> {
-    if (this.#parts.space.low()) throw storageFull()
-    await this.#requireStanding()
-    if (!(await maySendFrom(this.#parts.identities, this.#login.owner, sender))) {
+    if (this.#deps.space.low()) throw storageFull()
+    await this.#requireValidLogin()
+    if (!(await maySendFrom(this.#deps.identities, this.#login.owner, sender))) {
       throw this.#notAllowed(sender === '' ? 'The null sender' : sender)
     }
     this.#sender = mailboxOf(sender)
   }
 
-  /** Throws Fault for who cannot be written to: no address, suppressed, or out of reach. */
+  /** Throws Fault for a recipient that is invalid, suppressed, or not reachable. */
   async checkRecipient(address: string): Promise<string> {
-    const { suppressions, domains, settings } = this.#parts
+    const { suppressions, domains, settings } = this.#deps
     const { owner } = this.#login
-    const recipient = recipientAddress(this.#whole(address), 'to').address
-    const [suppressed] = await suppressions.among(this.#parts.database, owner.account_id, [recipient])
+    const recipient = recipientAddress(this.#withDomain(address), 'to').address
+    const [suppressed] = await suppressions.among(this.#deps.database, owner.account_id, [recipient])
     if (suppressed !== undefined) {
       throw invalid(
         'to',
@@ -84,28 +84,28 @@ export class SubmissionLogin implements DeliveryTarget {
     return owner.account_id
   }
 
-  /** Hands the message to the outbox, as the API would; answers its id. */
+  /** Accepts the message as the API would; returns its id. */
   async deliver(envelope: Envelope, raw: Buffer, note: (found: Partial<MessageFindings>) => void): Promise<string> {
-    const { outbox, authorOf } = this.#parts
-    const owner = await this.#requireStanding()
+    const { outbox, authorOf } = this.#deps
+    const owner = await this.#requireValidLogin()
     const { address, reason } = authorOf(raw)
     if (address === null) throw unreadable(reason)
-    if (!(await maySendFrom(this.#parts.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
+    if (!(await maySendFrom(this.#deps.identities, owner, address))) throw this.#notAllowed(`From: ${address}`)
     const email = await outbox.acceptRaw({
       caller: this.#login.caller,
       owner,
       from: mailboxOf(address),
       raw: Buffer.concat([Buffer.from(this.#received(envelope)), raw]),
-      recipients: envelope.recipients.map((recipient) => this.#whole(recipient)),
+      recipients: envelope.recipients.map((recipient) => this.#withDomain(recipient)),
       require_tls: envelope.require_tls === true,
     })
     note({ email_ids: [email.id], message_id: email.message_id })
     return email.id
   }
 
-  /** The identity as it stands now. A key, a secret of it or an identity that is gone since the login ends the session. */
-  async #requireStanding(): Promise<IdentityRow> {
-    const { keys, identities } = this.#parts
+  /** The current identity. Throws when the key, its secret or the identity has ended since the login. */
+  async #requireValidLogin(): Promise<IdentityRow> {
+    const { keys, identities } = this.#deps
     const { caller } = this.#login
     const holder = await keys.holder(caller.key_id ?? '', caller.secret)
     const owner = await identities.ownerOf(this.#login.owner.email)
@@ -120,15 +120,15 @@ export class SubmissionLogin implements DeliveryTarget {
   }
 
   /** A bare `postmaster` is that of our own domain (RFC 5321 4.1.1.3). */
-  #whole(recipient: string): string {
-    return recipient.includes('@') ? recipient : `${recipient}@${this.#parts.settings().domain}`
+  #withDomain(recipient: string): string {
+    return recipient.includes('@') ? recipient : `${recipient}@${this.#deps.settings().domain}`
   }
 
-  /** Where the message was taken, and by which way (RFC 3848); not from where, which is nobody's business. */
+  /** The Received field: host and protocol (RFC 3848), without the address of the client, for privacy. */
   #received({ session, smtputf8, esmtp }: Envelope): string {
     const protocol = smtputf8 ? 'UTF8SMTPSA' : esmtp === false ? 'SMTP' : 'ESMTPSA'
-    const at = new Date(this.#parts.clock.now()).toUTCString().replace('GMT', '+0000')
-    return `Received: by ${this.#parts.settings().hostname} with ${protocol}\r\n\tid ${session}; ${at}\r\n`
+    const at = new Date(this.#deps.clock.now()).toUTCString().replace('GMT', '+0000')
+    return `Received: by ${this.#deps.settings().hostname} with ${protocol}\r\n\tid ${session}; ${at}\r\n`
   }
 }
 

@@ -4,31 +4,31 @@ import { largestMessage, maxRecipients } from './model.ts'
 import { canonical } from './compose/sender.ts'
 import { refusal, type SubmissionDeps, SubmissionLogin } from './submission-auth.ts'
 
-/** What our own fields may add to a message, in octets. */
-const room = 4096
+/** Bytes that our own header fields may add to a message. */
+const maxAddedBytes = 4096
 
 /**
- * Who may hand in mail by SMTP (RFC 6409): an identity by its address or an alias, with an API key that may send as it. What is wrong with a name or
- * key is for the log alone.
+ * Authentication of message submission (RFC 6409): the user is an address or alias of an identity, the password an API key that may send as it. The
+ * reason of a failure is only logged.
  */
 export class Submission implements SubmissionAuth {
-  readonly size = largestMessage - room
+  readonly size = largestMessage - maxAddedBytes
   readonly max_recipients = maxRecipients
-  readonly #parts: SubmissionDeps
+  readonly #deps: SubmissionDeps
 
-  constructor(parts: SubmissionDeps) {
-    this.#parts = parts
+  constructor(deps: SubmissionDeps) {
+    this.#deps = deps
   }
 
   async enter(user: string, password: string, address: string): Promise<LoginResult> {
-    const { keys, identities } = this.#parts
-    // before it is known whether there is such a name, so that the time tells nothing
+    const { keys, identities } = this.#deps
+    // before the name is looked up, so that the time does not reveal whether it exists
     const holder = await keys.authenticate(password)
     const owner = await identities.named(canonical(user))
     if (!owner || owner.status === 'deleted') return { deliveryTarget: null, who: null, why: 'no such identity' }
     const why = refusal(owner, holder)
     if (why !== null || !holder) return { deliveryTarget: null, who: owner.email, why: why ?? 'no such key' }
     const caller: Caller = { ...holder, ip: address, user_agent: 'smtp' }
-    return { deliveryTarget: new SubmissionLogin(this.#parts, { caller, owner }), who: owner.email }
+    return { deliveryTarget: new SubmissionLogin(this.#deps, { caller, owner }), who: owner.email }
   }
 }

@@ -14,25 +14,25 @@ interface SuppressionRow extends Suppression {
   account_id: string
 }
 
-/** Octets of a reason that take no room of the account's. */
-const little = 256
+/** Bytes of a reason that do not count against the storage quota. */
+const uncountedBytes = 256
 
-/** Addresses that an account does not write to: they bounced, complained, or asked for it. */
+/** Addresses that an account must not send to: they bounced, complained, or opted out. */
 export class Suppressions {
   readonly #database: Database
   readonly #clock: Clock
   readonly #cursors: Cursors
   readonly #plan: Plan
 
-  constructor(parts: { database: Database; clock: Clock; cursors: Cursors; plan: Plan }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#cursors = parts.cursors
-    this.#plan = parts.plan
+  constructor(deps: { database: Database; clock: Clock; cursors: Cursors; plan: Plan }) {
+    this.#database = deps.database
+    this.#clock = deps.clock
+    this.#cursors = deps.cursors
+    this.#plan = deps.plan
   }
 
   async list(caller: Caller, paging: Paging): Promise<{ data: Suppression[]; has_more: boolean; next_cursor: string | null }> {
-    requireWhole(caller)
+    requireAccountWide(caller)
     return page<SuppressionRow, Suppression>(this.#database, this.#cursors, paging, {
       name: `suppressions ${caller.account_id}`,
       columns: sql`*`,
@@ -46,12 +46,12 @@ export class Suppressions {
 
   /**
    * `email` is an address in its canonical form. Throws Fault conflict when it is there already, and `plan_limit_reached` for a long reason without
-   * room.
+   * quota.
    */
   async create(caller: Caller, { email, reason }: { email: string; reason: string }): Promise<Suppression> {
-    requireWhole(caller)
+    requireAccountWide(caller)
     return this.#database.transaction(async (tx) => {
-      await this.#plan.require(tx, caller.account_id, 'storage_bytes', octetsOf(reason))
+      await this.#plan.require(tx, caller.account_id, 'storage_bytes', countedBytes(reason))
       const row = await this.#insert(tx, caller.account_id, { email, reason, source: 'manual', email_id: null })
       if (!row) throw conflict(`${email} is suppressed already.`, { param: 'email' })
       return toSuppression(row)
@@ -59,7 +59,7 @@ export class Suppressions {
   }
 
   async remove(caller: Caller, id: string): Promise<{ id: string; deleted: true }> {
-    requireWhole(caller)
+    requireAccountWide(caller)
     return this.#database.transaction(async (tx) => {
       const gone = await tx.get<{ octets: number }>(
         sql`DELETE FROM suppressions WHERE id = ${id} AND account_id = ${caller.account_id} RETURNING octets`,
@@ -70,12 +70,12 @@ export class Suppressions {
     })
   }
 
-  /** In the transaction of what gave rise to it; an address that is there already keeps its first reason. */
+  /** Adds an address in the transaction of its cause; an existing entry keeps its first reason. */
   async add(tx: Transaction, accountId: string, entry: Omit<Suppression, 'id' | 'created_at'>): Promise<void> {
     await this.#insert(tx, accountId, entry)
   }
 
-  /** Which of these addresses the account does not write to. */
+  /** Which of these addresses are suppressed. */
   async among(reader: Reader, accountId: string, addresses: string[]): Promise<string[]> {
     if (addresses.length === 0) return []
     const keys = new Map(addresses.map((address) => [suppressionKey(address), address]))
@@ -90,7 +90,7 @@ export class Suppressions {
     accountId: string,
     { email, reason, source, email_id }: Omit<Suppression, 'id' | 'created_at'>,
   ): Promise<SuppressionRow | undefined> {
-    const octets = octetsOf(reason)
+    const octets = countedBytes(reason)
     const row = await tx.get<SuppressionRow>(
       sql`INSERT INTO suppressions (id, account_id, email, reason, source, email_id, created_at, octets) VALUES (${newId('sup')}, ${accountId},
         ${suppressionKey(email)}, ${reason}, ${source}, ${email_id}, ${iso(this.#clock.now())}, ${octets}) ON CONFLICT DO NOTHING RETURNING *`,
@@ -100,16 +100,16 @@ export class Suppressions {
   }
 }
 
-function octetsOf(reason: string): number {
-  return Math.max(0, Buffer.byteLength(reason) - little)
+function countedBytes(reason: string): number {
+  return Math.max(0, Buffer.byteLength(reason) - uncountedBytes)
 }
 
-/** A key bound to one identity sees nothing of what is the account's. */
-function requireWhole(caller: Caller): void {
+/** A key bound to one identity cannot see data of the account. */
+function requireAccountWide(caller: Caller): void {
   if (caller.identity_id !== null) throw notFound('suppression')
 }
 
-/** Local parts that differ in case are one mailbox almost everywhere; tags are not cut, as they may be different people's. */
+/** Local deps that differ in case are one mailbox almost everywhere; tags are kept, as they may be different people. */
 function suppressionKey(address: string): string {
   return address.toLowerCase()
 }

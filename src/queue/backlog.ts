@@ -5,33 +5,33 @@ import { type Database, type Reader, sql, type Sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
 import type { Attempt, QueuedDelivery } from './history.ts'
 
-/** A delivery of any kind, as the operator looks at it. */
-export interface Waiting extends Omit<QueuedDelivery, 'attempts'> {
+/** A delivery of any kind, as the operator sees it. */
+export interface BacklogDelivery extends Omit<QueuedDelivery, 'attempts'> {
   seq: number
   kind: string
   lane: string
   attempts: number
   ended_at: string | null
-  /** Who ended it, when it was not tried to its end. */
+  /** Why it ended before its last attempt. */
   reason: string | null
-  /** What the last attempt that is over heard. */
+  /** The answer of the last finished attempt. */
   answer: string | null
 }
 
-/** Which deliveries: those of a state (`open` are those that are not over), a kind, a lane. */
-export interface Which {
+/** A filter by state (`open`: waiting or running), kind and lane. */
+export interface BacklogFilter {
   state: QueuedDelivery['state'] | 'open' | 'all'
   kind?: string | undefined
   lane?: string | undefined
 }
 
-/** What waits for one destination. */
-export interface Heap {
+/** The open deliveries of one destination. */
+export interface LaneBacklog {
   kind: string
   lane: string
   waiting: number
   running: number
-  /** When the first of them was enqueued, and when the next attempt is due; null while all are under way. */
+  /** When the oldest was enqueued, and when the next attempt is due; null while all are running. */
   oldest: string
   next: string | null
 }
@@ -39,22 +39,22 @@ export interface Heap {
 const columns = sql`seq, id, kind, lane, load, state, attempts, due_at, created_at, ended_at, reason, (SELECT answer FROM delivery_attempts
   WHERE delivery_seq = deliveries_queue.seq AND delivery_attempts.ended_at IS NOT NULL ORDER BY number DESC LIMIT 1) AS answer`
 
-type Row = Omit<Waiting, 'load'> & { load: string }
+type Row = Omit<BacklogDelivery, 'load'> & { load: string }
 
 /** The deliveries of all lanes, newest first. */
 export async function listBacklog(
   database: Database,
   cursors: Cursors,
-  which: Which,
+  filter: BacklogFilter,
   paging: Pick<Paging, 'limit' | 'cursor' | 'offset'>,
-): Promise<{ data: Waiting[]; has_more: boolean; next_cursor: string | null }> {
-  const { state, kind, lane } = which
+): Promise<{ data: BacklogDelivery[]; has_more: boolean; next_cursor: string | null }> {
+  const { state, kind, lane } = filter
   const filters: Sql[] = []
   if (state === 'open') filters.push(sql`(state = 'waiting' OR state = 'running')`)
   else if (state !== 'all') filters.push(sql`state = ${state}`)
   if (kind !== undefined) filters.push(sql`kind = ${kind}`)
   if (lane !== undefined) filters.push(sql`lane = ${lane}`)
-  return page<Row, Waiting>(database, cursors, paging, {
+  return page<Row, BacklogDelivery>(database, cursors, paging, {
     name: `queue ${JSON.stringify({ state, kind, lane })}`,
     columns,
     from: sql`deliveries_queue`,
@@ -67,7 +67,7 @@ export async function listBacklog(
 }
 
 /** One delivery with its attempts, oldest first. Throws Fault not_found. */
-export async function findInBacklog(reader: Reader, id: string): Promise<Waiting & { history: Attempt[] }> {
+export async function findInBacklog(reader: Reader, id: string): Promise<BacklogDelivery & { history: Attempt[] }> {
   const row = await reader.get<Row>(sql`SELECT ${columns} FROM deliveries_queue WHERE id = ${id}`)
   if (!row) throw notFound('delivery')
   const history = await reader.all<Attempt>(
@@ -76,9 +76,9 @@ export async function findInBacklog(reader: Reader, id: string): Promise<Waiting
   return { ...read(row), history }
 }
 
-/** What waits and is under way, by destination, the largest heaps first. */
-export function heaps(reader: Pick<Reader, 'all'>): Promise<Heap[]> {
-  return reader.all<Heap>(
+/** Waiting and running deliveries by destination, the largest number first. */
+export function backlogByLane(reader: Pick<Reader, 'all'>): Promise<LaneBacklog[]> {
+  return reader.all<LaneBacklog>(
     sql`SELECT kind, lane, sum(state = 'waiting') AS waiting, sum(state = 'running') AS running, min(created_at) AS oldest,
         min(CASE state WHEN 'waiting' THEN due_at END) AS next
       FROM (SELECT kind, lane, state, created_at, due_at FROM deliveries_queue WHERE state = 'waiting'
@@ -87,6 +87,6 @@ export function heaps(reader: Pick<Reader, 'all'>): Promise<Heap[]> {
   )
 }
 
-function read(row: Row): Waiting {
+function read(row: Row): BacklogDelivery {
   return { ...row, load: JSON.parse(row.load) as unknown }
 }

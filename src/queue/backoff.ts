@@ -1,28 +1,30 @@
-const longestInput = 24 * 60 * 60 * 1000
+import { day } from '../core/clock.ts'
 
-/** What the far side asked for, in milliseconds: the least wait, and the longest. */
+const maxMinDelay = day
+
+/** Bounds of the wait that the remote server or the courier asks for, in milliseconds. */
 export interface RetryHint {
-  asked?: number | undefined
-  within?: number | undefined
+  minDelay?: number | undefined
+  maxDelay?: number | undefined
 }
 
 /**
- * Milliseconds until the next attempt after `tries` of them, or undefined when there is none left. `chance` (0 to 1) picks the place within
- * the jitter; what the far side asked for is the least, up to 24 h; `within` is the longest wait.
+ * Milliseconds until the next attempt after `tries` attempts, or undefined when none is left. `random` (0 to 1) picks the value within the
+ * jitter. `minDelay` counts up to 24 h; `maxDelay` shortens the planned wait.
  */
-export function waitAfter(
+export function retryDelay(
   tries: number,
   { schedule, jitter }: { schedule: readonly number[]; jitter: number },
-  chance: number,
-  { asked = 0, within = Infinity }: RetryHint = {},
+  random: number,
+  { minDelay = 0, maxDelay = Infinity }: RetryHint = {},
 ): number | undefined {
   const planned = schedule[tries]
   if (planned === undefined) return undefined
-  const wait = Math.min(Math.round(planned * (1 + jitter * (2 * chance - 1))), within)
-  return Math.max(wait, Math.min(asked, longestInput))
+  const wait = Math.min(Math.round(planned * (1 + jitter * (2 * random - 1))), maxDelay)
+  return Math.max(wait, Math.min(minDelay, maxMinDelay))
 }
 
-/** Milliseconds that a `Retry-After` asks for (RFC 9110 10.2.3): seconds or a date; undefined when it is neither. */
+/** The delay of a `Retry-After` in milliseconds (RFC 9110 10.2.3): seconds or a date; undefined for any other value. */
 export function retryAfter(value: string | undefined, now: number): number | undefined {
   const text = value?.trim() ?? ''
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1000

@@ -1,21 +1,21 @@
 import type { Reader, Transaction } from '../store/database.ts'
-import type { Width } from './in-flight.ts'
+import type { LaneLimits } from './in-flight.ts'
 
-/** What became of an attempt: there, never, or not yet. */
+/** The result of an attempt: delivered, failed for good, or to be retried. */
 export type Outcome = 'done' | 'failed' | 'deferred'
 
-/** What a courier notes of an attempt while it makes it, for the line that the log gets of it: snake_case names, no content and no secret. */
-export type Noted = Record<string, unknown>
+/** Fields that a courier adds to the log line of an attempt: snake_case names, no content and no secret. */
+export type AttemptNotes = Record<string, unknown>
 
 /** How an attempt was made, for the log. */
 export interface AttemptReport {
   /** How long it took, in milliseconds. */
   ms: number
-  noted: Noted
+  notes: AttemptNotes
 }
 
-/** An attempt that is over, and on disk as such. */
-export interface Ended<Load> extends AttemptReport {
+/** A finished attempt that is recorded on disk. */
+export interface AttemptResult<Load> extends AttemptReport {
   /** Of the delivery. */
   id: string
   load: Load
@@ -26,7 +26,7 @@ export interface Ended<Load> extends AttemptReport {
   next: string | undefined
 }
 
-/** What a mail server answered to an attempt, and which server that was. */
+/** The reply of a mail server to an attempt, and the server. */
 export interface ServerAnswer {
   smtp_code: number | null
   enhanced_code: string | null
@@ -36,47 +36,47 @@ export interface ServerAnswer {
   tls: string | null
 }
 
-/** Carries one kind of load to its destination. */
+/** Delivers one kind of load to its destination. */
 export interface Courier<Load = unknown> {
   kind: string
-  /** Milliseconds to wait before each attempt; after as many attempts as it is long, the delivery has failed. */
+  /** Milliseconds to wait before each attempt. The delivery fails after the last one. */
   schedule: readonly number[]
-  /** The part of a wait by which chance may make it shorter or longer: 0.1 is ± 10 %. */
+  /** Random variation of each wait: 0.1 is ± 10 %. */
   jitter: number
-  /** Attempts under way at once to one lane, unless the usual ones fit. */
-  width?: Width
-  /** Milliseconds above which an attempt is slow, so that its lane has to share what room such lanes have; 2 s unless said. */
-  prompt?: number
-  /** In the transaction that writes down that an attempt begins. */
+  /** Concurrent attempts to one lane; the default limits apply without it. */
+  limits?: LaneLimits
+  /** Milliseconds after which an attempt counts as slow and its lane shares the capacity of slow lanes; 2 s by default. */
+  slowAfter?: number
+  /** Called in the transaction that records the start of an attempt. */
   begin?(tx: Transaction, load: Load, attempt: number): Promise<void>
   /**
-   * Answers what the far side said. Throws Refused: never; anything else: later. Attempts are numbered from 1. When the signal aborts,
-   * the destination must hear nothing more.
+   * Makes an attempt and returns the answer of the destination. Throws Refused for a permanent failure; after any other error the delivery is
+   * retried. Attempts are numbered from 1. When the signal aborts, nothing more may be sent to the destination.
    */
-  deliver(load: Load, attempt: number, signal: AbortSignal, noted: Noted): Promise<string>
-  /** In the transaction that records the attempt; `next` is when the following one is due, undefined when there is none. */
+  deliver(load: Load, attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<string>
+  /** Called in the transaction that records the result; `next` is when the next attempt is due, undefined when there is none. */
   settle?(tx: Transaction, load: Load, outcome: Outcome, answer: string, next?: string): Promise<void>
-  /** Writes the line that the log gets of each attempt. */
-  ended?(end: Ended<Load>): void
-  /** What it is about, for the operator: ids and addresses, nothing of the content. Without it, what the load says in so many words. */
-  about?(reader: Reader, load: Load): Promise<Record<string, string>>
-  /** An answer that was kept, in words. */
-  words?(answer: string): string
-  /** An answer of a mail server that was kept, taken apart. */
-  server?(answer: string): ServerAnswer
+  /** Writes the log line of an attempt. */
+  finished?(end: AttemptResult<Load>): void
+  /** Ids and addresses of the delivery for the operator, without its content. Without this method the load is shown. */
+  describe?(reader: Reader, load: Load): Promise<Record<string, string>>
+  /** A stored answer as readable text. */
+  answerText?(answer: string): string
+  /** A stored answer of a mail server, parsed. */
+  serverAnswer?(answer: string): ServerAnswer
   /**
-   * In the transaction in which the operator ends one that waits; `why` is the answer to keep. Throws the Fault that says why it cannot be
-   * ended. Without this, `settle` hears that it has failed.
+   * Called in the transaction in which the operator cancels a waiting delivery; `why` is the answer to store. Throws a Fault when it cannot be
+   * cancelled. Without this method `settle` is called with the outcome failed.
    */
-  drop?(tx: Transaction, load: Load, why: string): Promise<void>
+  cancel?(tx: Transaction, load: Load, why: string): Promise<void>
   /**
-   * In the transaction in which the operator has one that failed tried once more. Throws the Fault that says why it cannot be. Without this,
+   * Called in the transaction in which the operator retries a failed delivery. Throws a Fault when it cannot be retried. Without this method
    * none can be.
    */
-  repeat?(tx: Transaction, load: Load): Promise<void>
+  retry?(tx: Transaction, load: Load): Promise<void>
 }
 
-/** The destination does not want it and never will: no further attempt. The message is the answer that is kept. */
+/** A permanent failure: no further attempt is made. The message is the stored answer. */
 export class Refused extends Error {
   constructor(answer: string) {
     super(answer)
@@ -85,17 +85,17 @@ export class Refused extends Error {
 }
 
 /**
- * Not this time. The message is the answer that is kept; `retryAfter` is the least wait in milliseconds, `within` the longest: where the
- * schedule has a longer one, it goes on at the same place after that, so it is for the courier to say this only so often.
+ * A temporary failure. The message is the stored answer. `retryAfter` is the shortest wait in milliseconds, `maxDelay` the longest: when the
+ * planned wait is longer, the attempt takes no place in the schedule, so the courier must limit how often it sets `maxDelay`.
  */
-export class Later extends Error {
+export class Deferred extends Error {
   readonly retryAfter: number | undefined
-  readonly within: number | undefined
+  readonly maxDelay: number | undefined
 
   constructor(answer: string, retryAfter?: number, within?: number) {
     super(answer)
-    this.name = 'Later'
+    this.name = 'Deferred'
     this.retryAfter = retryAfter
-    this.within = within
+    this.maxDelay = within
   }
 }

@@ -4,7 +4,7 @@ import type { Paging } from '../core/shapes.ts'
 import { type Database, join, type Reader, sql } from '../store/database.ts'
 import { page } from '../store/page.ts'
 
-/** One attempt; without an outcome it is under way. */
+/** An attempt; it is running while it has no outcome. */
 export interface Attempt {
   number: number
   started_at: string

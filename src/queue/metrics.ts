@@ -2,23 +2,23 @@ import { performance } from 'node:perf_hooks'
 import type { Clock } from '../core/clock.ts'
 import type { Counter, Histogram, Metrics } from '../core/metrics.ts'
 import { type Database, sql } from '../store/database.ts'
-import { type ClaimedDelivery, maxInAll } from './in-flight.ts'
+import { type ClaimedDelivery, maxAttempts } from './in-flight.ts'
 import type { Result } from './queue-store.ts'
 
 interface Deps {
   metrics: Metrics
   database: Database
   clock: Clock
-  /** Who carries something. */
+  /** The kinds that have a courier. */
   kinds: () => Iterable<string>
-  /** Attempts of one kind that are under way. */
+  /** Running attempts of one kind. */
   underWay: (kind: string) => number
 }
 
-/** A look at the whole queue that takes longer is given up, in milliseconds. */
-const deadline = 5000
+/** Timeout of the query over the whole queue, in milliseconds. */
+const timeout = 5000
 
-/** Seconds from what is there at once to what comes on the last day of five. */
+/** Buckets in seconds, up to the five days of the mail schedule. */
 const ages = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 432_000]
 
 interface Depth {
@@ -28,7 +28,7 @@ interface Depth {
   due: string
 }
 
-/** What the queue shows of itself: how much waits, for how long, and what becomes of it. */
+/** Metrics of the queue: its depth, the age of deliveries, and results of attempts. */
 export class QueueMetrics {
   readonly #clock: Clock
   readonly #attempts: Counter<'kind' | 'outcome'>
@@ -45,17 +45,17 @@ export class QueueMetrics {
       ['kind'],
       ages,
     )
-    const look = async (): Promise<Map<string, Depth>> => {
+    const query = async (): Promise<Map<string, Depth>> => {
       const depths = await database.slow<Depth>(
         sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
           WHERE state = 'waiting' GROUP BY kind`,
-        deadline,
+        timeout,
       )
       return new Map(depths.map((depth) => [depth.kind, depth]))
     }
-    // one look for all that ask at the same time
-    let looking: Promise<Map<string, Depth>> | undefined
-    const shared = (): Promise<Map<string, Depth>> => (looking ??= look().finally(() => (looking = undefined)))
+    // gauges that are read at the same time share one query
+    let pending: Promise<Map<string, Depth>> | undefined
+    const shared = (): Promise<Map<string, Depth>> => (pending ??= query().finally(() => (pending = undefined)))
     metrics.gauge(
       'pillarbox_deliveries',
       'Deliveries that wait in the queue, and attempts under way, by kind: email, webhook, …',
@@ -87,17 +87,17 @@ export class QueueMetrics {
       ['kind'],
     )
     metrics.gauge('pillarbox_delivery_attempts_limit', 'Attempts of all kinds that may be under way at once', (gauge) =>
-      gauge.set(maxInAll),
+      gauge.set(maxAttempts),
     )
   }
 
-  /** An attempt begins; what is answered is called when it is over. */
+  /** Called when an attempt begins; returns what to call when it ends. */
   begin({ kind }: ClaimedDelivery): () => void {
     const began = performance.now()
     return () => this.#times.labels(kind).observe((performance.now() - began) / 1000)
   }
 
-  /** How an attempt ended is on disk. */
+  /** Called when the result of an attempt is on disk. */
   ended({ kind, created_at }: ClaimedDelivery, { outcome }: Result): void {
     this.#attempts.labels(kind, outcome).inc()
     if (outcome === 'done') this.#ages.labels(kind).observe(this.#since(created_at))

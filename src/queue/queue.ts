@@ -1,17 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import { type RetryHint, waitAfter } from './backoff.ts'
-import { type AttemptReport, type Courier, Later, type Noted, Refused } from './courier.ts'
+import { type RetryHint, retryDelay } from './backoff.ts'
+import { type AttemptReport, type Courier, Deferred, type AttemptNotes, Refused } from './courier.ts'
 import { ResultWriter } from './result-writer.ts'
 import { QueueMetrics } from './metrics.ts'
 import { type ClaimedDelivery, InFlight } from './in-flight.ts'
-import { type End, QueueStore, type Result, type Shipment } from './queue-store.ts'
+import { type FinishedAttempt, QueueStore, type Result, type NewDelivery } from './queue-store.ts'
 
 interface Deps {
   database: Database
@@ -20,65 +20,66 @@ interface Deps {
   metrics: Metrics
   /** 0 to 1, for jitter. */
   random?: () => number
-  /** Longest time in milliseconds that attempts under way have to end by themselves when the box stops; 3 s. */
+  /** How long running attempts have to end by themselves when the box stops, in milliseconds; 3 s by default. */
   grace?: number
-  /** How long ended deliveries are kept, in milliseconds; 30 days. */
+  /** How long ended deliveries are kept, in milliseconds; 30 days by default. */
   kept?: () => number
 }
 
 /** How long ended deliveries are kept, in milliseconds. */
-const usuallyKept = 30 * 24 * 60 * 60 * 1000
+const defaultRetention = 30 * day
 
-/** An attempt that takes longer is slow, in milliseconds. */
-const usuallyPrompt = 2000
+/** Milliseconds after which an attempt counts as slow, by default. */
+const defaultSlowAfter = 2000
 
-/** Nothing that was tried is put off for longer, jitter included, in milliseconds. */
-const longestWait = 48 * 60 * 60 * 1000
+/** The longest wait of any retry, jitter included, in milliseconds. */
+const maxWait = 2 * day
 
-/** setTimeout takes no more. */
-const longestTimer = 2 ** 31 - 1
+/** The maximum of setTimeout, in milliseconds. */
+const maxTimer = 2 ** 31 - 1
 
 /**
- * What leaves the box: durable from the transaction that enqueued it until it is done or has failed. Every attempt is on disk before it is
- * made, so after a crash it is made again, under the same id. Few attempts at a time to one lane, so none delays another.
+ * The queue of outgoing deliveries. A delivery is durable from the transaction that enqueues it until it is done or has failed. Every attempt is
+ * recorded on disk before it is made, so that it is repeated after a crash, under the same id. The attempts to one lane are limited, so that no
+ * lane delays another.
  */
 export class Queue {
   readonly #deps: Deps
   readonly #couriers = new Map<string, Courier>()
-  readonly #ledger = new QueueStore()
+  readonly #store = new QueueStore()
   readonly #inFlight = new InFlight()
   #state: 'idle' | 'open' | 'stopping' = 'idle'
   #timer: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
   #again = false
-  /** Something is due, or will be by the time a claim is made. */
+  /** Something is due now, or will be when the next claim is made. */
   #due = false
-  /** Runs outside of any transaction, whoever calls. */
-  readonly #apart = AsyncLocalStorage.snapshot()
+  /** Runs a function outside of the transaction of the caller. */
+  readonly #outsideTransaction = AsyncLocalStorage.snapshot()
   readonly #resultWriter: ResultWriter
-  readonly #figures: QueueMetrics
+  readonly #metrics: QueueMetrics
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#figures = new QueueMetrics({
+    this.#metrics = new QueueMetrics({
       ...deps,
       kinds: () => this.#couriers.keys(),
       underWay: (kind) => this.#inFlight.sizeOf(kind),
     })
     this.#resultWriter = new ResultWriter({
       log: deps.log,
-      write: (ends) => this.#writeDown(ends),
-      // what waits for their room is claimed with the same commit
+      write: (ends) => this.#writeResults(ends),
+      // deliveries that wait for the freed capacity are claimed with the same commit
       writing: () => this.#expect(),
       written: (end) => {
-        this.#figures.ended(end.claim, end.result)
-        this.#tell(end)
+        this.#metrics.ended(end.claim, end.result)
+        this.#logResult(end)
         this.wake()
       },
     })
   }
 
-  /** The safety net beside the timer, and the clearing of what is over. */
+  /** A periodic wake-up in case a timer fails, and the removal of old deliveries. */
   get jobs(): CronJob[] {
     return [
       { name: 'sweep-deliveries', schedule: '* * * * *', run: async () => this.wake() },
@@ -89,85 +90,89 @@ export class Queue {
   /** Before `start`. */
   add(courier: Courier): void {
     this.#couriers.set(courier.kind, courier)
-    if (courier.width) this.#inFlight.widen(courier.kind, courier.width)
+    if (courier.limits) this.#inFlight.setLimits(courier.kind, courier.limits)
   }
 
-  /** Enqueues in the caller's transaction; it leaves once that is on disk, or when it is due. Answers the delivery's id. */
-  async enqueue(tx: Transaction, shipment: Omit<Shipment, 'id'>): Promise<string> {
+  /** Enqueues a delivery in the caller's transaction; it is attempted once that is on disk, or when it is due. Returns its id. */
+  async enqueue(tx: Transaction, shipment: Omit<NewDelivery, 'id'>): Promise<string> {
     return (await this.enqueueAll(tx, [shipment]))[0]!
   }
 
-  /** As `enqueue`, for many. */
-  async enqueueAll(tx: Transaction, shipments: readonly Omit<Shipment, 'id'>[]): Promise<string[]> {
+  /** The same for several deliveries. */
+  async enqueueAll(tx: Transaction, shipments: readonly Omit<NewDelivery, 'id'>[]): Promise<string[]> {
     const added = shipments.map((shipment) => ({ ...shipment, id: newId('dlv') }))
-    await this.#ledger.add(tx, added, this.#now())
-    // the claim comes right behind this transaction, and shares its commit
-    if (added.some(({ due }) => due === undefined)) this.#apart(() => this.#expect())
+    await this.#store.add(tx, added, this.#now())
+    // the claim follows this transaction at once and shares its commit
+    if (added.some(({ due }) => due === undefined)) this.#outsideTransaction(() => this.#expect())
     tx.afterCommit(() => this.wake())
     return added.map(({ id }) => id)
   }
 
-  /** Sends a delivery once more, from the beginning of its schedule. Answers false when an attempt is under way. */
-  async again(tx: Transaction, id: string): Promise<boolean> {
+  /** Restarts a delivery at the beginning of its schedule. Returns false while an attempt is running. */
+  async retry(tx: Transaction, id: string): Promise<boolean> {
     tx.afterCommit(() => this.wake())
-    return this.#ledger.again(tx, id, this.#now())
+    return this.#store.retry(tx, id, this.#now())
   }
 
-  /** Takes back a delivery that no attempt was made of. Answers false when there was one. */
+  /** Removes a delivery that was never attempted. Returns false when it was. */
   async cancel(tx: Transaction, id: string): Promise<boolean> {
-    return this.#ledger.cancel(tx, id)
+    return this.#store.cancel(tx, id)
   }
 
-  /** Ends a delivery that waits, whatever was tried of it; one that is under way ends by itself. Answers whether it waited. */
+  /** Ends a waiting delivery as failed, whether it was attempted or not; a running one is left alone. Returns whether it waited. */
   abandon(tx: Transaction, id: string, reason?: string): Promise<boolean> {
-    return this.#ledger.abandon(tx, id, this.#now(), reason)
+    return this.#store.abandon(tx, id, this.#now(), reason)
   }
 
-  /** Who carries deliveries of this kind. */
+  /** The courier of this kind. */
   courier(kind: string): Courier | undefined {
     return this.#couriers.get(kind)
   }
 
-  /** The operator ends a delivery that waits. Answers false when it does not wait. */
-  async drop(tx: Transaction, { id, kind, load }: Pick<Shipment, 'id' | 'kind' | 'load'>, why: string): Promise<boolean> {
-    if (!(await this.#ledger.abandon(tx, id, this.#now(), why))) return false
+  /** Ends a waiting delivery for the operator. Returns false when it does not wait. */
+  async cancelByOperator(
+    tx: Transaction,
+    { id, kind, load }: Pick<NewDelivery, 'id' | 'kind' | 'load'>,
+    why: string,
+  ): Promise<boolean> {
+    if (!(await this.#store.abandon(tx, id, this.#now(), why))) return false
     const courier = this.#couriers.get(kind)
-    if (courier?.drop) await courier.drop(tx, load, why)
+    if (courier?.cancel) await courier.cancel(tx, load, why)
     else await courier?.settle?.(tx, load, 'failed', why)
     return true
   }
 
-  /** Puts a delivery that no attempt was made of to another time (ISO 8601). Answers false when there was one. */
+  /** Changes the due time (ISO 8601) of a delivery that was never attempted. Returns false when it was. */
   async postpone(tx: Transaction, id: string, due: string): Promise<boolean> {
     tx.afterCommit(() => this.wake())
-    return this.#ledger.postpone(tx, id, due)
+    return this.#store.postpone(tx, id, due)
   }
 
-  /** What kept a delivery waiting is over: it is tried now. Answers false when it was not waiting. */
-  async hurry(tx: Transaction, id: string): Promise<boolean> {
+  /** Retries a waiting delivery now. Returns false when it was not waiting. */
+  async retryNow(tx: Transaction, id: string): Promise<boolean> {
     tx.afterCommit(() => this.wake())
-    return this.#ledger.hurry(tx, id, this.#now())
+    return this.#store.retryNow(tx, id, this.#now())
   }
 
-  /** Nothing in this lane is begun once the transaction is committed; `silence` ends what is under way. */
-  async close(tx: Transaction, lane: Pick<ClaimedDelivery, 'kind' | 'lane' | 'account_id'>): Promise<void> {
-    await this.#ledger.close(tx, lane)
+  /** Closes a lane: no attempt begins once the transaction is committed. `abortLane` ends running attempts. */
+  async closeLane(tx: Transaction, lane: Pick<ClaimedDelivery, 'kind' | 'lane' | 'account_id'>): Promise<void> {
+    await this.#store.closeLane(tx, lane)
   }
 
-  /** Cuts off what is under way to a lane; when it resolves, the destination hears nothing more of it. */
-  silence(kind: string, lane: string): Promise<void> {
-    return this.#inFlight.end({ kind, lane })
+  /** Aborts the running attempts to a lane; once it resolves, nothing more is sent to the destination. */
+  abortLane(kind: string, lane: string): Promise<void> {
+    return this.#inFlight.abort({ kind, lane })
   }
 
   async start(): Promise<void> {
     const { database, log } = this.#deps
-    const recovered = await database.transaction((tx) => this.#ledger.recover(tx, this.#now()))
-    if (recovered > 0) log.info({ recovered }, 'deliveries that were cut off are tried again')
+    const recovered = await database.transaction((tx) => this.#store.recover(tx, this.#now()))
+    if (recovered > 0) log.info({ recovered }, 'interrupted deliveries are retried')
     this.#state = 'open'
     this.wake()
   }
 
-  /** Begins nothing more; what is under way has a moment to end, and is then cut off and due again at the next start. */
+  /** Begins no more attempts. Running ones have `grace` to end; then they are aborted and due again at the next start. */
   async stop(): Promise<void> {
     this.#state = 'stopping'
     this.#resultWriter.stop()
@@ -175,12 +180,12 @@ export class Queue {
     await this.#pumping
     const { grace = 3000 } = this.#deps
     const timeout = new AbortController()
-    await Promise.race([this.#inFlight.landed(), sleep(grace, undefined, { signal: timeout.signal }).catch(() => undefined)])
+    await Promise.race([this.#inFlight.settled(), sleep(grace, undefined, { signal: timeout.signal }).catch(() => undefined)])
     timeout.abort()
-    await this.#inFlight.end()
+    await this.#inFlight.abort()
   }
 
-  /** Looks for what is due; costs one read when nothing is. */
+  /** Claims what is due; takes one query when nothing is. */
   wake(): void {
     if (this.#state !== 'open') return
     this.#again = true
@@ -195,13 +200,13 @@ export class Queue {
     this.wake()
   }
 
-  /** Removes what ended long ago and what closed lanes still hold, a little at a time. */
+  /** Removes old deliveries and those of closed lanes, in batches. */
   async clear(): Promise<void> {
-    const { database, clock, kept = () => usuallyKept } = this.#deps
+    const { database, clock, kept = () => defaultRetention } = this.#deps
     const horizon = iso(clock.now() - kept())
-    while (this.#state === 'open' && (await this.#ledger.clear(database, horizon))) await sleep(5)
+    while (this.#state === 'open' && (await this.#store.clear(database, horizon))) await sleep(5)
     const now = clock.now()
-    await database.transaction((tx) => this.#ledger.mend(tx, iso(now), iso(now + longestWait)))
+    await database.transaction((tx) => this.#store.repair(tx, iso(now), iso(now + maxWait)))
     this.wake()
   }
 
@@ -212,72 +217,74 @@ export class Queue {
       while (this.#state === 'open') {
         this.#again = false
         if (!this.#due) {
-          const next = await this.#ledger.nextDue(database, this.#inFlight)
+          const next = await this.#store.nextDue(database, this.#inFlight)
           if (next === undefined) return
           if (next > this.#now()) return this.#sleepUntil(next)
         }
         this.#due = false
         const claims = await database.transaction((tx) => this.#claim(tx))
-        for (const claim of claims) this.#inFlight.begin(claim, this.#fly, this.#resultWriter.record)
+        for (const claim of claims) this.#inFlight.begin(claim, this.#run, this.#resultWriter.record)
       }
     } catch (error) {
-      log.error({ err: error }, 'the queue could not be read; it is looked at again')
+      log.error({ err: error }, 'the queue could not be read; it is retried')
       this.#again = false
       this.#timer = setTimeout(() => this.wake(), 1000)
     }
   }
 
   async #claim(tx: Transaction): Promise<ClaimedDelivery[]> {
-    const claims = await this.#ledger.claim(tx, this.#now(), this.#inFlight)
+    const claims = await this.#store.claim(tx, this.#now(), this.#inFlight)
     for (const { kind, load, attempt } of claims) await this.#couriers.get(kind)?.begin?.(tx, JSON.parse(load), attempt)
     return claims
   }
 
   #sleepUntil(due: string): void {
-    const wait = Math.min(Math.max(Date.parse(due) - this.#deps.clock.now(), 1), longestTimer)
+    const wait = Math.min(Math.max(Date.parse(due) - this.#deps.clock.now(), 1), maxTimer)
     this.#timer = setTimeout(() => this.wake(), wait)
   }
 
-  readonly #fly = async (claim: ClaimedDelivery, signal: AbortSignal): Promise<Result> => {
+  readonly #run = async (claim: ClaimedDelivery, signal: AbortSignal): Promise<Result> => {
     const began = performance.now()
-    const noted: Noted = {}
-    const result = await this.#attempt(claim, signal, noted)
-    return { ...result, ms: performance.now() - began, noted }
+    const notes: AttemptNotes = {}
+    const result = await this.#attempt(claim, signal, notes)
+    return { ...result, ms: performance.now() - began, notes: notes }
   }
 
-  async #attempt(claim: ClaimedDelivery, signal: AbortSignal, noted: Noted): Promise<Omit<Result, keyof AttemptReport>> {
+  async #attempt(claim: ClaimedDelivery, signal: AbortSignal, notes: AttemptNotes): Promise<Omit<Result, keyof AttemptReport>> {
     const { clock, random = Math.random, log } = this.#deps
     const courier = this.#couriers.get(claim.kind)
     const begun = clock.now()
-    const over = this.#figures.begin(claim)
-    const slow = (): boolean => clock.now() - begun > (courier?.prompt ?? usuallyPrompt)
+    const observe = this.#metrics.begin(claim)
+    const slow = (): boolean => clock.now() - begun > (courier?.slowAfter ?? defaultSlowAfter)
     try {
       if (!courier) throw new Error(`Nobody carries ${claim.kind}.`)
-      const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal, noted)
+      const answer = await courier.deliver(JSON.parse(claim.load), claim.attempt, signal, notes)
       return { outcome: 'done', answer, slow: slow() }
     } catch (error) {
       const answer = error instanceof Error ? error.message : String(error)
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (error instanceof Refused) return { outcome: 'failed', answer }
-      if (!(error instanceof Later)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'a courier failed')
-      const input: RetryHint = error instanceof Later ? { asked: error.retryAfter, within: error.within } : {}
-      const wait = courier && waitAfter(claim.tries, courier, random(), input)
+      if (!(error instanceof Deferred)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'a courier failed')
+      const input: RetryHint = error instanceof Deferred ? { minDelay: error.retryAfter, maxDelay: error.maxDelay } : {}
+      const wait = courier && retryDelay(claim.tries, courier, random(), input)
       if (wait === undefined) return { outcome: 'failed', answer }
-      return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow(), hurried: wait === input.within }
+      return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow(), early: wait === input.maxDelay }
     } finally {
-      over()
+      observe()
     }
   }
 
-  #tell({ claim, result }: End): void {
+  #logResult({ claim, result }: FinishedAttempt): void {
     const { id, kind, load, attempt } = claim
-    const { outcome, answer, next, ms, noted } = result
-    this.#couriers.get(kind)?.ended?.({ id, load: JSON.parse(load), attempt, outcome, answer, next, ms: Math.round(ms), noted })
+    const { outcome, answer, next, ms, notes } = result
+    this.#couriers
+      .get(kind)
+      ?.finished?.({ id, load: JSON.parse(load), attempt, outcome, answer, next, ms: Math.round(ms), notes })
   }
 
-  #writeDown(ends: readonly End[]): Promise<void> {
+  #writeResults(ends: readonly FinishedAttempt[]): Promise<void> {
     return this.#deps.database.transaction(async (tx) => {
-      await this.#ledger.record(tx, ends, this.#now())
+      await this.#store.record(tx, ends, this.#now())
       for (const { claim, result } of ends) {
         const { outcome, answer } = result
         if (outcome !== 'interrupted')

@@ -1,23 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../core/log.ts'
 import type { ClaimedDelivery } from './in-flight.ts'
-import type { End, Result } from './queue-store.ts'
+import type { FinishedAttempt, Result } from './queue-store.ts'
 
 interface Deps {
   log: Log
-  /** Puts ends on disk, all or none. */
-  write: (ends: readonly End[]) => Promise<void>
-  /** Called when a write was begun. */
+  /** Writes results to disk, all or none. */
+  write: (ends: readonly FinishedAttempt[]) => Promise<void>
+  /** Called when a write has begun. */
   writing: () => void
-  /** Called for each that is on disk. */
-  written: (end: End) => void
+  /** Called for each result that is on disk. */
+  written: (end: FinishedAttempt) => void
 }
 
-interface Pending extends End {
+interface Pending extends FinishedAttempt {
   resolve: () => void
 }
 
-/** Sees to it that the ends of attempts come on disk: those that end together in one write, and however often the disk refuses. */
+/** Writes the results of attempts to disk: results that arrive together in one write, retried until the disk accepts them. */
 export class ResultWriter {
   readonly #deps: Deps
   #pending: Pending[] = []
@@ -28,21 +28,21 @@ export class ResultWriter {
     this.#deps = deps
   }
 
-  /** Resolves when it is written down, together with what else ended while the disk was busy. */
+  /** Resolves when the result is on disk. Results that arrive while the disk is busy are written together. */
   readonly record = (claim: ClaimedDelivery, result: Result): Promise<void> =>
     new Promise((resolve) => {
       this.#pending.push({ claim, result, resolve })
       if (!this.#writing) void this.#write()
     })
 
-  /** What cannot be written from now on is let go: it is made again after the next start. */
+  /** Results that cannot be written from now on are dropped; their attempts are repeated after the next start. */
   stop(): void {
     this.#stopping = true
   }
 
   async #write(): Promise<void> {
     this.#writing = true
-    // what ends in the same turn is written together
+    // results of the same turn of the event loop are written together
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#pending.length > 0) {
       const ends = this.#pending.splice(0)
@@ -52,22 +52,25 @@ export class ResultWriter {
         await written
         for (const end of ends) this.#done(end)
       } catch (error) {
-        this.#deps.log.error({ err: error, ends: ends.length }, 'the end of attempts could not be written down; now one by one')
-        for (const end of ends) void this.#insist(end)
+        this.#deps.log.error(
+          { err: error, ends: ends.length },
+          'the results of attempts could not be stored; they are retried one by one',
+        )
+        for (const end of ends) void this.#retry(end)
       }
     }
     this.#writing = false
   }
 
-  async #insist(end: Pending): Promise<void> {
-    // what was delivered must not be delivered again because the disk was full for a while
+  async #retry(end: Pending): Promise<void> {
+    // a delivered message must not be delivered again because the disk was full for a while
     for (let wait = 100; ; wait = Math.min(wait * 2, 5000)) {
       try {
         await this.#deps.write([end])
         break
       } catch (error) {
         const { kind, lane } = end.claim
-        this.#deps.log.error({ err: error, kind, lane }, 'the end of an attempt could not be written down')
+        this.#deps.log.error({ err: error, kind, lane }, 'the result of an attempt could not be stored')
         if (this.#stopping) return end.resolve()
         await sleep(wait, undefined, { ref: false })
       }

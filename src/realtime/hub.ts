@@ -13,7 +13,7 @@ export class Hub {
   readonly #watchers = new Map<string, Set<Watcher>>()
 
   constructor(events: EventLog) {
-    events.tail((event) => this.#tell(event))
+    events.subscribe((event) => this.#tell(event))
   }
 
   /** `place` is the id of an identity or of an account. Answers how to stop. */

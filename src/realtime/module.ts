@@ -51,7 +51,7 @@ export class RealtimeModule implements Module {
     this.routes = routes(this.#access)
     const hub = new Hub(events)
     // after the hub: who watched the identity hears of its end before the door closes
-    events.tail((event) => {
+    events.subscribe((event) => {
       if (event.type === 'identity.deleted' && event.identity_id !== null) this.#sockets.identityDeleted(event.identity_id)
     })
     holders.onChange((id) => {

@@ -22,7 +22,7 @@ const most = 1000
 
 interface Deps {
   paced: PacedWork
-  events: Pick<EventLog, 'at'>
+  events: Pick<EventLog, 'findAt'>
   failed: (error: unknown) => void
 }
 
@@ -74,7 +74,7 @@ export class PatternQueue {
 
   /** Undefined for an event that is not in the log any more. */
   async #read(seq: number): Promise<Frames | undefined> {
-    const event = await this.#deps.events.at(seq)
+    const event = await this.#deps.events.findAt(seq)
     return event && new Frames(event)
   }
 }

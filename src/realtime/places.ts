@@ -11,5 +11,5 @@ const lookBack = 10_000
  */
 export async function markerAt(events: EventLog, end: number, condition: Sql): Promise<string> {
   const near = await events.last(sql`${condition} AND seq > ${end - lookBack} AND seq <= ${end}`)
-  return near?.id ?? (await events.mark(end))?.created_at ?? iso(0)
+  return near?.id ?? (await events.newestUpTo(end))?.created_at ?? iso(0)
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, day } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import type { Metrics } from '../core/metrics.ts'
@@ -35,7 +35,6 @@ interface Deps {
 const heartbeat = { ask: 25_000, timeout: 35_000 }
 
 /** The longest life of what was joined, without a fresh token. */
-const day = 24 * 60 * 60 * 1000
 
 /** How long a client may stay that has not shown a good token, and how many such one address, and which part of the box, may have. */
 const strangers = { timeout: 30_000, most: 20, share: 0.2 }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { EventLog } from '../events/log.ts'
 import { ofTypes } from '../events/catalogue.ts'
-import { endOf, type LogPosition, placeOf } from '../events/positions.ts'
+import { endOf, type LogPosition, positionOf } from '../events/positions.ts'
 import { sql, type Sql } from '../store/database.ts'
 import { Frames } from './frames.ts'
 import type { Hub, Watcher } from './hub.ts'
@@ -61,7 +61,7 @@ export class Subscription implements Watcher {
 
   /** Finds its place; answers the event (or time) after which it hears everything. `read` must follow. Throws Fault for a bad `since`. */
   async place(since: string | undefined): Promise<{ since: string; place: LogPosition }> {
-    if (since !== undefined) return { since, place: await placeOf(this.#events, this.account_id, since) }
+    if (since !== undefined) return { since, place: await positionOf(this.#events, this.account_id, since) }
     const seq = await endOf(this.#events)
     return { since: await markerAt(this.#events, seq, this.#whose()), place: { seq, condition: sql`1 = 1` } }
   }
@@ -75,7 +75,7 @@ export class Subscription implements Watcher {
       await turn()
       const high = Math.min(low + stretch, last)
       const wanted = sql`${this.#whose()} AND ${ofTypes([...this.#types])} AND ${condition} AND seq <= ${high}`
-      const found = await this.#events.places(low, page, wanted)
+      const found = await this.#events.seqs(low, page, wanted)
       for (const place of found) await this.#sendStored(place)
       low = found.length < page ? high : found.at(-1)!
     }
@@ -112,7 +112,7 @@ export class Subscription implements Watcher {
   }
 
   async #stored(seq: number): Promise<Buffer | undefined> {
-    const event = await this.#events.at(seq)
+    const event = await this.#events.findAt(seq)
     return event && new Frames(event).plain(this.channel)
   }
 

@@ -1,11 +1,11 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso, minute } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
-import { type Courier, Later, type Outcome, Refused } from '../queue/courier.ts'
+import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
 import type { Outside } from '../net/outside.ts'
-import type { Handed, SystemMail } from '../outbound/transport/outbound-transport.ts'
+import type { SystemMailResult, SystemMail } from '../outbound/transport/outbound-transport.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { day, minute, type ReportSubject } from './days.ts'
+import type { ReportSubject } from './days.ts'
 
 /** A report on its way. */
 export interface ReportLoad extends ReportSubject {
@@ -21,7 +21,7 @@ interface Deps {
   log: Log
   metrics: Metrics
   outside: Outside
-  transmit: (mail: SystemMail, signal: AbortSignal) => Promise<Handed>
+  transmit: (mail: SystemMail, signal: AbortSignal) => Promise<SystemMailResult>
 }
 
 /** How long a destination that took no report gets none, in milliseconds. */
@@ -35,9 +35,9 @@ export class ReportCourier implements Courier<ReportLoad> {
   readonly kind = 'report'
   readonly schedule = [0, 5, 15, 60, 240, 480, 600].map((minutes) => minutes * minute)
   readonly jitter = 0.2
-  readonly prompt = 30_000
+  readonly slowAfter = 30_000
   /** Strangers choose the destinations: what hangs there takes no room from mail. */
-  readonly width = { sound: 4, crowded: 4, unsound: 1, in_all: 16 }
+  readonly limits = { healthy: 4, busy: 4, slow: 1, in_all: 16 }
   readonly #deps: Deps
   readonly #sent: Counter<'kind' | 'result'>
 
@@ -81,30 +81,30 @@ export class ReportCourier implements Courier<ReportLoad> {
   }
 
   /** The operator's word says nothing of the destination. */
-  async drop(tx: Transaction, { id }: ReportLoad): Promise<void> {
+  async cancel(tx: Transaction, { id }: ReportLoad): Promise<void> {
     await tx.run(sql`DELETE FROM outbound_report_messages WHERE id = ${id}`)
   }
 
-  async about(_reader: Reader, { kind, domain, day: of, from, to }: ReportLoad): Promise<Record<string, string>> {
+  async describe(_reader: Reader, { kind, domain, day: of, from, to }: ReportLoad): Promise<Record<string, string>> {
     return { report: kind, domain, day: of, from, to }
   }
 
   async #mail({ kind, from, to }: ReportLoad, octets: Buffer, signal: AbortSignal): Promise<string> {
     // reports on what is wrong with TLS must not be kept back by it (RFC 8460 3)
-    const { outcome, response, mx } = await this.#deps.transmit({ from, to, octets, despite_tls: kind === 'tls' }, signal)
+    const { outcome, response, mx } = await this.#deps.transmit({ from, to, raw: octets, despite_tls: kind === 'tls' }, signal)
     const answer = mx === null ? response : `${mx}: ${response}`
     if (outcome === 'delivered') return answer
-    throw outcome === 'refused' ? new Refused(answer) : new Later(answer)
+    throw outcome === 'refused' ? new Refused(answer) : new Deferred(answer)
   }
 
   async #post({ to }: ReportLoad, body: Buffer, signal: AbortSignal): Promise<string> {
     const headers = { 'content-type': 'application/tlsrpt+gzip' }
     const { status } = await this.#deps.outside.post(to, { headers, body, deadline: posting, signal }).catch((error: unknown) => {
       if (signal.aborted) throw error
-      throw new Later(error instanceof Error ? error.message : 'it could not be reached')
+      throw new Deferred(error instanceof Error ? error.message : 'it could not be reached')
     })
     const answer = `it answered ${status}`
     if (status >= 200 && status < 300) return answer
-    throw status >= 400 && status < 500 && status !== 408 && status !== 429 ? new Refused(answer) : new Later(answer)
+    throw status >= 400 && status < 500 && status !== 408 && status !== 429 ? new Refused(answer) : new Deferred(answer)
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { day, hour, minute } from '../core/clock.ts'
 
 /** What is reported: the mail in a domain's name (RFC 9990), or TLS with its servers (RFC 8460). */
 export type Kind = 'dmarc' | 'tls'
@@ -10,12 +11,9 @@ export interface ReportSubject {
   domain: string
 }
 
-export const minute = 60_000
-export const day = 1440 * minute
-
 /** When reports begin to leave after the end of their day, and over what time they are spread; milliseconds. */
 const wait = 15 * minute
-const spread = 240 * minute
+const spread = 4 * hour
 
 export function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10)

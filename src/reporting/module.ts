@@ -79,7 +79,7 @@ export class ReportingModule implements Module {
       sign: (domain, raw) => sending.signer.sign(domain, raw),
     })
     this.couriers = [
-      new ReportCourier({ ...deps, outside: this.#outside, transmit: (mail, signal) => sending.transmit(mail, signal) }),
+      new ReportCourier({ ...deps, outside: this.#outside, transmit: (mail, signal) => sending.sendSystemMail(mail, signal) }),
     ]
     // not all boxes report in the same second
     const second = randomInt(60)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, hour, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { sweep } from '../core/cron.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -10,7 +10,7 @@ import type { PublishedPolicy } from '../mail/model.ts'
 import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Space } from '../store/space.ts'
 import type { ReportLoad } from './courier.ts'
-import { day, dayOf, type Kind, minute, type ReportSubject, uniqueId } from './days.ts'
+import { dayOf, type Kind, type ReportSubject, uniqueId } from './days.ts'
 import { destinationsOf, hostOf, type ReportDestination } from './destinations.ts'
 import type { DmarcRecord } from './dmarc-result.ts'
 import { dmarcXml } from './dmarc-xml.ts'
@@ -68,7 +68,7 @@ const handful = 500
 const maxUnagreed = 100
 
 /** When a domain is asked again whose DNS did not answer, and how long after its day a report is still sent; milliseconds. */
-const again = 60 * minute
+const again = hour
 const lifetime = 2 * day
 
 /** Where reports come from, and bounces of them go: no mailbox, and what comes there makes no other mail. */

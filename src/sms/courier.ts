@@ -1,6 +1,6 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, hour, iso, minute } from '../core/clock.ts'
 import { type Log, loggable } from '../core/log.ts'
-import { type Courier, type Ended, Later, type Noted, type Outcome, Refused } from '../queue/courier.ts'
+import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { smsDelivered, type SmsError, smsFailed, smsSent } from './model.ts'
@@ -26,9 +26,6 @@ interface Deps {
 /** What is kept of an attempt, as the queue's answer. */
 type Said = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
 
-const minute = 60_000
-const hour = 60 * minute
-
 /** Hands messages to the provider. One whose answer was lost is handed over once more only where that cannot send it twice. */
 export class SmsCourier implements Courier<SmsLoad> {
   readonly kind = smsKind
@@ -45,7 +42,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     await tx.run(sql`UPDATE sms SET lost = max(lost, attempting), attempting = 1 WHERE id = ${sms_id}`)
   }
 
-  async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
+  async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<string> {
     const { database, provider } = this.#deps
     const row = await database.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
     if (row?.status !== 'queued') throw new Refused('')
@@ -58,10 +55,10 @@ export class SmsCourier implements Courier<SmsLoad> {
       return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies Said)
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
-      if (error instanceof Busy) throw new Later(error.message, error.retryAfter)
+      if (error instanceof Busy) throw new Deferred(error.message, error.retryAfter)
       // also what nobody foresaw: it may have happened after the message was taken
       if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
-      throw error instanceof Lost ? new Later(error.message) : error
+      throw error instanceof Lost ? new Deferred(error.message) : error
     }
   }
 
@@ -102,25 +99,25 @@ export class SmsCourier implements Courier<SmsLoad> {
     await tell(tx, events, smsDelivered, there!)
   }
 
-  ended({ id: queue_id, load, attempt, outcome, answer, next, ms, noted }: Ended<SmsLoad>): void {
+  finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<SmsLoad>): void {
     const { sms_id } = load
     const result = resultOf(outcome, answer)
-    const end = { reply: loggable(this.words(answer), 512), attempt, result, next_attempt_at: next ?? null, ms }
-    if (result === 'failed' || result === 'unknown') this.#deps.log.warn({ queue_id, sms_id, ...noted, ...end }, 'SMS failed')
-    else this.#deps.log.info({ queue_id, sms_id, ...noted, ...end }, 'SMS attempt')
+    const end = { reply: loggable(this.answerText(answer), 512), attempt, result, next_attempt_at: next ?? null, ms }
+    if (result === 'failed' || result === 'unknown') this.#deps.log.warn({ queue_id, sms_id, ...notes, ...end }, 'SMS failed')
+    else this.#deps.log.info({ queue_id, sms_id, ...notes, ...end }, 'SMS attempt')
   }
 
-  async about(reader: Reader, { sms_id }: SmsLoad): Promise<Record<string, string>> {
+  async describe(reader: Reader, { sms_id }: SmsLoad): Promise<Record<string, string>> {
     const row = await reader.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
     return row ? { sms_id, from: row.sender, to: row.recipient } : { sms_id }
   }
 
-  words(answer: string): string {
+  answerText(answer: string): string {
     const said = read(answer)
     return 'taken' in said ? 'taken by the provider' : 'error' in said ? said.error.message : said.lost
   }
 
-  async drop(tx: Transaction, { sms_id }: SmsLoad, message: string): Promise<void> {
+  async cancel(tx: Transaction, { sms_id }: SmsLoad, message: string): Promise<void> {
     const error = JSON.stringify({ code: 'cancelled', message } satisfies SmsError)
     const row = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'failed', error = ${error} WHERE id = ${sms_id} AND status = 'queued' RETURNING *`,
@@ -141,7 +138,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     if (await hasOptedOut(database, sender, recipient)) {
       throw refused('recipient_opted_out', `${recipient} said STOP to this number before the message could be sent.`)
     }
-    if (holder.status === 'suspended') throw new Later('the identity that wrote it is suspended')
+    if (holder.status === 'suspended') throw new Deferred('the identity that wrote it is suspended')
   }
 }
 

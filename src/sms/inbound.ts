@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Log } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
@@ -42,7 +42,7 @@ const next: Record<StatusUpdate['status'], readonly SmsRow['status'][]> = {
 }
 
 /** How long it is known what was handed in, in milliseconds: Twilio, whose calls bear no time, keeps messages for 13 months. */
-const remembered = 400 * 24 * 60 * 60 * 1000
+const remembered = 400 * day
 
 /** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
 export class Inbound {
@@ -129,7 +129,7 @@ export class Inbound {
     let octets = octetsOfTexts(body)
     for (const one of media) if ('bytes' in one) octets += one.bytes.length
     const { account_id } = holder
-    const lacking = octets - (await plan.room(database, account_id))
+    const lacking = octets - (await plan.available(database, account_id))
     if (lacking > 0) await trash.giveWay({ account_id }, lacking)
   }
 

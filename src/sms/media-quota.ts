@@ -5,7 +5,7 @@ type Owner = { account_id: string; identity_id: string }
 
 /** Takes room for what came with a message, in octets. Answers false when its account has none left, or its identity is gone. */
 export async function takeStorage(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<boolean> {
-  if (octets > (await plan.room(tx, owner.account_id))) return false
+  if (octets > (await plan.available(tx, owner.account_id))) return false
   return change(tx, plan, owner, octets)
 }
 

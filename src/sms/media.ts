@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
+import { hour, minute } from '../core/clock.ts'
 import type { Plan } from '../accounts/plan.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SignedQuery } from '../core/shapes.ts'
-import { type Courier, Later, type Outcome, Refused } from '../queue/courier.ts'
+import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
 import type { FetchLimiter, FetchShare } from '../net/fetch-limiter.ts'
 import type { Download } from '../http/route.ts'
 import type { SignedUrls } from '../mail/attachments.ts'
@@ -79,14 +80,12 @@ export class MediaStore {
   }
 }
 
-const minute = 60_000
-
 /** Fetches what came with a message from the provider. */
 export class MediaCourier implements Courier<MediaLoad> {
   readonly kind = mediaKind
-  readonly schedule = [0, 5000, minute, 10 * minute, 60 * minute]
+  readonly schedule = [0, 5000, minute, 10 * minute, hour]
   readonly jitter = 0.1
-  readonly prompt = 20_000
+  readonly slowAfter = 20_000
   readonly #database: Database
   readonly #provider: SmsProvider | undefined
   readonly #plan: Plan
@@ -111,7 +110,7 @@ export class MediaCourier implements Courier<MediaLoad> {
     const provider = this.#provider
     if (!provider?.fetch) throw new Refused('the provider is not configured any more')
     const { account_id } = row
-    if (!(await this.#hasRoom(account_id, 1))) throw new Later('the account keeps as much as it may')
+    if (!(await this.#hasRoom(account_id, 1))) throw new Deferred('the account keeps as much as it may')
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {
@@ -124,14 +123,17 @@ export class MediaCourier implements Courier<MediaLoad> {
     } catch (error) {
       share.giveBack()
       if (error instanceof Rejected) throw new Refused(error.message)
-      if (error instanceof Fault && error.retryAfter !== undefined) throw new Later(error.message, error.retryAfter * 1000)
-      throw new Later(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
+      if (error instanceof Fault && error.retryAfter !== undefined) throw new Deferred(error.message, error.retryAfter * 1000)
+      throw new Deferred(
+        error instanceof Error ? error.message : 'it failed',
+        error instanceof Busy ? error.retryAfter : undefined,
+      )
     }
   }
 
   /** Whether there is room of so many octets; what was deleted makes way for it. */
   async #hasRoom(account_id: string, octets: number): Promise<boolean> {
-    const lacking = octets - (await this.#plan.room(this.#database, account_id))
+    const lacking = octets - (await this.#plan.available(this.#database, account_id))
     return lacking <= 0 || this.#trash.giveWay({ account_id }, lacking)
   }
 

@@ -1,5 +1,5 @@
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, hour, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -45,8 +45,6 @@ interface Deps {
 
 /** None are looked for in what we send. */
 const noCodes = '[]'
-
-const hour = 3_600_000
 
 /** The text messages of the living identities, for callers. */
 export class Messages {

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts'
+import { type Clock, hour, second } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import type { Inbound } from './inbound.ts'
 import type { Numbers } from './numbers.ts'
@@ -11,9 +11,6 @@ interface Deps {
   numbers: Numbers
   provider: SmsProvider | undefined
 }
-
-const second = 1000
-const hour = 3_600_000
 
 /** How far back the first look of a run goes, and every other, in milliseconds. */
 const backThen = 48 * hour

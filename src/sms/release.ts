@@ -1,6 +1,6 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, hour, iso, minute } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
-import { type Courier, Later, type Outcome } from '../queue/courier.ts'
+import { type Courier, Deferred, type Outcome } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
@@ -15,9 +15,6 @@ interface Deps {
   queue: Queue
   provider: SmsProvider | undefined
 }
-
-const minute = 60_000
-const hour = 60 * minute
 
 /** Gives numbers back to the provider, for as long as it takes: a number that is forgotten is paid for for ever. */
 export class ReleaseCourier implements Courier<ReleaseLoad> {
@@ -34,17 +31,20 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
     const { database, provider } = this.#deps
     const row = await database.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${phone_id}`)
     if (row?.status !== 'releasing' || row.number === null) return 'nothing to release'
-    if (provider?.name !== row.provider) throw new Later(`${row.provider} is not configured`)
+    if (provider?.name !== row.provider) throw new Deferred(`${row.provider} is not configured`)
     try {
       await provider.release?.({ number: row.number, provider_id: row.provider_id })
       return 'released'
     } catch (error) {
       // to give back what is given back already does no harm, whatever came of this try
-      throw new Later(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
+      throw new Deferred(
+        error instanceof Error ? error.message : 'it failed',
+        error instanceof Busy ? error.retryAfter : undefined,
+      )
     }
   }
 
-  async drop(): Promise<never> {
+  async cancel(): Promise<never> {
     throw conflict('A number that is not given back is paid for: it is tried until the provider takes it.', {
       code: 'not_droppable',
     })

@@ -1,5 +1,5 @@
 import { notFound } from '../core/fault.ts'
-import { type EventType, littleOfMessages } from '../events/model.ts'
+import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { EventLog } from '../events/log.ts'
 import { join, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { PhoneNumber, Sms, SmsError, SmsMedia } from './model.ts'
@@ -94,7 +94,7 @@ export async function tell(tx: Transaction, events: EventLog, type: EventType<Sm
     account_id: row.account_id,
     identity_id: row.identity_id,
     data: data!,
-    uncounted: littleOfMessages,
+    uncounted: uncountedMessageBytes,
   })
 }
 

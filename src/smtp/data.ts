@@ -1,4 +1,4 @@
-import { Octets } from '../core/octets.ts'
+import { ByteBuffer } from '../core/byte-buffer.ts'
 import type { MemoryShare } from './memory-budget.ts'
 
 /** The longest line we take, in octets without its CRLF; far above the 998 of RFC 5322 2.1.1, which real mail overruns. */
@@ -17,7 +17,7 @@ const shownOfFlawed = 16_384
 export class MessageOctets {
   readonly #limit: number
   readonly #share: MemoryShare
-  readonly #octets = new Octets()
+  readonly #octets = new ByteBuffer()
   #size = 0
   #flaw: DataFlaw | null = null
   #head: Buffer | null = null

@@ -2,19 +2,19 @@ import { inflateRawSync } from 'node:zlib'
 import { Turns } from '../core/paced-work.ts'
 import { type Database, type Reader, sql, type Transaction } from './database.ts'
 
-/** Octets as they are kept: deflated where that makes them smaller. */
+/** Bytes as they are stored: deflated where that makes them smaller. */
 export interface PackedBlob {
-  /** Octets before packing. */
+  /** Bytes before deflating. */
   size: number
   sha256: Uint8Array | null
   deflated: boolean
   bytes: Uint8Array
 }
 
-/** Octets of one row: it is three times in memory while it is written. */
+/** Bytes of one row, which is in memory three times while it is written. */
 const piece = 1024 * 1024
 
-/** Keeps octets in the caller's transaction, in pieces where they are large; answers the blob's id. */
+/** Stores bytes in the caller's transaction, in several rows when they are large. Returns the id of the blob. */
 export async function insertBlob(tx: Transaction, packed: PackedBlob): Promise<number> {
   const { bytes } = packed
   const id = await insertWhole(tx, { ...packed, bytes: bytes.subarray(0, piece) })
@@ -27,7 +27,7 @@ export async function insertBlob(tx: Transaction, packed: PackedBlob): Promise<n
   return id
 }
 
-/** The same in one row, for what queries join: the bodies of e-mails and the long fields of events. */
+/** The same in one row, for blobs that queries join: the bodies of e-mails and the long fields of events. */
 export async function insertWhole(tx: Transaction, { size, sha256, deflated, bytes }: PackedBlob): Promise<number> {
   const row = await tx.get<{ id: number }>(
     sql`INSERT INTO blobs (size, sha256, deflated, bytes) VALUES (${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes}) RETURNING id`,
@@ -35,13 +35,13 @@ export async function insertWhole(tx: Transaction, { size, sha256, deflated, byt
   return row!.id
 }
 
-/** Lets go of the octets. The row stays: its number must not become that of others while something names it. */
+/** Removes the bytes. The row stays, so that its id is not used again while something refers to it. */
 export async function emptyBlob(tx: Transaction, id: number): Promise<void> {
   await tx.run(sql`UPDATE blobs SET bytes = zeroblob(0), deflated = 0 WHERE id = ${id}`)
   await tx.run(sql`DELETE FROM blob_pieces WHERE blob_id = ${id}`)
 }
 
-/** The octets as they came; undefined when there is no such blob. */
+/** The original bytes; undefined when there is no such blob. */
 export async function readBlob(database: Reader | Database, id: number): Promise<Buffer | undefined> {
   const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
   if (!row || row.bytes.length < piece) return row && unpack(row.deflated === 1, row.bytes)
@@ -62,7 +62,7 @@ export async function readBlob(database: Reader | Database, id: number): Promise
   return unpack(row.deflated === 1, whole)
 }
 
-/** The octets of a packed row as they came. */
+/** The original bytes of a stored row. */
 export function unpack(deflated: boolean, bytes: Uint8Array): Buffer {
   return deflated ? inflateRawSync(bytes) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

@@ -12,19 +12,20 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
+import { day } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
-import { sized } from './space.ts'
+import { formatBytes } from './space.ts'
 import { syncPath } from './files.ts'
 
-/** How long the copy from before the last upgrade is kept, in milliseconds. */
-const kept = 30 * 86_400_000
+/** How long the copy made before the last upgrade is kept, in milliseconds. */
+const retention = 30 * day
 
 /**
- * Copies a database to `<file>.before-<version>`, whole or not at all, unless that was done before an upgrade that is under way since.
- * Throws a sentence when there is no room for it.
+ * Copies a database to `<file>.before-<version>`, atomically, unless it was done for an upgrade that is still running.
+ * Throws an Error with a readable message when there is no space for it.
  */
 export function saveCopy(file: string, version: number, database: DatabaseSync): void {
-  if (begunFrom(file) < version) return
+  if (upgradingFrom(file) < version) return
   const copy = copyOf(file, version)
   const draft = `${copy}.part`
   mustFit(file, copy, database)
@@ -43,7 +44,7 @@ export function saveCopy(file: string, version: number, database: DatabaseSync):
   }
 }
 
-/** Throws before anything is written where the copy cannot fit. */
+/** Throws, before anything is written, when the copy does not fit on the disk. */
 function mustFit(file: string, copy: string, database: DatabaseSync): void {
   const size = database
     .prepare(
@@ -55,17 +56,17 @@ function mustFit(file: string, copy: string, database: DatabaseSync): void {
   if (free >= needed) return
   throw storageFull(
     undefined,
-    `${file} was not migrated: the copy ${copy} that is made first takes ${sized(needed)}, and ${sized(free)} are free. Make room, and start again; nothing was changed.`,
+    `${file} was not migrated: the copy ${copy} that is made first takes ${formatBytes(needed)}, and ${formatBytes(free)} are free. Make room, and start again; nothing was changed.`,
   )
 }
 
-/** The upgrade is done, and what comes next is another. */
-export function forgetUpgrade(file: string): void {
+/** Marks the upgrade as done. */
+export function finishUpgrade(file: string): void {
   rmSync(noteOf(file), { force: true })
 }
 
-/** The version that an upgrade under way began with, if its copy is there still. */
-function begunFrom(file: string): number {
+/** The version that a running upgrade began with, if its copy still exists. */
+function upgradingFrom(file: string): number {
   const note = noteOf(file)
   const version = existsSync(note) ? Number(readFileSync(note, 'utf8')) : Infinity
   return versionsOf(file).includes(version) ? version : Infinity
@@ -75,7 +76,7 @@ function noteOf(file: string): string {
   return `${file}.upgrading`
 }
 
-/** The copy from before a version that this program still knows, to go back to; undefined when there is none. */
+/** The newest copy of a version that this program knows, to go back to; undefined when there is none. */
 export function copyBefore(file: string, known: number): string | undefined {
   const version = versionsOf(file).find((one) => one <= known)
   return version === undefined ? undefined : copyOf(file, version)
@@ -83,12 +84,12 @@ export function copyBefore(file: string, known: number): string | undefined {
 
 /** Removes the copies of former upgrades, and that of the last one once it is 30 days old: each is as large as the database was. */
 export function pruneCopies(file: string): void {
-  for (const [place, version] of versionsOf(file).entries()) {
+  for (const [index, version] of versionsOf(file).entries()) {
     const copy = copyOf(file, version)
     try {
-      if (place > 0 || Date.now() - statSync(copy).mtimeMs > kept) rmSync(copy)
+      if (index > 0 || Date.now() - statSync(copy).mtimeMs > retention) rmSync(copy)
     } catch {
-      // it only takes room: the next start tries again
+      // the next start tries again
     }
   }
 }

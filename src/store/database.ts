@@ -3,12 +3,12 @@ import { Sql } from 'sql-template-tag'
 export { empty, join, raw } from 'sql-template-tag'
 export type { Sql } from 'sql-template-tag'
 
-/** The texts of templates in which no other SQL is nested. */
+/** The cached texts of templates without nested SQL. */
 const texts = new WeakMap<readonly string[], string>()
 
 /**
- * SQL with its values as parameters; what is itself SQL is nested. The text is put together once for each template without any nested: a long one takes
- * longer than many a statement runs.
+ * SQL with its values as parameters; nested SQL is inlined. The text of a template without nested SQL is cached, as joining a long one takes
+ * longer than many statements run.
  */
 export function sql(template: readonly string[], ...values: readonly unknown[]): Sql {
   const query = new Sql(template, values)
@@ -27,40 +27,40 @@ export interface Reader {
 }
 
 export interface Transaction extends Reader {
-  /** Answers how many rows changed. */
+  /** Returns how many rows changed. */
   run(query: Sql): Promise<{ changes: number }>
-  /** Called on a fresh stack once the transaction is on disk; its failure is never the writer's. */
+  /** Adds a listener that is called once the transaction is on disk; its errors do not reach the writer. */
   afterCommit(listener: () => void): void
 }
 
 /**
- * The same for every engine. Reads outside a transaction see only what is committed.
- * SQL is written once in the subset the engines share; values can only travel as parameters.
+ * The interface of database engines. Reads outside a transaction see only committed data. SQL is written in the subset that engines share;
+ * values are always parameters.
  */
 export interface Database extends Reader {
   /**
-   * Runs the work, and resolves only when what it wrote is forced to disk. Work that throws leaves nothing behind.
-   * Nothing but database calls may be awaited inside `work`: many transactions share one commit. Work that never settles is given up.
-   * Throws Fault `storage_full` when the disk is full, `storage_failed` when the disk lost its word, `stopping` after `close`.
+   * Runs the work and resolves when its writes are synced to disk. Work that throws is rolled back.
+   * Only database calls may be awaited inside `work`: many transactions share one commit. Work that does not settle is aborted after a timeout.
+   * Throws Fault `storage_full` when the disk is full, `storage_failed` when a sync failed, `stopping` after `close`.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
-  /** Runs the work; `mark` is written in the first of its transactions that commits, so that the one is on disk exactly when the other is. */
+  /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
   /**
-   * A read that may take long (search, export): off the event loop, given up after `deadline` milliseconds with a Fault. Accounts take turns;
-   * without an account it is the box's own.
+   * A read that may take long (search, export): off the event loop, aborted after `deadline` milliseconds with a Fault. Accounts take turns;
+   * without an account the read is of the box itself.
    */
   slow<Row>(query: Sql, deadline: number, account?: string): Promise<Row[]>
   /**
    * The first damage that a new connection finds in the file (`PRAGMA quick_check`), or null; off the event loop. Throws Fault `too_slow` when
-   * it is not read whole within `deadline` milliseconds.
+   * the check takes longer than `deadline` milliseconds.
    */
   damage(deadline: number): Promise<string | null>
-  /** Gives a little of the room that deleted rows left back to the disk. Answers whether there is more worth giving back. */
+  /** Returns some free pages of the file to the disk. Returns whether there is more to reclaim. */
   reclaim(): Promise<boolean>
-  /** Makes so many bytes of the write-ahead log free to be written, so that little things can be when the disk has nothing left. */
+  /** Allocates so many bytes of the write-ahead log in advance, so that small writes still succeed on a full disk. */
   reserveLog(bytes: number): Promise<void>
-  /** Writes and syncs one probe row: throws when the store cannot take mail now. */
+  /** Writes and syncs one row: throws when the store cannot be written now. */
   probe(): Promise<void>
   close(): Promise<void>
 }

@@ -1,13 +1,13 @@
 import { closeSync, existsSync, fsyncSync, openSync, readSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** What is on disk was written by a newer program. */
+/** The data was written by a newer version of the program. */
 export class Newer extends Error {}
 
-/** What keeps a data directory from being opened: a part of it, the `room` on its disk, or a `program` that is too old for it. */
+/** Why a data directory cannot be opened: one of its parts, no space on its disk (`room`), or a program that is too old (`program`). */
 export type Obstacle = 'directory' | 'state' | 'master_key' | 'database' | 'room' | 'program'
 
-/** What `openDirectory` failed at, of the error that it threw; undefined for any other error. */
+/** The reason in an error that `openDirectory` threw; undefined for any other error. */
 export function obstacleOf(error: unknown): Obstacle | undefined {
   return error instanceof Error && 'obstacle' in error ? (error.obstacle as Obstacle) : undefined
 }
@@ -15,8 +15,8 @@ export function obstacleOf(error: unknown): Obstacle | undefined {
 const restore = 'Restore a backup, or move the data directory away to start an empty box; nothing was changed.'
 
 /**
- * Looks at the database file and its log from outside, before SQLite sees them: SQLite takes an empty file for a new database, and
- * skips a log it cannot read. Answers whether there is content; throws a sentence when it is missing although `expected`, or damaged.
+ * Checks the database file and its log before SQLite opens them: SQLite takes an empty file for a new database, and ignores a log it cannot
+ * read. Returns whether there is content. Throws an Error with a readable message when it is missing although `expected`, or damaged.
  */
 export function checkFiles(file: string, expected: boolean): boolean {
   const log = `${file}-wal`
@@ -66,17 +66,17 @@ function sizeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.size
 }
 
-/** What lies where a directory is being restored, and tells it from anything else. */
+/** The file that marks a directory as an unfinished restore. */
 export const mark = 'unfinished'
 
-/** Where a directory is built before it is adopted: inside it, where there is one, or beside its name. */
+/** Where a restore builds a directory: inside it when it exists, else beside it. */
 export function draftsOf(directory: string): [inside: string, beside: string] {
   return [join(directory, '.restoring'), `${resolve(directory)}.part`]
 }
 
 /**
- * Throws a sentence where a restore is under way or was cut short: whoever waits for a box must not find an empty one in its place, which
- * refuses its mail.
+ * Throws an Error with a readable message when a restore is running or was interrupted: an empty box must not start in its place and refuse
+ * mail.
  */
 export function mustBeNoRestore(directory: string): void {
   if (existsSync(join(directory, 'state.json'))) return

@@ -3,24 +3,24 @@ import { Seal, type SealedColumn } from '../core/seal/seal.ts'
 import { type Database, sql } from './database.ts'
 import { reseal } from './reseal.ts'
 
-/** What a rotation did. */
-export interface Rotated {
-  /** How many values are sealed under the new key. */
+/** The result of a rotation. */
+export interface RotationResult {
+  /** Number of values sealed under the new key. */
   values: number
-  /** The file of the key before. */
+  /** The file of the previous key. */
   former: string
 }
 
 /**
- * The master key a database is sealed under. The database holds the key's name, which changes in the transaction in which everything is
- * sealed anew: whenever a rotation is cut off, the name says which of the two keys is the right one.
+ * The master key of a database. The database stores the name of the key, which changes in the transaction that seals everything again: after an
+ * interrupted rotation the name tells which of the two keys is in use.
  */
 export class Keyring {
   readonly seal: Seal
   readonly #database: Database
   readonly #key: MasterKey
 
-  /** Finishes a rotation that was cut off. Throws a sentence when the key is not the one this database is sealed under. */
+  /** Finishes an interrupted rotation. Throws an Error with a readable message when the key is not that of this database. */
   static async open(database: Database, key: MasterKey): Promise<Keyring> {
     const box = await database.get<{ master_key_name: string | null }>(sql`SELECT master_key_name FROM box`)
     const name = box?.master_key_name ?? null
@@ -38,12 +38,12 @@ export class Keyring {
   }
 
   /**
-   * Makes a new key and seals these columns anew under it, all or none; `told` hears of each step once it is on disk. What was derived
-   * from the former key (cursors, tokens, signed URLs) is void. Who holds `seal` holds the former: the box must be opened again.
+   * Creates a new key and seals these columns again under it, all or none; `onStep` is called after each step is on disk. Values derived from
+   * the previous key (cursors, tokens, signed URLs) become invalid. `seal` still uses the previous key: the box must be opened again.
    */
-  async rotate(columns: readonly SealedColumn[], told: (step: Step) => void = () => {}): Promise<Rotated> {
+  async rotate(columns: readonly SealedColumn[], onStep: (step: Step) => void = () => {}): Promise<RotationResult> {
     const master = this.#key.prepare()
-    told('made')
+    onStep('made')
     const next = new Seal(master)
     const values = await this.#database.transaction(async (tx) => {
       let count = 0
@@ -51,8 +51,8 @@ export class Keyring {
       await tx.run(sql`UPDATE box SET master_key_name = ${nameOf(master)}`)
       return count
     })
-    told('sealed')
-    this.#key.adopt(told)
+    onStep('sealed')
+    this.#key.adopt(onStep)
     return { values, former: this.#key.former }
   }
 }

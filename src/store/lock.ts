@@ -6,9 +6,9 @@ import { InUse } from '../core/fault.ts'
 const busy = 5
 
 /**
- * One process a data directory. The lock is the operating system's own (through an empty SQLite file), so a killed process leaves none behind.
+ * Locks a data directory for one process. The lock is one of the operating system (on an empty SQLite file), so a killed process leaves none.
  * Nothing else in this process may open the file `lock`: closing it would drop the lock (POSIX).
- * Throws InUse, a sentence, when another process holds it.
+ * Throws InUse with a readable message when another process holds it.
  */
 export class DirectoryLock {
   readonly #file: string
@@ -20,7 +20,7 @@ export class DirectoryLock {
     create(file)
     this.#database = new DatabaseSync(file, { timeout: 0 })
     try {
-      // nothing is ever written: a journal would only need room on a full disk
+      // nothing is ever written, and a journal would need space on a full disk
       this.#database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
     } catch (error) {
       this.#database.close()
@@ -28,7 +28,7 @@ export class DirectoryLock {
     }
   }
 
-  /** Writes the id of this process into `lock.pid`, for people. Over what is there: a full disk has no room for another block. */
+  /** Writes the id of this process into `lock.pid`, for the operator. It overwrites the file in place: a full disk has no free block. */
   note(): void {
     const text = `${process.pid}\n`
     const handle = openSync(`${this.#file}.pid`, constants.O_WRONLY | constants.O_CREAT, 0o600)
@@ -45,7 +45,7 @@ export class DirectoryLock {
   }
 }
 
-/** Readable by nobody else; a file that is there is not even opened. */
+/** Creates the file with mode 600; an existing file is not opened. */
 function create(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600))

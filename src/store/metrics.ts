@@ -2,16 +2,16 @@ import { stat } from 'node:fs/promises'
 import type { Metrics } from '../core/metrics.ts'
 import type { Space } from './space.ts'
 
-/** Hears what commits cost. */
+/** Receives the duration of commits. */
 export interface CommitWatch {
-  /** A group of transactions is on disk: seconds from its BEGIN, of them those for the disk alone, and how many shared it. */
+  /** A group of transactions is on disk: seconds since its BEGIN, seconds of the sync, and the number of transactions. */
   committed(seconds: number, disk: number, transactions: number): void
 }
 
-/** Seconds from a fast disk's flush to one that hangs. */
+/** Buckets in seconds, from a fast disk to one that hangs. */
 const times = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
-/** What commits cost, from when the database opens. */
+/** Metrics of commits. */
 export function commitMetrics(metrics: Metrics): CommitWatch {
   const commits = metrics.histogram(
     'pillarbox_store_commit_seconds',
@@ -33,7 +33,7 @@ export function commitMetrics(metrics: Metrics): CommitWatch {
   }
 }
 
-/** How large the database is, and how much room there is for it. */
+/** Metrics of the size of the database and of free disk space. */
 export function spaceMetrics(metrics: Metrics, file: string, space: Space): void {
   metrics.gauge('pillarbox_store_database_bytes', 'Octets of the database file', async (gauge) => gauge.set(await sizeOf(file)))
   metrics.gauge(

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Fault, storageFull } from '../core/fault.ts'
-import { copyBefore, forgetUpgrade, saveCopy, pruneCopies } from './copies.ts'
+import { copyBefore, finishUpgrade, saveCopy, pruneCopies } from './copies.ts'
 import { checkFiles, Newer, syncPath } from './files.ts'
 import { dropDraft } from './rewrite.ts'
 import { asFault } from './sqlite/failures.ts'
@@ -11,30 +11,29 @@ import { asFault } from './sqlite/failures.ts'
 /** "PBOX": marks the file as ours. */
 export const applicationId = 0x50424f58
 
-/** Above this size in bytes the page-by-page check is left to the background: the start must not wait for it. */
+/** Bytes above which the page-by-page check runs in the background, so that the start does not wait for it. */
 export const quickCheckLimit = 64 * 1024 * 1024
 
 const ownMigrations = fileURLToPath(new URL('./migrations/', import.meta.url))
 
-/** What tests put in place of the migrations of a new database. */
+/** Lets tests replace the migrations. */
 export interface MigrationTest {
   prepare?: typeof prepare
 }
 
 /**
- * Checks the database file and brings it to this program's version, each migration once, in order, in one transaction each; before
- * that, a database with content is copied to `<file>.before-<version>`; the last such copy is kept for 30 days. Throws a sentence with the
- * file's name when the file is missing although there was one (`expected`), empty, damaged, not ours, or newer than this program. Leaves
- * as it is what it refuses.
+ * Checks the database file and migrates it to the version of this program; each migration runs once, in order, in its own transaction. Before
+ * that, a database with content is copied to `<file>.before-<version>`; the last such copy is kept for 30 days. Throws an Error that names the
+ * file when it is missing although `expected`, empty, damaged, not a Pillarbox database, or newer than this program; it is then left unchanged.
  */
 export function prepare(file: string, expected: boolean, folder: string = ownMigrations): void {
-  bring(file, expected, folder, true)
+  bringUpToDate(file, expected, folder, true)
   pruneCopies(file)
 }
 
-/** The same for a database of which there is a copy already. */
-export function takeOver(file: string): void {
-  bring(file, true, ownMigrations, false)
+/** The same without a copy, for a database that has been copied already. */
+export function migrateCopied(file: string): void {
+  bringUpToDate(file, true, ownMigrations, false)
 }
 
 /** The newest version that this program knows. */
@@ -42,37 +41,37 @@ export function knownVersion(): number {
   return readMigrations(ownMigrations).length
 }
 
-function bring(file: string, expected: boolean, folder: string, copied: boolean): void {
+function bringUpToDate(file: string, expected: boolean, folder: string, copied: boolean): void {
   const migrations = readMigrations(folder)
   dropDraft(file)
   const version = checkFiles(file, expected) ? checkContent(file, expected, migrations) : create(file)
   const database = new DatabaseSync(file, { timeout: 5000 })
   try {
-    // only a file without tables can still be told so: then it gives room back (`reclaim`)
+    // can only be set for a file without tables; `reclaim` needs it
     if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
     if (copied && version > 0 && version < migrations.length) saveCopy(file, version, database)
     migrate(file, database, version, migrations)
-    forgetUpgrade(file)
+    finishUpgrade(file)
   } finally {
     database.close()
   }
   syncPath(dirname(file))
 }
 
-/** `PRAGMA quick_check` over the whole file; answers the first trouble, or null. */
+/** Runs `PRAGMA quick_check` over the whole file; returns the first error, or null. */
 export function quickCheck(database: DatabaseSync): string | null {
   return damageIn(database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string })
 }
 
-/** The damage that a row of `PRAGMA quick_check` names; null for `ok`. */
+/** The error in a row of `PRAGMA quick_check`; null for `ok`. */
 export function damageIn(row: { quick_check: string } | undefined): string | null {
   const text = row?.quick_check ?? 'no answer'
   // the first line only names the database
   return text === 'ok' ? null : text.split('\n').at(-1)!
 }
 
-/** Answers the version of the content. Opened for reading only: closing any other connection could rewrite the file. */
+/** Returns the version of the content. Opens the file read-only: closing any other connection could rewrite it. */
 function checkContent(file: string, expected: boolean, migrations: string[]): number {
   const known = migrations.length
   const restore = 'Restore a backup; the file was left as it is.'
@@ -101,8 +100,8 @@ function checkContent(file: string, expected: boolean, migrations: string[]): nu
     if (!fresh && (version < 1 || tables === 0)) throw new Refused(`${file} is damaged: its tables are missing. ${restore}`)
     const missing = fresh ? undefined : firstMissing(database, migrations.slice(0, version))
     if (missing !== undefined) throw new Refused(`${file} is damaged: the ${missing} is missing. ${restore}`)
-    const trouble = statSync(file).size <= quickCheckLimit ? quickCheck(database) : null
-    if (trouble) throw new Refused(`${file} is damaged: ${trouble}. ${restore}`)
+    const damage = statSync(file).size <= quickCheckLimit ? quickCheck(database) : null
+    if (damage) throw new Refused(`${file} is damaged: ${damage}. ${restore}`)
     return version
   } catch (error) {
     if (error instanceof Refused || error instanceof Newer) throw error
@@ -112,7 +111,7 @@ function checkContent(file: string, expected: boolean, migrations: string[]): nu
   }
 }
 
-/** What these migrations make of nothing, and the database lacks: the first table or index, or undefined. */
+/** The first table or index that these migrations create and the database does not have, or undefined. */
 function firstMissing(database: DatabaseSync, migrations: string[]): string | undefined {
   const model = new DatabaseSync(':memory:')
   try {
@@ -131,7 +130,7 @@ function namesIn(database: DatabaseSync): string[] {
 
 class Refused extends Error {}
 
-/** Without a log there is nothing to recover, and SQLite can be kept from making one. */
+/** The URL to open the file unchanged: without a log there is nothing to recover, and `immutable` keeps SQLite from creating one. */
 function unchanged(file: string): URL {
   const url = pathToFileURL(file)
   if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) url.searchParams.set('immutable', '1')
@@ -142,7 +141,7 @@ function pragma(database: DatabaseSync, name: 'application_id' | 'user_version')
   return (database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[name]!
 }
 
-/** SQLite gives a log the rights of its database, and a database those of the umask. */
+/** Creates the file with mode 600: SQLite would use the umask, and gives the log the mode of the database. */
 function create(file: string): number {
   if (!existsSync(file)) closeSync(openSync(file, 'wx', 0o600))
   return 0
@@ -167,12 +166,12 @@ function migrate(file: string, database: DatabaseSync, version: number, migratio
   }
 }
 
-/** The paths of `0001_name.sql`, … in order; a file's place is its version. */
+/** The paths of `0001_name.sql`, … in order; the position of a file is its version. */
 function readMigrations(folder: string): string[] {
   const names = readdirSync(folder)
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .toSorted()
-  const astray = names.find((name, index) => Number(name.slice(0, 4)) !== index + 1)
-  if (astray !== undefined) throw new Error(`The migration ${astray} is not numbered in order.`)
+  const misnumbered = names.find((name, index) => Number(name.slice(0, 4)) !== index + 1)
+  if (misnumbered !== undefined) throw new Error(`The migration ${misnumbered} is not numbered in order.`)
   return names.map((name) => `${folder.replace(/\/$/, '')}/${name}`)
 }

@@ -2,37 +2,37 @@ import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Database } from './database.ts'
 
-/** How long one result is told again, and how long a disk may take before it counts as failing, in milliseconds. */
+/** How long a result is reused, and the timeout after which the disk counts as failing, in milliseconds. */
 const timeout = 2000
 
-/** Whether the store takes writes now, and if not, whether it is for want of room. */
+/** Whether the store can be written now, and if not, whether the disk is full. */
 export type StoreState = 'sound' | 'full' | 'failing'
 
-/** Whether the store takes writes now. However many ask, one probe is under way at a time: asking costs nothing that a stranger could use up. */
+/** Tests whether the store can be written. Only one probe runs at a time, so that anonymous calls of /readyz cost nothing. */
 export class WriteProbe {
   readonly #database: Database
   readonly #clock: Clock
-  #flight: Promise<void> | undefined
-  #kept: { state: StoreState; at: number } | undefined
+  #running: Promise<void> | undefined
+  #last: { state: StoreState; at: number } | undefined
 
   constructor(database: Database, clock: Clock) {
     this.#database = database
     this.#clock = clock
   }
 
-  /** Answers within 2 s, with what was so at most 2 s ago. */
-  async look(): Promise<StoreState> {
-    const kept = this.#kept
-    if (kept && Math.abs(this.#clock.now() - kept.at) < timeout) return kept.state
-    this.#flight ??= this.#write()
+  /** Returns within 2 s a result that is at most 2 s old. */
+  async check(): Promise<StoreState> {
+    const last = this.#last
+    if (last && Math.abs(this.#clock.now() - last.at) < timeout) return last.state
+    this.#running ??= this.#write()
     const timer = Promise.withResolvers<void>()
-    const waiting = setTimeout(timer.resolve, timeout)
-    const seen = await Promise.race([
-      this.#flight.then(() => this.#kept?.state ?? 'failing'),
+    const handle = setTimeout(timer.resolve, timeout)
+    const state = await Promise.race([
+      this.#running.then(() => this.#last?.state ?? 'failing'),
       timer.promise.then((): StoreState => 'failing'),
     ])
-    clearTimeout(waiting)
-    return seen
+    clearTimeout(handle)
+    return state
   }
 
   async #write(): Promise<void> {
@@ -40,7 +40,7 @@ export class WriteProbe {
       (): StoreState => 'sound',
       (error: unknown): StoreState => (error instanceof Fault && error.code === 'storage_full' ? 'full' : 'failing'),
     )
-    this.#kept = { state, at: this.#clock.now() }
-    this.#flight = undefined
+    this.#last = { state, at: this.#clock.now() }
+    this.#running = undefined
   }
 }

@@ -3,7 +3,7 @@ import { raw, sql, type Transaction } from './database.ts'
 
 const batch = 200
 
-/** Opens every value of a sealed column and seals it under another key; answers how many. Throws when one does not open. */
+/** Opens every value of a sealed column and seals it under another key. Returns how many; throws when one cannot be opened. */
 export async function reseal(tx: Transaction, declared: SealedColumn, from: Seal, to: Seal): Promise<number> {
   const { table, base64 } = declared
   const column = raw(declared.column)

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 const piece = 1024 * 1024
 
 /**
- * The largest reserve in bytes: enough log for deleting large things. More would need another page of the log's index (`-shm`, 32 KiB for
- * 4062 frames of 4 KiB), for which there may be no room.
+ * The largest reserve in bytes: enough log to delete large data. More would need another page of the index of the log (`-shm`, 32 KiB for
+ * 4062 frames of 4 KiB), for which there may be no space.
  */
 export const largestReserve = 16 * piece
 
 /**
- * A file in the data directory that is there for its size alone: SQLite cannot even read without room for its log, and deleting writes
- * before it frees. On a full disk the file is removed, and its room is the log's.
+ * A file in the data directory that reserves disk space: SQLite cannot even read without space for its log, and a deletion writes before it
+ * frees. On a full disk the file is removed, and the log gets its space.
  */
 export class Reserve {
   /** Bytes. */
@@ -29,13 +29,13 @@ export class Reserve {
     return statSync(this.#file, { throwIfNoEntry: false })?.isFile() ?? false
   }
 
-  /** Makes the file. Throws when it cannot be written, and leaves nothing then. */
+  /** Creates the file. When it cannot be written, it throws and leaves nothing. */
   async hold(): Promise<void> {
     const draft = `${this.#file}.part`
     try {
       const file = await open(draft, 'w', 0o600)
       try {
-        // what repeats would be packed by some file systems, and take no room
+        // random, as some file systems compress repeated bytes
         const bytes = Buffer.alloc(Math.min(piece, this.size))
         for (let left = this.size; left > 0; left -= bytes.length) {
           await file.writeFile(randomFillSync(bytes).subarray(0, left))

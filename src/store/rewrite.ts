@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { syncPath } from './files.ts'
 
 /**
- * Writes the file of a stopped box anew, with nothing in it but what its tables hold: what rows left behind as they moved and went is
- * gone. Needs as much room as the file has; killed at any moment, the file is the one before or the new one. Throws what went wrong.
+ * Rewrites the database file of a stopped box, so that it holds only the content of its tables and no remains of moved or deleted rows. Needs
+ * as much space as the file has. When it is killed, the file is either the old or the new one.
  */
 export function rewrite(file: string): void {
   const draft = draftOf(file)
@@ -30,7 +30,7 @@ export function rewrite(file: string): void {
   }
 }
 
-/** Removes what a rewriting left that was cut off. */
+/** Removes the file of an interrupted rewrite. */
 export function dropDraft(file: string): void {
   rmSync(draftOf(file), { force: true })
 }
@@ -39,7 +39,7 @@ function draftOf(file: string): string {
   return `${file}.rewritten`
 }
 
-/** Of a new master key: rows that moved or went leave their octets in the file until it is written anew, and the former key would open them. */
+/** Rewrites the file after a rotation of the master key: it still holds remains of rows that the previous key opens. */
 export function forgetFormer(file: string): void {
   try {
     rewrite(file)

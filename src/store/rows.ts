@@ -1,34 +1,34 @@
 import { type Database, empty, join, raw, sql, type Sql } from './database.ts'
 
-/** The rows of a list, and what leads to them. */
+/** The query of a list. */
 export interface Rows {
   columns: Sql
   from: Sql
-  /** What an index leads to, and yields in order: no row of it is read and passed over. */
+  /** A condition served in order by an index, so that no row is read and skipped. */
   where: Sql
-  /** Conditions that may pass over any number of the rows that `where` yields. */
+  /** Further conditions, which may skip any number of the rows of `where`. */
   filters?: readonly Sql[]
-  /** The filters look into texts that others wrote: even a few rows may take long. */
+  /** The filters search texts of any size: even a few rows may take long. */
   costly?: boolean
   /** The integer column that orders the list. */
   order: 'seq' | 'last_seq'
   ascending?: boolean
-  /** The place after which it begins, in its order. */
+  /** The position after which it begins, in its order. */
   after?: number | undefined
-  /** Whose read it is where it takes long; undefined for the box's own. */
+  /** The account of a slow read; undefined for the box itself. */
   account: string | undefined
 }
 
-/** Rows that a list reads or passes over on the event loop. */
-export const nearby = 300
+/** Maximum rows that a list reads or skips on the event loop. */
+export const maxRowsInline = 300
 
-/** A list that takes longer is given up, in milliseconds. */
+/** The timeout of a list, in milliseconds. */
 export const timeout = 5000
 
 /**
- * At most `limit` rows of a list, leaving out the first `offset`. This is the one rule for what lists may cost: on the event loop at most `nearby` rows are
- * read or passed over. A list that may need more than those is read beside it, in its account's turn; it may then hold what is committed and not
- * on disk yet. Throws Fault `too_slow`.
+ * At most `limit` rows of a list, skipping the first `offset`. This bounds the cost of all lists: on the event loop at most `maxRowsInline` rows are
+ * read or skipped. A list that may need more is read in a thread, in the turn of its account; it may then include data that is committed and not
+ * yet synced to disk. Throws Fault `too_slow`.
  */
 export async function readRows<Row>(
   database: Pick<Database, 'all' | 'get' | 'slow'>,
@@ -44,10 +44,10 @@ export async function readRows<Row>(
   const select = (condition: Sql): Sql =>
     sql`SELECT ${columns} FROM ${from} WHERE ${condition} ${ordered} LIMIT ${limit} OFFSET ${offset}`
   const filtered = join([begun, ...filters.map((filter) => sql`(${filter})`)], ' AND ')
-  if (!costly && offset <= nearby) {
-    if (filters.length === 0 && offset + limit <= nearby) return database.all(select(begun))
+  if (!costly && offset <= maxRowsInline) {
+    if (filters.length === 0 && offset + limit <= maxRowsInline) return database.all(select(begun))
     const end = await database.get<{ place: number }>(
-      sql`SELECT ${order} AS place FROM ${from} WHERE ${begun} ${ordered} LIMIT 1 OFFSET ${nearby}`,
+      sql`SELECT ${order} AS place FROM ${from} WHERE ${begun} ${ordered} LIMIT 1 OFFSET ${maxRowsInline}`,
     )
     const found = await database.all<Row>(select(end ? sql`${filtered} AND ${order} ${back} ${end.place}` : filtered))
     if (!end || found.length === limit) return found

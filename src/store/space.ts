@@ -4,35 +4,35 @@ import { dirname, join } from 'node:path'
 import type { Log } from '../core/log.ts'
 import { largestReserve, Reserve } from './reserve.ts'
 
-/** What `statfs` tells of a file system: the size of a block in bytes, and the blocks free for us. */
-type Measure = (path: string) => Promise<{ bsize: number; bavail: number }>
+/** The result of `statfs`: the size of a block in bytes, and the blocks available to this process. */
+type Statfs = (path: string) => Promise<{ bsize: number; bavail: number }>
 
 interface SpaceOptions {
-  /** Receives a line when the disk gets short, and when it has room again. */
+  /** Gets a line when the disk runs low, and when it has space again. */
   log?: Log | undefined
-  measure?: Measure | undefined
+  statfs?: Statfs | undefined
 }
 
 /**
- * Watches the free space of the disk that a directory lies on, every few seconds. Below `minimum` bytes it is low,
- * until an eighth more than that is free again, so that mail is not taken and put off in turns. A part of `minimum` is reserved by a
- * file, which makes way for a longer log of the database when next to nothing is free: what makes room needs some itself.
+ * Watches the free space of the disk of a directory, every few seconds. Below `minimum` bytes it is low, until an eighth more than that is free
+ * again, so that the state does not flap. A part of `minimum` is reserved by a file, which is removed when almost nothing is free: the database
+ * needs space for its log to delete anything.
  */
 export class Space {
   readonly #directory: string
-  /** Bytes that are to stay free. */
+  /** Bytes that must stay free. */
   readonly minimum: number
-  readonly #measure: Measure
+  readonly #measure: Statfs
   readonly #log: Log | undefined
   readonly #reserve: Reserve
   #low = false
   #logged = false
-  #looking: Promise<void> | undefined
+  #checking: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #whileLow: () => void = () => {}
   #claim: (bytes: number) => Promise<void> = async () => {}
 
-  constructor(directory: string, minimum: number = 256 * 1024 * 1024, { log, measure = statfs }: SpaceOptions = {}) {
+  constructor(directory: string, minimum: number = 256 * 1024 * 1024, { log, statfs: measure = statfs }: SpaceOptions = {}) {
     this.#directory = directory
     this.minimum = minimum
     this.#measure = measure
@@ -40,12 +40,12 @@ export class Space {
     this.#reserve = new Reserve(directory, Math.min(largestReserve, Math.floor(minimum / 4)))
   }
 
-  /** Whether nothing new is to be taken; as of the last look, never a wait. */
+  /** Whether new data must be refused, as of the last check. */
   low(): boolean {
     return this.#low
   }
 
-  /** Bytes that are free now; null when the disk does not say. */
+  /** Free bytes; null when they cannot be read. */
   async free(): Promise<number | null> {
     try {
       const { bsize, bavail } = await this.#measure(this.#directory)
@@ -55,33 +55,33 @@ export class Space {
     }
   }
 
-  /** Has the room that the reserve left, in bytes, taken by `claim` before others do; called at every look that finds the disk low. */
-  leaveTo(claim: (bytes: number) => Promise<void>): void {
+  /** Sets the callback that takes the released space, in bytes, before others do; called at every check that finds the disk low. */
+  onReserveReleased(claim: (bytes: number) => Promise<void>): void {
     this.#claim = claim
   }
 
-  /** Has `work` called at every look that finds the disk low. */
+  /** Sets a callback that is called at every check that finds the disk low. */
   whileLow(work: () => void): void {
     this.#whileLow = work
   }
 
-  /** Looks now, then every `interval` milliseconds, and logs what changes. */
+  /** Checks now, then every `interval` milliseconds, and logs changes. */
   async start(interval = 5000): Promise<void> {
     await this.#watch()
     await this.stop()
     this.#timer = setInterval(() => {
-      this.#looking ??= this.#watch().finally(() => (this.#looking = undefined))
+      this.#checking ??= this.#watch().finally(() => (this.#checking = undefined))
     }, interval)
     this.#timer.unref()
   }
 
-  /** Resolves when no look is under way. */
+  /** Stops checking; resolves when no check is running. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
+    await this.#checking
   }
 
-  /** Looks now. A disk that does not answer changes nothing: the store itself will tell. */
+  /** Checks now. When the free space cannot be read nothing changes. */
   async check(): Promise<void> {
     const free = await this.free()
     if (free === null) return
@@ -92,38 +92,40 @@ export class Space {
   async #watch(): Promise<void> {
     await this.check()
     if (this.#low && !this.#reserve.held) {
-      // the rest is for the index of the log, and small files
+      // the rest is for the index of the log and small files
       await this.#claim((this.#reserve.size * 15) / 16).catch((error: unknown) =>
-        this.#log?.warn({ err: error }, 'no room could be reserved on the disk'),
+        this.#log?.warn({ err: error }, 'no space could be reserved on the disk'),
       )
     }
-    if (this.#low !== this.#logged) await this.#tell()
+    if (this.#low !== this.#logged) await this.#logChange()
     this.#logged = this.#low
     if (this.#low) this.#whileLow()
-    else await this.#hold()
+    else await this.#createReserve()
   }
 
-  async #tell(): Promise<void> {
-    const seen = { directory: this.#directory, free: await this.free(), required: this.minimum }
-    if (this.#low) this.#log?.warn(seen, 'the disk is short of room: nothing new is taken')
-    else this.#log?.warn(seen, 'the disk has room again: new things are taken')
+  async #logChange(): Promise<void> {
+    const fields = { directory: this.#directory, free: await this.free(), required: this.minimum }
+    if (this.#low) this.#log?.warn(fields, 'the disk is low on space: new data is refused')
+    else this.#log?.warn(fields, 'the disk has space again: new data is accepted')
   }
 
-  /** Only where the reserve itself does not make the disk low. */
-  async #hold(): Promise<void> {
+  /** Creates the reserve, unless that would make the disk low. */
+  async #createReserve(): Promise<void> {
     if (this.#reserve.size === 0 || this.#reserve.held) return
     if (((await this.free()) ?? 0) < this.minimum * 1.125 + this.#reserve.size) return
-    await this.#reserve.hold().catch((error: unknown) => this.#log?.warn({ err: error }, 'no room could be reserved on the disk'))
+    await this.#reserve
+      .hold()
+      .catch((error: unknown) => this.#log?.warn({ err: error }, 'no space could be reserved on the disk'))
   }
 }
 
-/** The directory, or what of its path is there already: it will lie on the same disk. */
+/** The directory, or its nearest existing parent, which is on the same disk. */
 export function existingPart(directory: string): string {
   const parent = dirname(directory)
   return existsSync(directory) || parent === directory ? directory : existingPart(parent)
 }
 
-/** Octets of the database in a data directory, with its log. */
+/** Bytes of the database in a data directory, with its log. */
 export async function databaseSize(directory: string): Promise<number> {
   const file = join(directory, 'pillarbox.db')
   const sizes = await Promise.all(
@@ -138,9 +140,9 @@ export async function databaseSize(directory: string): Promise<number> {
 }
 
 /** `3.2 GiB` */
-export function sized(octets: number): string {
+export function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, octets)) / 10)))
-  const value = octets / 1024 ** step
+  const step = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)))
+  const value = bytes / 1024 ** step
   return `${value >= 100 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${units[step]}`
 }

@@ -6,17 +6,17 @@ import * as z from 'zod'
 import { planned } from '../core/planned.ts'
 import { Newer, syncPath } from './files.ts'
 
-/** What one account may have and use, where that is not what the settings say; null is no limit. */
+/** Limits of one account that override the settings; null is no limit. */
 const limits = z.partialRecord(z.enum(planned), z.int().min(0).nullable())
 
-/** The operator's own document: counted in ones and tens, readable, and mendable by hand while the box is stopped. */
+/** The operator's file `state.json`: small, readable, and editable while the box is stopped. */
 export const State = z.strictObject({
   version: z.literal(1),
   box_id: z.string().min(1),
   created_at: z.iso.datetime(),
-  /** Once true, a missing database is a loss to be told, never an empty box to be started. */
+  /** Once true, a missing database is an error, and no empty one is created. */
   database_created: z.boolean(),
-  /** While false, the only key may be one that nobody has seen: the next start then makes another in its place. */
+  /** While false, the first key may not have been seen by anybody, and the next start replaces it. */
   first_key_shown: z.boolean().default(true),
   accounts: z
     .array(z.strictObject({ id: z.string(), name: z.string(), created_at: z.iso.datetime(), limits: limits.optional() }))
@@ -24,7 +24,7 @@ export const State = z.strictObject({
 })
 export type State = z.output<typeof State>
 
-/** `state.json` by lowdb: every write is a new file, fsynced and renamed into place; the one before stays as `state.json.previous`. */
+/** `state.json` by lowdb: every write creates a new file, syncs it and renames it into place; the previous one stays as `state.json.previous`. */
 export class StateFile {
   readonly #low: Low<State>
   #data: State
@@ -35,7 +35,7 @@ export class StateFile {
     this.#data = low.data
   }
 
-  /** Throws a sentence naming the file when it is damaged, of a wrong shape or of a newer version; never writes over it. */
+  /** Throws an Error that names the file when it is damaged, invalid or of a newer version; the file is then not overwritten. */
   static async open(file: string, fresh: () => State): Promise<StateFile> {
     removeDrafts(file)
     const adapter = new DurableFile(file)
@@ -45,19 +45,19 @@ export class StateFile {
     return new StateFile(low)
   }
 
-  /** As it is on disk. */
+  /** The state on disk. */
   get data(): Readonly<State> {
     return this.#data
   }
 
-  /** Takes over what somebody has written into the file by hand. Throws a sentence when that is wrong, and goes on with what it had. */
+  /** Reads the file again after an edit. When it is invalid, throws an Error with a readable message and keeps the current state. */
   reread(): Promise<void> {
     const turn = this.#last.then(() => this.#reread())
     this.#last = turn.catch(() => {})
     return turn
   }
 
-  /** On disk when it resolves; changes made at the same time all land, one after the other. Nothing changes when `change` throws. */
+  /** Applies a change and resolves when it is on disk. Concurrent changes are applied one after the other. Nothing changes when `change` throws. */
   update(change: (state: State) => void): Promise<void> {
     const turn = this.#last.then(() => this.#apply(change))
     this.#last = turn.catch(() => {})
@@ -109,7 +109,7 @@ class DurableFile implements Adapter<State> {
   }
 }
 
-/** What a killed process left of a write under way. */
+/** Removes temporary files that a killed process left. */
 function removeDrafts(file: string): void {
   const name = `${basename(file)}.`
   for (const entry of readdirSync(dirname(file)))

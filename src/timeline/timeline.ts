@@ -5,7 +5,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { Paging } from '../core/shapes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { EventTypes } from '../events/catalogue.ts'
-import { placeOf } from '../events/positions.ts'
+import { positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
@@ -58,7 +58,7 @@ export class Timeline {
     const list = `events ${identityId} ${filter.type ?? ''} ${ascending ? 'oldest' : 'newest'}`
     const position = cursor === undefined ? undefined : this.#cursors.read(list, cursor)
     const { seq, condition } =
-      filter.since === undefined ? fromTheEnd : await placeOf(this.#events, caller.account_id, filter.since)
+      filter.since === undefined ? fromTheEnd : await positionOf(this.#events, caller.account_id, filter.since)
     const whose = {
       account_id: caller.account_id,
       identity_id: identityId,

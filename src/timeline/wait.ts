@@ -4,7 +4,7 @@ import { Fault } from '../core/fault.ts'
 import { type Caller, may, noLongerAdmitted, type Scope } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
-import { endOf, type LogPosition, placeOf } from '../events/positions.ts'
+import { endOf, type LogPosition, positionOf } from '../events/positions.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Emails } from '../mail/emails.ts'
 import type { Messages } from '../sms/messages.ts'
@@ -73,7 +73,7 @@ export class Waiting {
     this.#sms = deps.sms
     this.#linksIn = deps.linksIn
     this.#admitted = deps.admitted
-    deps.events.tail((event) => {
+    deps.events.subscribe((event) => {
       for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
     })
   }
@@ -98,7 +98,7 @@ export class Waiting {
   ): Promise<WaitAnswer> {
     const key = `${holderOf(caller)} ${identityId}`
     const since = filter.since ?? iso(this.#clock.now() - lookBack)
-    const start = await placeOf(this.#events, caller.account_id, since)
+    const start = await positionOf(this.#events, caller.account_id, since)
     const search = new Hearing(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
     // one that was cut off waits for nothing
     const turn = async (): Promise<void> => (signal.aborted ? undefined : take())
@@ -133,10 +133,10 @@ export class Waiting {
     const upToEnd = sql`${condition} AND seq <= ${end}`
     const whose = { account_id: caller.account_id, identity_id: identityId, types, condition: upToEnd, ascending: true }
     while (search.place < end) {
-      const batch = await this.#events.glance({ ...whose, after: search.place }, glanced)
+      const batch = await this.#events.listBrief({ ...whose, after: search.place }, glanced)
       for (const event of batch) {
         search.place = event.seq
-        if (search.wants(event) && (await this.#lives(event))) return this.#events.at(event.seq)
+        if (search.wants(event) && (await this.#lives(event))) return this.#events.findAt(event.seq)
       }
       if (batch.length < glanced) {
         search.place = end

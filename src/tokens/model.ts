@@ -1,11 +1,12 @@
 import * as z from 'zod'
+import { day } from '../core/clock.ts'
 import { Maker } from '../accounts/model.ts'
 import { invalid } from '../core/fault.ts'
 import { Id, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 /** The most milliseconds after which a signature of the box may still be valid: a retired key is published for that long. */
-export const longestSignature = 86_400_000
+export const longestSignature = day
 
 /** Milliseconds by which clocks may disagree. */
 export const leeway = 30_000

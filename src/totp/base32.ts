@@ -1,4 +1,4 @@
-import { withoutEnd } from '../core/ends.ts'
+import { trimEnd } from '../core/trim.ts'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
@@ -10,7 +10,7 @@ const resultWriter = new Set([0, 2, 4, 5, 7])
  * What is left of the last character beyond whole octets is not looked at: many services draw characters, not octets.
  */
 export function readBase32(text: string): Buffer | undefined {
-  const compact = withoutEnd(text.replace(/[\s-]/g, ''), '=')
+  const compact = trimEnd(text.replace(/[\s-]/g, ''), '=')
   // before the case is changed: some letters of other alphabets become ours by it
   if (!/^[A-Za-z2-7]{2,}$/.test(compact) || !resultWriter.has(compact.length % 8)) return undefined
   const characters = compact.toUpperCase()

@@ -41,7 +41,7 @@ export class Counting {
     await database.transaction((tx) =>
       tx.run(sql`INSERT INTO bookmarks (name, seq) VALUES (${bookmark}, 0) ON CONFLICT DO NOTHING`),
     )
-    this.#stop = events.follow(bookmark, (tx, batch) => this.#count(tx, batch), log, { types: countedTypes, concerns })
+    this.#stop = events.follow(bookmark, (tx, batch) => this.#count(tx, batch), log, { types: countedTypes, filter: concerns })
   }
 
   async stop(): Promise<void> {

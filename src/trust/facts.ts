@@ -12,17 +12,17 @@ export interface Fact {
   amount: number
 }
 
-type Told = Pick<EventHeader, 'type' | 'identity_id' | 'remark'>
+type Told = Pick<EventHeader, 'type' | 'identity_id' | 'annotation'>
 
-const plain: Record<string, { remark: string; counter: keyof Counters }> = {
-  [emailSent.name]: { remark: 'outside', counter: 'deliveries' },
-  [emailDelivered.name]: { remark: 'outside', counter: 'deliveries' },
-  [emailBounced.name]: { remark: 'nobody', counter: 'bounces' },
-  [emailComplained.name]: { remark: 'outside', counter: 'complaints' },
-  [emailReceived.name]: { remark: 'answer', counter: 'replies' },
+const plain: Record<string, { annotation: string; counter: keyof Counters }> = {
+  [emailSent.name]: { annotation: 'outside', counter: 'deliveries' },
+  [emailDelivered.name]: { annotation: 'outside', counter: 'deliveries' },
+  [emailBounced.name]: { annotation: 'nobody', counter: 'bounces' },
+  [emailComplained.name]: { annotation: 'outside', counter: 'complaints' },
+  [emailReceived.name]: { annotation: 'answer', counter: 'replies' },
 }
 
-/** Every one counts: it needs no remark. */
+/** Every one counts: it needs no annotation. */
 const always: Record<string, keyof Counters> = { [tokenIssued.name]: 'tokens' }
 
 const reported = { positive: 'positive', negative: 'negative', dispute: 'disputed' } as const
@@ -33,19 +33,19 @@ export type Counted = keyof typeof reported
 export const countedTypes = [...Object.keys(plain), ...Object.keys(always), reputationReported.name]
 
 /** What an event counts for, told by what stays in the log of it whatever is deleted; most count for nothing. */
-export function factOf({ type, identity_id, remark }: Told): Fact | undefined {
+export function factOf({ type, identity_id, annotation }: Told): Fact | undefined {
   if (identity_id === null) return undefined
   const counter = always[type]
   if (counter) return { identity_id, counter, amount: 1 }
   const known = plain[type]
-  if (known) return known.remark === remark ? { identity_id, counter: known.counter, amount: 1 } : undefined
-  if (type !== reputationReported.name || remark === null) return undefined
-  const [kind = '', weight = ''] = remark.split(' ')
+  if (known) return known.annotation === annotation ? { identity_id, counter: known.counter, amount: 1 } : undefined
+  if (type !== reputationReported.name || annotation === null) return undefined
+  const [kind = '', weight = ''] = annotation.split(' ')
   return isCounted(kind) ? { identity_id, counter: reported[kind], amount: Number(weight) } : undefined
 }
 
-/** The remark of a report, its weight in thousandths. */
-export function remarkOf(kind: Counted, counted: number): string {
+/** The annotation of a report, its weight in thousandths. */
+export function annotationOf(kind: Counted, counted: number): string {
   return `${kind} ${counted}`
 }
 

@@ -5,7 +5,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { isCounted, remarkOf } from './facts.ts'
+import { isCounted, annotationOf } from './facts.ts'
 import { type NewReport, type Report, reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
 import type { Subject, Subjects } from './subjects.ts'
@@ -92,7 +92,7 @@ export class TrustReports {
         identity_id: subject.identity_id,
         // who said it, and in which words, stays with them
         data: { ...report, direction: 'received', about: null, note: null, data: {} },
-        remark: remarkOf(input.type, counted),
+        annotation: annotationOf(input.type, counted),
       })
     }
     return report

@@ -1,5 +1,5 @@
 import type { AgentDirectory } from '../agents/model.ts'
-import type { Clock } from '../core/clock.ts'
+import { type Clock, day } from '../core/clock.ts'
 import { notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
@@ -25,8 +25,6 @@ interface Row extends Record<keyof Counters, number | null> {
   updated_at: string | null
   verified: number
 }
-
-const day = 86_400_000
 
 /** The reputation of the living identities of the box. */
 export class Reputations implements ReputationSource {

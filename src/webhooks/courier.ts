@@ -1,9 +1,9 @@
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, hour, iso, minute, second } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { type Log, loggable } from '../core/log.ts'
 import type { Counter, Metrics } from '../core/metrics.ts'
 import { retryAfter } from '../queue/backoff.ts'
-import { type Courier, type Ended, Later, type Noted, type Outcome, Refused } from '../queue/courier.ts'
+import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
@@ -31,15 +31,11 @@ export interface Heard {
   error: string | null
 }
 
-const second = 1000
-const minute = 60 * second
-const hour = 60 * minute
-
 /** Longest time in milliseconds until the whole answer is there. */
 const timeout = 15 * second
 
 /** Nothing but failure for as long, in milliseconds, switches a webhook off. */
-const endurance = 5 * 24 * hour
+const endurance = 5 * day
 
 /** Bodies that many webhooks get at one time are made once; milliseconds they are kept for that. */
 const shared = 1000
@@ -58,7 +54,7 @@ type Addressee = Pick<WebhookRow, 'id' | 'url' | 'headers' | 'secret' | 'previou
 /** Signs an event and posts it: 2xx is success, a redirect is none, 410 switches the webhook off. */
 export class WebhookCourier implements Courier<WebhookLoad> {
   readonly kind = kind
-  readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+  readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, day]
   readonly jitter = 0.1
   readonly #deps: Deps
   readonly #answers: Counter<'answer'>
@@ -79,7 +75,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     this.#opened = new SecretCache(deps.sealed)
   }
 
-  async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
+  async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<string> {
     const { database, outside, clock } = this.#deps
     const body = await this.#body(load.event_id)
     if (body === undefined) throw new Refused(heard({ error: 'the event is no longer in the log' }))
@@ -101,14 +97,14 @@ export class WebhookCourier implements Courier<WebhookLoad> {
       })
     } catch (error) {
       if (error instanceof Unreachable) this.#answers.labels('none').inc()
-      if (error instanceof Unreachable) throw new Later(heard({ error: error.message }))
+      if (error instanceof Unreachable) throw new Deferred(heard({ error: error.message }))
       throw error
     }
     this.#answers.labels(`${Math.floor(answer.status / 100)}xx`).inc()
     const said = heard({ status: answer.status, body: answer.body })
     if (answer.status >= 200 && answer.status < 300) return said
     if (answer.status === 410) throw new Refused(said)
-    throw new Later(said, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
+    throw new Deferred(said, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
   }
 
   /** Counts how long nothing but failure came back, and draws the consequence. */
@@ -141,29 +137,29 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     }
   }
 
-  ended({ id: queue_id, load, attempt, outcome, answer, next, ms, noted }: Ended<WebhookLoad>): void {
+  finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<WebhookLoad>): void {
     const { webhook_id, event_id, event } = load
     const { status: code, error } = readAnswer(answer)
     const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
-    const line = { queue_id, webhook_id, event_id, event, ...noted, ...end, next_attempt_at: next ?? null, ms }
+    const line = { queue_id, webhook_id, event_id, event, ...notes, ...end, next_attempt_at: next ?? null, ms }
     if (outcome === 'failed') this.#deps.log.warn(line, 'Webhook attempt failed for good')
     else this.#deps.log.info(line, 'Webhook attempt')
   }
 
-  async about(reader: Reader, { webhook_id, event_id, event }: WebhookLoad): Promise<Record<string, string>> {
+  async describe(reader: Reader, { webhook_id, event_id, event }: WebhookLoad): Promise<Record<string, string>> {
     const webhook = await reader.get<{ url: string }>(sql`SELECT url FROM webhooks WHERE id = ${webhook_id}`)
     return { webhook_id, event_id, event, ...(webhook ? { host: new URL(webhook.url).host } : {}) }
   }
 
-  words(answer: string): string {
+  answerText(answer: string): string {
     const { status, error } = readAnswer(answer)
     return error ?? `it answered ${status}`
   }
 
   /** That is no failure of the endpoint's. */
-  async drop(): Promise<void> {}
+  async cancel(): Promise<void> {}
 
-  async repeat(tx: Transaction, { webhook_id }: WebhookLoad): Promise<void> {
+  async retry(tx: Transaction, { webhook_id }: WebhookLoad): Promise<void> {
     const webhook = await tx.get(sql`SELECT 1 FROM webhooks WHERE id = ${webhook_id} AND ${listening(this.#deps.clock.now())}`)
     if (!webhook) throw conflict('The webhook is switched off, or gone.', { code: 'webhook_inactive' })
   }

@@ -58,7 +58,7 @@ export class WebhookDeliveries {
     return database.transaction(async (tx) => {
       requireActive(await rowOf(tx, clock, caller, id))
       await findDelivery(tx, { kind, lane: id }, deliveryId)
-      if (!(await queue.again(tx, deliveryId))) throw conflict('An attempt is under way.', { code: 'delivery_under_way' })
+      if (!(await queue.retry(tx, deliveryId))) throw conflict('An attempt is under way.', { code: 'delivery_under_way' })
       return toWebhookDelivery(await findDelivery(tx, { kind, lane: id }, deliveryId))
     })
   }

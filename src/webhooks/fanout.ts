@@ -42,7 +42,7 @@ export class Fanout {
   start(): void {
     const { events, log } = this.#deps
     const concerns = (batch: EventHeader[]): Promise<EventHeader[]> => this.#heard(batch)
-    this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log, { concerns })
+    this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log, { filter: concerns })
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Keys } from '../accounts/keys.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { type Clock, iso } from '../core/clock.ts'
+import { type Clock, day, iso } from '../core/clock.ts'
 import type { Cursors } from '../core/cursor.ts'
 import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
@@ -17,7 +17,7 @@ import { asOf, disable, kind, listening, rowOf, sealHeaders, toWebhook, type Web
 import { newSecret, type Sealed } from './signature.ts'
 
 /** How long after a rotation the former secret still signs beside the new one, in milliseconds. */
-const overlap = 24 * 60 * 60 * 1000
+const overlap = day
 
 /** Webhooks of one account, whatever its plan allows: an event is told to each. */
 const maxOfAccount = 1000
@@ -153,9 +153,9 @@ export class Webhooks {
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
       await changeWishes(tx, account_id)
       await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id}`)
-      await queue.close(tx, { kind, lane: id, account_id })
+      await queue.closeLane(tx, { kind, lane: id, account_id })
     })
-    await queue.silence(kind, id)
+    await queue.abortLane(kind, id)
     return { id, deleted: true }
   }
 

@@ -3,7 +3,7 @@ import { generateSync } from 'otplib'
 import * as z from 'zod'
 import { type IdPrefix, newId } from '../../src/core/ids.ts'
 import { openapi } from '../../src/http/openapi/openapi.ts'
-import { type AnyRoute, type Spelling, spellings } from '../../src/http/route.ts'
+import { type AnyRoute, type RoutePath, routePaths } from '../../src/http/route.ts'
 import { fetchAs } from '../support/host.ts'
 import { browser } from '../support/people.ts'
 import { type Estate, freshToken, type Inhabited, person } from './inhabited.ts'
@@ -53,19 +53,19 @@ const statuses: Record<string, number> = {
 
 /** Asks calls of a box, and holds every answer to what all answers promise and to the published description. */
 export class Asking {
-  readonly spellings: Spelling[]
+  readonly spellings: RoutePath[]
   readonly #inhabited: Inhabited
   readonly #replies: Map<string, z.ZodType>
 
   constructor(inhabited: Inhabited) {
     this.#inhabited = inhabited
     // what providers call has forms and signatures of its own: test/sms; what is done on the machine itself: test/commands
-    this.spellings = spellings(inhabited.box.app.routes).filter(({ route }) => !route.raw && !route.local)
+    this.spellings = routePaths(inhabited.box.app.routes).filter(({ route }) => !route.raw && !route.local)
     this.#replies = repliesOf(inhabited.box.app.routes)
   }
 
   /** The path with the objects of an estate, some of them replaced. Throws for a parameter nobody has an object for. */
-  path({ path }: Pick<Spelling, 'path'>, estate: Estate, changes: Record<string, string> = {}): string {
+  path({ path }: Pick<RoutePath, 'path'>, estate: Estate, changes: Record<string, string> = {}): string {
     const before = path.split('/')
     return before
       .map((segment, index) => {
@@ -80,7 +80,7 @@ export class Asking {
       .join('/')
   }
 
-  async ask(spelling: Spelling, path: string, question: Question = {}): Promise<Told> {
+  async ask(spelling: RoutePath, path: string, question: Question = {}): Promise<Told> {
     const { own, box } = this.#inhabited
     const key = question.key === undefined ? (spelling.route.scope === 'public' ? null : own.key) : question.key
     const { body, query } = question
@@ -118,7 +118,7 @@ export class Asking {
   }
 
   /** The documented way to call a route that succeeds; a signed URL is asked for first. */
-  async good(spelling: Spelling, estate: Estate): Promise<{ path: string; question: Question }> {
+  async good(spelling: RoutePath, estate: Estate): Promise<{ path: string; question: Question }> {
     const { example, query } = spelling.route
     const path = this.path(spelling, estate)
     // first, as it may end sessions
@@ -148,7 +148,7 @@ export class Asking {
    * A message is put into a number that the estate has, an alias is new and of an identity of it, an agent is of an identity without one, a link is to a token that is free, an
    * address is suppressed that was not, and a password and a code are those of the account.
    */
-  async #withOwn(body: unknown, { method, path }: Spelling, estate: Estate): Promise<unknown> {
+  async #withOwn(body: unknown, { method, path }: RoutePath, estate: Estate): Promise<unknown> {
     if (path === '/v1/sms/loopback/inject') return { ...(body as object), to: estate.objects['number'] }
     if (path === '/v1/agents') return { ...(body as object), identity_id: estate.objects['agentless'] }
     if (path === '/v1/domains/:id/aliases') {
@@ -174,7 +174,7 @@ export class Asking {
     return method === 'DELETE' ? input : { code: begun.error ? '000000' : generateSync({ secret: begun['secret'] as string }) }
   }
 
-  #check(spelling: Spelling, method: string, told: Told): void {
+  #check(spelling: RoutePath, method: string, told: Told): void {
     const requestId = told.headers.get('x-request-id') ?? ''
     assert.match(requestId, /^req_[0-9a-z]{26}$/)
     assert.match(
@@ -204,7 +204,7 @@ export class Asking {
 }
 
 /** What is asked of the session itself, which no key has. */
-export function needsSession({ method, path }: Spelling): boolean {
+export function needsSession({ method, path }: RoutePath): boolean {
   return (path === '/v1/session' && method !== 'POST') || path.startsWith('/v1/account/totp')
 }
 
@@ -227,7 +227,7 @@ function repliesOf(routes: readonly AnyRoute[]): Map<string, z.ZodType> {
   }
   const named = local(document.components.schemas)
   const replies = new Map<string, z.ZodType>()
-  for (const { method, path, route } of spellings(routes)) {
+  for (const { method, path, route } of routePaths(routes)) {
     const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
     const schema = operation.responses[route.status ?? 200]?.content?.['application/json']?.schema
     if (schema) replies.set(`${method} ${path}`, z.fromJSONSchema({ ...local(schema), $defs: named } as never))

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type Spelling, stores } from '../../src/http/route.ts'
+import { type RoutePath, stores } from '../../src/http/route.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { Asking } from './asking.ts'
 import { inhabit } from './inhabited.ts'
@@ -119,7 +119,7 @@ test('with no room left, what stores is refused and what reads or deletes works;
   const asking = new Asking(world)
   const order = ['POST', 'PATCH', 'GET', 'DELETE']
   // what is stopped or taken back cannot be read as before, nor deleted where it was
-  const place = ({ method, route }: Spelling): number => (method === 'POST' && !stores(route) ? 2.5 : order.indexOf(method))
+  const place = ({ method, route }: RoutePath): number => (method === 'POST' && !stores(route) ? 2.5 : order.indexOf(method))
   const inOrder = asking.spellings.toSorted(
     // of what is deleted, first what is below
     (one, other) => place(one) - place(other) || depth(other) - depth(one),
@@ -163,6 +163,6 @@ function damage(box: Appliance, statement: string): void {
   database.close()
 }
 
-function depth({ method, path }: Spelling): number {
+function depth({ method, path }: RoutePath): number {
   return method === 'DELETE' ? path.split('/').length : 0
 }

@@ -1,6 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
-import { spellings } from '../../src/http/route.ts'
+import { routePaths } from '../../src/http/route.ts'
 import { appliance, type Appliance } from '../support/appliance.ts'
 
 interface Operation {
@@ -39,7 +39,7 @@ test('the description is valid OpenAPI 3.1 and names every spelling of every rou
   const described = Object.entries(document.paths).flatMap(([path, calls]) =>
     Object.keys(calls).map((method) => `${method.toUpperCase()} ${path}`),
   )
-  const declared = spellings(box.app.routes).map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`)
+  const declared = routePaths(box.app.routes).map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`)
   expect(described.toSorted()).toEqual([...declared, 'GET /v1/openapi.json'].toSorted())
 })
 
@@ -47,7 +47,7 @@ test('each operation says who may call it, what it takes, what it answers, and e
   const box = await appliance()
   const { body: document } = await box.call<Described>('GET', '/v1/openapi.json', undefined, { key: null })
   const names = new Set<string>()
-  for (const { method, path, route } of spellings(box.app.routes)) {
+  for (const { method, path, route } of routePaths(box.app.routes)) {
     const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
     names.add(operation.operationId)
     expect(operation.operationId).toMatch(/^[a-z][A-Za-z0-9]+$/)
@@ -63,7 +63,7 @@ test('each operation says who may call it, what it takes, what it answers, and e
     if (route.scope !== 'public') expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['401', '403']))
     if (path.includes(':')) expect(Object.keys(operation.responses)).toContain('404')
   }
-  expect(names.size).toBe(spellings(box.app.routes).length)
+  expect(names.size).toBe(routePaths(box.app.routes).length)
 })
 
 test('what the description shows of a resource is closed: a field it does not name is not part of it', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { scopes } from '../../src/core/scopes.ts'
-import type { Spelling } from '../../src/http/route.ts'
+import type { RoutePath } from '../../src/http/route.ts'
 import { absent, Asking, shapeOf, type Told } from './asking.ts'
 import { type Estate, inhabit } from './inhabited.ts'
 
@@ -415,7 +415,7 @@ test('a path or method that is not described is 404, with a key and 401 or 404 w
 })
 
 /** Whether it leaves everything as it is, so that one estate does for all of them. */
-function readOnly({ method, route }: Spelling): boolean {
+function readOnly({ method, route }: RoutePath): boolean {
   return method === 'GET' && !route.effect
 }
 
@@ -427,25 +427,25 @@ async function steady<T>(look: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
-function named(spellings: Spelling[]): [string, Spelling][] {
+function named(spellings: RoutePath[]): [string, RoutePath][] {
   return spellings.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling])
 }
 
-function parameters({ path }: Spelling): string[] {
+function parameters({ path }: RoutePath): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
 }
 
 /** What the estate has in the place of a parameter. */
-function objectOf(spelling: Spelling, estate: Estate, name: string): string {
+function objectOf(spelling: RoutePath, estate: Estate, name: string): string {
   const at = spelling.path.split('/').indexOf(`:${name}`)
   return asking.path(spelling, estate).split('/')[at]!
 }
 
-function nowhere(spelling: Spelling): Record<string, string> {
+function nowhere(spelling: RoutePath): Record<string, string> {
   return Object.fromEntries(parameters(spelling).map((name) => [name, absent(objectOf(spelling, foreign, name))]))
 }
 
-function bodyFor({ method }: Spelling, text: string): string | undefined {
+function bodyFor({ method }: RoutePath, text: string): string | undefined {
   return method === 'GET' ? undefined : text
 }
 
@@ -460,7 +460,7 @@ function telling({ headers }: Told): Record<string, string> {
 }
 
 /** A signed URL for another object is not signed at all; everything else is not there. */
-function expectAlike(one: Told, none: Told, spelling: Spelling): void {
+function expectAlike(one: Told, none: Told, spelling: RoutePath): void {
   const signed = spelling.route.scope === 'public'
   expect([spelling.path, one.status]).toEqual([spelling.path, signed ? 403 : 404])
   expect(one.text.replaceAll(/req_\w+/g, '')).toBe(none.text.replaceAll(/req_\w+/g, ''))

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { iso } from '../../src/core/clock.ts'
 import { type Scope, scopes } from '../../src/core/scopes.ts'
-import { isIdempotent, type Spelling } from '../../src/http/route.ts'
+import { isIdempotent, type RoutePath } from '../../src/http/route.ts'
 import { Asking, needsSession } from './asking.ts'
 import { inhabit } from './inhabited.ts'
 
@@ -205,7 +205,7 @@ const world = await inhabit()
 const asking = new Asking(world)
 afterAll(() => world.close())
 
-const named = asking.spellings.map((spelling): [string, Spelling] => [`${spelling.method} ${spelling.path}`, spelling])
+const named = asking.spellings.map((spelling): [string, RoutePath] => [`${spelling.method} ${spelling.path}`, spelling])
 const guarded = named.filter(([name]) => rows.get(name)?.needs.length !== 0)
 
 test('the table has every call there is, and no other', () => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
-import { spellings } from '../../src/http/route.ts'
+import { routePaths } from '../../src/http/route.ts'
 import { unpack } from '../../src/store/blobs.ts'
 import { newSecret } from '../../src/webhooks/signature.ts'
 import { sealedValues } from '../keys/sealed.ts'
@@ -30,7 +30,7 @@ test('no secret is in a log line, a metric, an error or, unsealed, on disk', asy
   const errors: string[] = []
 
   // every call there is, with keys good and bad, and canaries in every place a caller can write
-  for (const { method, path, route } of spellings(box.app.routes)) {
+  for (const { method, path, route } of routePaths(box.app.routes)) {
     const real = path.replace('identities/:id', `identities/${ada.id}`).replace(':email_id', emails.data[0].id)
     const target = real.replace(':thread_id', emails.data[0].thread_id).replace('api-keys/:id', `api-keys/${made.id}`)
     const filled = target.replace(':index', '0')

@@ -2,7 +2,7 @@ import { deflateRawSync } from 'node:zlib'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
-import { EventLog, type Whose } from '../../src/events/log.ts'
+import { EventLog, type EventQuery } from '../../src/events/log.ts'
 import { type Event, eventType } from '../../src/events/model.ts'
 import { insertWhole } from '../../src/store/blobs.ts'
 import { sql } from '../../src/store/database.ts'
@@ -29,14 +29,14 @@ describe('the log', () => {
   const add = (text: string, account_id = 'acct_1', type = noted): Promise<Event> =>
     database.transaction((tx) => events.append(tx, type, { account_id, identity_id: 'ident_1', data: { text } }))
 
-  const list = ({ limit = 10, ...input }: Partial<Whose> & { limit?: number } = {}): ReturnType<EventLog['list']> => {
+  const list = ({ limit = 10, ...input }: Partial<EventQuery> & { limit?: number } = {}): ReturnType<EventLog['list']> => {
     const all = { types: ['note.added', 'note.erased'], condition: sql`1 = 1`, ascending: true, after: undefined }
     return events.list({ account_id: 'acct_1', identity_id: 'ident_1', ...all, ...input }, limit)
   }
 
   it('keeps the order of the commits, and tells it in that order', async () => {
     const heard: Event[] = []
-    events.tail((event) => heard.push(event))
+    events.subscribe((event) => heard.push(event))
     const added = await Promise.all(Array.from({ length: 100 }, (_, index) => add(`${index}`)))
     await sleep(20)
     const { events: kept } = await list({ limit: 1000 })
@@ -49,7 +49,7 @@ describe('the log', () => {
 
   it('tells only what is committed', async () => {
     const heard: string[] = []
-    events.tail((event) => heard.push(...texts([event])))
+    events.subscribe((event) => heard.push(...texts([event])))
     const failing = database.transaction(async (tx) => {
       await events.append(tx, noted, { account_id: 'acct_1', identity_id: null, data: { text: 'never' } })
       await sleep(0)
@@ -65,11 +65,11 @@ describe('the log', () => {
 
   it('tells the other readers although one fails, and none that stopped', async () => {
     const heard: string[] = []
-    events.tail(() => {
+    events.subscribe(() => {
       throw new Error('a reader’s own trouble')
     })
-    const stop = events.tail((event) => heard.push(`first ${texts([event])[0]}`))
-    events.tail((event) => heard.push(`second ${texts([event])[0]}`))
+    const stop = events.subscribe((event) => heard.push(`first ${texts([event])[0]}`))
+    events.subscribe((event) => heard.push(`second ${texts([event])[0]}`))
     await add('a')
     await sleep(20)
     stop()
@@ -81,7 +81,7 @@ describe('the log', () => {
   it('keeps long fields once, in the blob, and gives them back', async () => {
     const body = 'a long body '.repeat(200)
     const heard: Event[] = []
-    events.tail((event) => heard.push(event))
+    events.subscribe((event) => heard.push(event))
     const appended = await database.transaction(async (tx) => {
       const id = await insertWhole(tx, {
         size: body.length,
@@ -123,8 +123,8 @@ describe('the log', () => {
 
   it('knows the place of an event, for its own account only', async () => {
     const event = await add('a')
-    expect(await events.place(event.id, 'acct_1')).toBe(event.seq)
-    expect(await events.place(event.id, 'acct_2')).toBeUndefined()
-    expect(await events.place('evt_none', 'acct_1')).toBeUndefined()
+    expect(await events.seqOf(event.id, 'acct_1')).toBe(event.seq)
+    expect(await events.seqOf(event.id, 'acct_2')).toBeUndefined()
+    expect(await events.seqOf('evt_none', 'acct_1')).toBeUndefined()
   })
 })

@@ -62,7 +62,7 @@ async function desk(file?: string): Promise<Desk> {
           for (const { seq } of batch) await tx.run(sql`INSERT INTO seen (event) VALUES (${seq})`)
         },
         quiet,
-        { types: [wanted.name], ...(concerns && { concerns: async (batch) => batch.filter(({ id }) => concerns(id)) }) },
+        { types: [wanted.name], ...(concerns && { filter: async (batch) => batch.filter(({ id }) => concerns(id)) }) },
       )
       await expect.poll(() => database.get(sql`SELECT 1 FROM bookmarks`)).toBeDefined()
       return stop

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { spellings } from '../../src/http/route.ts'
+import { routePaths } from '../../src/http/route.ts'
 import { errorOf, openToybox, type Toybox, toyId, toyRoutes } from './toy-box.ts'
 
 let box: Toybox
@@ -13,7 +13,7 @@ afterAll(async () => {
 })
 
 const played = { made: 0, aborted: [], release: undefined, held: Promise.resolve() }
-const guarded = spellings(toyRoutes(played)).filter(({ route }) => route.scope !== 'public')
+const guarded = routePaths(toyRoutes(played)).filter(({ route }) => route.scope !== 'public')
 
 test.each(guarded.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling] as const))(
   '%s answers 401 without a key and 403 without its scope, before the body is looked at',

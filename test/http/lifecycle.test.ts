@@ -130,7 +130,7 @@ test('TLS is served, and a new certificate is taken without a restart', async ()
 
 test('while there is no room, what would store more is refused, and reading goes on', async () => {
   let room = false
-  box = await openToybox({}, { roomy: () => room })
+  box = await openToybox({}, { hasSpace: () => room })
   const refused = await box.call('POST', '/v1/toys', { body: { name: 'Bear' }, headers: { 'Idempotency-Key': 'one' } })
   expect(refused.headers.get('retry-after')).toBe('60')
   expect(await errorOf(refused)).toMatchObject({ type: 'internal_error', status: 500, code: 'storage_full' })

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openapi } from '../../src/http/openapi/openapi.ts'
 import { reference } from '../../src/http/openapi/reference.ts'
-import { spellings } from '../../src/http/route.ts'
+import { routePaths } from '../../src/http/route.ts'
 import { openToybox, type Toybox, toyId, toyRoutes } from './toy-box.ts'
 import * as z from 'zod'
 
@@ -25,7 +25,7 @@ test('the description is valid OpenAPI 3.1, public, and names every spelling of 
   const document = (await response.json()) as { openapi: string; paths: Record<string, Record<string, unknown>> }
   expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true })
   expect(document.openapi).toBe('3.1.0')
-  for (const { method, path } of spellings(routes)) {
+  for (const { method, path } of routePaths(routes)) {
     expect(document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]).toBeDefined()
   }
 })
@@ -58,7 +58,7 @@ test('two operations of one name do not start', () => {
 })
 
 test('the documented examples work', async () => {
-  for (const { method, path, route } of spellings(routes).filter(({ route: { example } }) => example)) {
+  for (const { method, path, route } of routePaths(routes).filter(({ route: { example } }) => example)) {
     const response = await box.call(method, path.replaceAll(/:\w+/g, toyId), { body: route.example?.body })
     expect(response.status).toBe(route.status ?? 200)
   }

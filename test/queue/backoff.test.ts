@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
-import { retryAfter, waitAfter } from '../../src/queue/backoff.ts'
+import { retryAfter, retryDelay } from '../../src/queue/backoff.ts'
 
 const courier = { schedule: [0, 5000, 300_000], jitter: 0.1 }
 const day = 24 * 60 * 60 * 1000
 
 test('each wait is the one of the list, give or take the jitter, until there is none', () => {
-  expect([0, 1, 2, 3].map((tries) => waitAfter(tries, courier, 0.5))).toEqual([0, 5000, 300_000, undefined])
-  expect([0, 0.5, 1].map((chance) => waitAfter(1, courier, chance))).toEqual([4500, 5000, 5500])
+  expect([0, 1, 2, 3].map((tries) => retryDelay(tries, courier, 0.5))).toEqual([0, 5000, 300_000, undefined])
+  expect([0, 0.5, 1].map((chance) => retryDelay(1, courier, chance))).toEqual([4500, 5000, 5500])
 })
 
 test('who asks for more time gets it, up to a day; who asks for less does not', () => {
-  expect(waitAfter(1, courier, 0.5, { asked: 60_000 })).toBe(60_000)
-  expect(waitAfter(2, courier, 0.5, { asked: 1000 })).toBe(300_000)
-  expect(waitAfter(1, courier, 0.5, { asked: 10 * day })).toBe(day)
-  expect(waitAfter(3, courier, 0.5, { asked: 60_000 })).toBeUndefined()
-  expect(waitAfter(2, courier, 0.5, { within: 60_000 })).toBe(60_000)
+  expect(retryDelay(1, courier, 0.5, { minDelay: 60_000 })).toBe(60_000)
+  expect(retryDelay(2, courier, 0.5, { minDelay: 1000 })).toBe(300_000)
+  expect(retryDelay(1, courier, 0.5, { minDelay: 10 * day })).toBe(day)
+  expect(retryDelay(3, courier, 0.5, { minDelay: 60_000 })).toBeUndefined()
+  expect(retryDelay(2, courier, 0.5, { maxDelay: 60_000 })).toBe(60_000)
 })
 
 test('Retry-After is read as seconds or as a date', () => {

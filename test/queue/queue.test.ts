@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Metrics } from '../../src/core/metrics.ts'
-import { type Courier, Later, type Outcome, Refused } from '../../src/queue/courier.ts'
+import { type Courier, Deferred, type Outcome, Refused } from '../../src/queue/courier.ts'
 import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
 import { Queue } from '../../src/queue/queue.ts'
 import { sql } from '../../src/store/database.ts'
@@ -115,7 +115,7 @@ test('the attempt is on disk before it is made', async () => {
 
 test('one that fails for now is tried at exactly the times of the list, and then has failed', async () => {
   runner.act = async () => {
-    throw new Later('busy')
+    throw new Deferred('busy')
   }
   await queue.start()
   const id = await put('a')
@@ -139,14 +139,14 @@ test('one that fails for now is tried at exactly the times of the list, and then
 
   // and once more from the beginning, when somebody asks
   runner.act = async () => 'at last'
-  expect(await database.transaction((tx) => queue.again(tx, id))).toBe(true)
+  expect(await database.transaction((tx) => queue.retry(tx, id))).toBe(true)
   await expect.poll(() => look(id)).toMatchObject({ state: 'done', attempts: [{}, {}, {}, { number: 4, answer: 'at last' }] })
 })
 
 test('a refusal is final, a bug is not, and who asks for time gets it', async () => {
   runner.act = async ({ text }) => {
     if (text === 'unwanted') throw new Refused('no such person')
-    if (text === 'patience') throw new Later('in a while', 2 * hour)
+    if (text === 'patience') throw new Deferred('in a while', 2 * hour)
     throw new TypeError('a slip of ours')
   }
   await queue.start()
@@ -293,10 +293,10 @@ test('lanes known to hang, however many, delay neither a new one nor one that fa
   const hanging = new Map<string, () => void>()
   let once = true
   runner.act = async ({ to }, _attempt, signal) => {
-    if (to === 'hiccup' && once) throw new Later('one moment')
+    if (to === 'hiccup' && once) throw new Deferred('one moment')
     if (!to.startsWith('dead')) return 'thanks'
     return new Promise((_resolve, reject) => {
-      hanging.set(to, () => reject(new Later('too late', hour)))
+      hanging.set(to, () => reject(new Deferred('too late', hour)))
       signal.addEventListener('abort', () => reject(new Error('cut')))
     })
   }
@@ -315,7 +315,7 @@ test('lanes known to hang, however many, delay neither a new one nor one that fa
   for (let count = 0; count < 200; count += 1) await put('y', `dead ${count}`)
   await expect.poll(() => hanging.size).toBeGreaterThanOrEqual(96)
   once = false
-  await database.transaction((tx) => queue.again(tx, hiccup))
+  await database.transaction((tx) => queue.retry(tx, hiccup))
   await put('hello', 'new')
   await expect.poll(() => runner.settled.filter(([, outcome]) => outcome === 'done').length).toBe(2)
   expect(hanging.size).toBe(96)
@@ -453,8 +453,8 @@ test('a lane that is closed and silenced hears nothing more, and is cleared', as
   for (let count = 0; count < 200; count += 1) await put(`waiting ${count}`)
   await put('elsewhere', 'elsewhere')
   await expect.poll(() => runner.carried.length).toBe(2)
-  await database.transaction((tx) => queue.close(tx, { kind: 'parcel', lane: 'there', account_id: '' }))
-  await queue.silence('parcel', 'there')
+  await database.transaction((tx) => queue.closeLane(tx, { kind: 'parcel', lane: 'there', account_id: '' }))
+  await queue.abortLane('parcel', 'there')
   await put('too late')
   queue.wake()
   await queue.clear()
@@ -477,7 +477,7 @@ test('what ended a month ago is forgotten', async () => {
 
 test('what a clock that ran ahead has put off for years is tried once the clock is right', async () => {
   runner.act = async ({ text }) => {
-    if (text === 'later') throw new Later('busy')
+    if (text === 'later') throw new Deferred('busy')
     return 'thanks'
   }
   clock.advance(4 * 365 * 24 * hour)

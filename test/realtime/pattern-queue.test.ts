@@ -34,7 +34,7 @@ function queue(read: number[] = []) {
   }
   return new PatternQueue({
     paced: new PacedWork(),
-    events: { at },
+    events: { findAt: at },
     failed: (error) => {
       throw error
     },

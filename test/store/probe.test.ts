@@ -8,10 +8,10 @@ test('a disk that does not answer is asked once, and counts as failing until it 
   const { promise: held, resolve: release } = Promise.withResolvers<void>()
   const probe = vi.fn<() => Promise<void>>(() => held)
   const store = new WriteProbe({ probe } as unknown as Database, { now: () => Date.now() })
-  const answers = Promise.all([store.look(), store.look()])
+  const answers = Promise.all([store.check(), store.check()])
   await vi.advanceTimersByTimeAsync(2000)
   expect(await answers).toEqual(['failing', 'failing'])
-  const later = store.look()
+  const later = store.check()
   release()
   expect(await later).toBe('sound')
   expect(probe).toHaveBeenCalledTimes(1)
@@ -25,13 +25,13 @@ test('a failing store is told for what it is, and a mended one two seconds later
     if (broken) throw new Error('the disk is gone')
   }
   const store = new WriteProbe({ probe } as unknown as Database, { now: () => time })
-  expect(await store.look()).toBe('failing')
+  expect(await store.check()).toBe('failing')
   broken = false
   time = 2000
-  expect(await store.look()).toBe('sound')
+  expect(await store.check()).toBe('sound')
 })
 
 test('a store that only lacks room says so', async () => {
   const store = new WriteProbe({ probe: () => Promise.reject(storageFull()) } as unknown as Database, { now: () => 0 })
-  expect(await store.look()).toBe('full')
+  expect(await store.check()).toBe('full')
 })

@@ -8,7 +8,7 @@ const measured = (free: () => number) => (): Promise<{ bsize: number; bavail: nu
 
 it('is low below the minimum, until an eighth more is free', async () => {
   let free = 8192 * 100
-  const space = new Space('/', 8192 * 80, { measure: measured(() => free) })
+  const space = new Space('/', 8192 * 80, { statfs: measured(() => free) })
   const seen: boolean[] = []
   for (const pages of [100, 80, 79, 80, 89, 90, 85, 79]) {
     free = 8192 * pages
@@ -21,7 +21,7 @@ it('is low below the minimum, until an eighth more is free', async () => {
 it('keeps what it knew when the disk does not answer', async () => {
   let free = 0
   const space = new Space('/', 4096, {
-    measure: measured(() => {
+    statfs: measured(() => {
       if (free < 0) throw new Error('EIO')
       return free
     }),
@@ -34,7 +34,7 @@ it('keeps what it knew when the disk does not answer', async () => {
 
 it('looks again by itself until it is stopped', async () => {
   let looks = 0
-  const space = new Space('/', 1, { measure: measured(() => (looks += 1)) })
+  const space = new Space('/', 1, { statfs: measured(() => (looks += 1)) })
   await space.start(1)
   expect(looks).toBe(1)
   for (let wait = 0; wait < 500; wait++) {

@@ -167,7 +167,12 @@ class Desk {
       }
       const [type, remark] = what === 'reported' ? ['reputation.reported', `${kind} ${weight}`] : told[what]!
       const declared = { name: type, scopes: [], summary: '', data: undefined as never }
-      await this.events.append(tx, declared, { account_id: 'acct_1', identity_id, data: { id, body: 'words' }, remark })
+      await this.events.append(tx, declared, {
+        account_id: 'acct_1',
+        identity_id,
+        data: { id, body: 'words' },
+        annotation: remark,
+      })
     })
   }
 

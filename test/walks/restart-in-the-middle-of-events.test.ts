@@ -109,7 +109,7 @@ test('killed after the endpoint has answered and before that is on disk: heard a
   hold('BEFORE UPDATE OF outcome ON delivery_attempts')
   const box = await start()
   const made = await identities(box)
-  await box.said('the end of an attempt could not be written down')
+  await box.said('the result of an attempt could not be stored')
   await box.end('SIGKILL')
   const answered = sink.received.length
   expect(answered).toBeGreaterThanOrEqual(1)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, day, hour, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import { neighbourhoods } from '../../net/networks.ts'
 
@@ -35,10 +35,6 @@ interface Tallies {
   networks: Map<string, Tally>
   codes: Tally
 }
-
-const minute = 60_000
-const hour = 60 * minute
-const day = 24 * hour
 
 /** Wrong guesses in a row that cost no pause: from an IPv4 address or IPv6 /64, a /56, a /48. */
 const free = [5, 10, 20] as const

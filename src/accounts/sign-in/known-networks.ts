@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, iso } from '../../core/clock.ts'
 import { neighbourhood } from '../../net/networks.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 
@@ -6,7 +6,7 @@ import { type Database, sql, type Transaction } from '../../store/database.ts'
 const most = 32
 
 /** For how long, in milliseconds. */
-const kept = 90 * 86_400_000
+const kept = 90 * day
 
 /** From where people signed in: IPv4 addresses and IPv6 /64s. Guesses of strangers elsewhere do not hold up who comes from there. */
 export class KnownNetworks {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, iso } from '../../core/clock.ts'
 import { conflict, Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
@@ -20,7 +20,7 @@ interface Deps {
 }
 
 /** How long a link is good, in milliseconds. */
-const lifetime = 24 * 3_600_000
+const lifetime = day
 
 /** The first password of an account, set by whoever has a link that the operator made: once, and not after a day. */
 export class AccountSetup {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
+import { day, hour, minute, second } from '../../core/clock.ts'
 import { Failure, refuse } from '../support/refuse.ts'
 import { linesOf, readLine } from './source.ts'
 import { LogTrail } from './trail.ts'
@@ -89,7 +90,7 @@ async function write(text: string): Promise<void> {
   if (!process.stdout.write(`${text}\n`)) await once(process.stdout, 'drain').catch(() => undefined)
 }
 
-const units: Record<string, number> = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
+const units: Record<string, number> = { s: second, min: minute, h: hour, d: day }
 
 /** Milliseconds since the Unix epoch. Throws Failure for what is no time. */
 function timeOf(text: string): number {

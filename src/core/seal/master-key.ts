@@ -2,7 +2,7 @@ import { existsSync, linkSync, readdirSync, realpathSync, renameSync, rmSync } f
 import { basename, dirname, join } from 'node:path'
 import { makeKey, masterKey, readKey, Seal, syncFolder } from './seal.ts'
 
-/** What a rotation has come to, as it is told: each is on disk by then. */
+/** The steps of a rotation; each is reported once it is on disk. */
 export type Step = 'made' | 'sealed' | 'former kept' | 'in use'
 
 /** A name for a master key that tells nothing of it: kept beside what is sealed, to know which key opens it. */

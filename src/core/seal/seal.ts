@@ -82,14 +82,14 @@ export function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
 
 const keyObjects = new WeakMap<Uint8Array, KeyObject>()
 
-/** HMAC-SHA-256. The octets of a key must not change afterwards. */
+/** HMAC-SHA-256. The bytes of a key must not change afterwards. */
 export function mac(key: KeyObject | Uint8Array, text: string): Buffer {
   return createHmac('sha256', key instanceof Uint8Array ? keyObject(key) : key)
     .update(text)
     .digest()
 }
 
-/** Node reads a key anew for every use of its octets, at several times the cost of the whole HMAC. */
+/** Caches key objects: Node would import the bytes of a key for every use, at several times the cost of the HMAC. */
 function keyObject(key: Uint8Array): KeyObject {
   const known = keyObjects.get(key) ?? createSecretKey(key)
   keyObjects.set(key, known)

@@ -7,7 +7,7 @@ import { Turns } from '../paced-work.ts'
 /** A file in a ZIP. */
 export interface ZipEntry {
   name: string
-  /** Octets as the archive says; what comes out is counted. */
+  /** Bytes according to the archive; the actual bytes are counted. */
   size: number
   packed: number
   crc: number
@@ -17,11 +17,11 @@ export interface ZipEntry {
   offset: number
 }
 
-/** Files that one archive may have, and octets of the list of them. */
+/** Maximum files of an archive, and bytes of its directory. */
 const maxEntries = 300_000
 const maxDirectory = 64 * 1024 * 1024
 
-/** What a look at a file counts for, in octets. */
+/** Bytes that opening a file counts for. */
 const look = 256
 
 /** The most that is read at once. */
@@ -36,7 +36,7 @@ const most32 = 0xffffffff
 export class ZipFile {
   readonly entries: ZipEntry[]
   readonly #file: FileHandle
-  /** Octets that came out so far, also of files that were refused, and 256 for each look at one. */
+  /** Bytes unpacked so far, refused files included, and 256 for each opened file. */
   unpacked = 0
 
   private constructor(file: FileHandle, entries: ZipEntry[]) {
@@ -54,7 +54,7 @@ export class ZipFile {
     }
   }
 
-  /** The octets of a file; no more than `most` come out before it throws Fault, code `too_large`. */
+  /** The bytes of a file; throws Fault, code `too_large`, above `most` bytes. */
   async *read(entry: ZipEntry, most: number): AsyncGenerator<Buffer> {
     this.unpacked += look
     if (entry.flaw !== null) throw damaged(`${entryName(entry)} cannot be read (${entry.flaw})`)
@@ -130,7 +130,7 @@ async function directoryOf(file: FileHandle): Promise<ZipEntry[]> {
   return entries.filter((entry) => !entry.name.endsWith('/'))
 }
 
-/** Throws Fault `bad_archive` where octets belong to two files: few of them could then be unpacked very often. */
+/** Throws Fault `bad_archive` when files overlap: a small archive could then unpack to a huge size (zip bomb). */
 function requireApart(entries: ZipEntry[], directory: number): void {
   const starts = Float64Array.from(entries, ({ offset }) => offset).toSorted()
   // the name stands twice, and may be shorter at the file
@@ -185,7 +185,7 @@ function wide(value: number, long: number[]): number {
 /** Where the directory is, from the record at the end of the file. */
 async function endOf(file: FileHandle): Promise<{ count: number; length: number; start: number }> {
   const { size } = await file.stat()
-  // the comment behind the record has 65535 octets at most
+  // the comment behind the record has 65535 bytes at most
   const from = Math.max(0, size - 22 - 0xffff - 20)
   const tail = await at(file, from, size - from)
   const place = endIn(tail)

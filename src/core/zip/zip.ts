@@ -77,7 +77,7 @@ async function* measured(content: Packable['content'], entry: Kept): AsyncGenera
   }
 }
 
-// Sizes follow the content (bit 3) in 8 octets, as the ZIP64 field announces; names are UTF-8 (bit 11).
+// Sizes follow the content (bit 3) in 8 bytes, as the ZIP64 field announces; names are UTF-8 (bit 11).
 function localHeader({ name, modified }: Kept): Buffer {
   const head = Buffer.alloc(30)
   head.writeUInt32LE(0x04034b50, 0)
@@ -134,7 +134,7 @@ function ending(count: number, start: number, length: number): Buffer {
   return Buffer.concat([record, locator, end])
 }
 
-/** The ZIP64 field: numbers that may need 8 octets. */
+/** The ZIP64 field: numbers that may need 8 bytes. */
 function longs(...values: number[]): Buffer {
   const field = Buffer.alloc(4 + 8 * values.length)
   field.writeUInt16LE(1, 0)

@@ -6,9 +6,9 @@ import {
   type ZodOpenApiPathsObject,
   type ZodOpenApiResponseObject,
 } from 'zod-openapi'
-import { withoutEnd } from '../../core/ends.ts'
+import { trimEnd } from '../../core/trim.ts'
 import { cookieName } from '../cookie.ts'
-import { type AnyRoute, isIdempotent, readersOf, type Spelling, spellings } from '../route.ts'
+import { type AnyRoute, isIdempotent, readersOf, type RoutePath, routePaths } from '../route.ts'
 
 /** An OpenAPI 3.1 document. */
 export type Document = ReturnType<typeof Create>
@@ -43,7 +43,7 @@ const failures: Record<number, ZodOpenApiResponseObject> = {
 export function openapi(routes: readonly AnyRoute[], about: { version: string; publicUrl: string }): Document {
   const paths: ZodOpenApiPathsObject = {}
   const names = new Set<string>()
-  for (const spelling of spellings(routes)) {
+  for (const spelling of routePaths(routes)) {
     const path = spelling.path.replaceAll(/:(\w+)/g, '{$1}')
     const described = operation(spelling)
     if (names.has(described.operationId!)) throw new Error(`Two operations are named ${described.operationId}`)
@@ -57,7 +57,7 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
       version: about.version,
       description: 'Identities with real mail for software agents, on a box of your own.',
     },
-    servers: [{ url: withoutEnd(about.publicUrl, '/') || '/' }],
+    servers: [{ url: trimEnd(about.publicUrl, '/') || '/' }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     security: [{ key: [] }, { session: [] }],
     components: {
@@ -75,7 +75,7 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
   })
 }
 
-function operation({ route, path, alias }: Spelling): ZodOpenApiOperationObject {
+function operation({ route, path, alias }: RoutePath): ZodOpenApiOperationObject {
   const open = route.scope === 'public'
   const header = isIdempotent(route) ? { header: z.object({ 'Idempotency-Key': idempotencyKey.optional() }) } : {}
   const params = pathParams(path)

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { type Document, openapi } from './openapi.ts'
-import { type AnyRoute, type Spelling, spellings } from '../route.ts'
+import { type AnyRoute, type RoutePath, routePaths } from '../route.ts'
 
 /** An event type, as the reference shows it. */
 export interface DescribedEvent {
@@ -58,7 +58,7 @@ export function reference(routes: readonly AnyRoute[], events: readonly Describe
   const document = openapi(routes, { version: '1', publicUrl: '' })
   const answered = (document.components?.schemas ?? {}) as Record<string, Schema>
   const named = Object.entries({ ...carried(events), ...answered })
-  const calls = routes.map((route) => spellings([route]).find(({ alias }) => !alias)!)
+  const calls = routes.map((route) => routePaths([route]).find(({ alias }) => !alias)!)
   const tags = [...new Set(routes.map(({ tag }) => tag))]
   return [
     '# API reference',
@@ -87,7 +87,7 @@ function object(schema: Schema): string {
   return schema.properties ? fields(schema) : typeOf(schema)
 }
 
-function call({ method, path, route }: Spelling, document: Document): string {
+function call({ method, path, route }: RoutePath, document: Document): string {
   const operation = document.paths?.[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase() as 'get']
   const body = operation?.requestBody as { content?: Record<string, { schema?: Schema }> } | undefined
   const answer = operation?.responses?.[String(route.status ?? 200)] as

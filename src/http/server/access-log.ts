@@ -3,11 +3,11 @@ import type { Log } from '../../core/log.ts'
 import type { Counter, Histogram, Metrics } from '../../core/metrics.ts'
 import type { Cut } from './call-abort.ts'
 
-/** What is written of a request: never its query, its body or its key. */
+/** The log line of a request: never its query, body or key. */
 export interface Entry {
   request_id: string
   method: string
-  /** The route's template, never the path as it came: figures and log stay bounded, and no signed URL is kept. */
+  /** The path template of the route, so that metrics stay bounded and no signed URL is logged. */
   route: string
   status: number
   /** As of `performance.now()`. */
@@ -20,14 +20,14 @@ export interface Entry {
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
 
-/** One line and two figures for every request. */
+/** Writes a line and two metrics for every request. */
 export class AccessLog {
   readonly #log: Log
   readonly #requests: Counter<'route' | 'method' | 'status'>
   readonly #durations: Histogram<'route' | 'method'>
 
   constructor(log: Log, metrics: Metrics) {
-    // Nothing secret can be in a line of ours, and looking for it would cost more than the line.
+    // these lines hold no secrets, and redaction would cost more than the line
     this.#log = log.child({}, { redact: [] })
     this.#requests = metrics.counter('http_requests_total', 'Requests answered, by route.', ['route', 'method', 'status'])
     this.#durations = metrics.histogram('http_request_duration_seconds', 'Seconds from request to answer, by route.', [

@@ -7,30 +7,30 @@ export interface AddressLimit {
   trusted: Networks
 }
 
-/** Counts open connections by network, so that nobody without a key can take all of them. */
+/** Limits open connections by network, so that no client can take all of them. */
 export class AddressLimiter {
-  readonly #from = new NetworkCounts()
+  readonly #counts = new NetworkCounts()
   readonly #refused: () => void
   #limit: AddressLimit
 
-  /** `refused` is called for each that is closed as one too many. */
+  /** `refused` is called for each connection that is closed as it exceeds the limit. */
   constructor(limit: AddressLimit, refused: () => void = () => undefined) {
     this.#limit = limit
     this.#refused = refused
   }
 
-  /** For connections to come; those that are open stay. */
-  limit(limit: AddressLimit): void {
+  /** Changes the limit for new connections; open ones stay. */
+  setLimit(limit: AddressLimit): void {
     this.#limit = limit
   }
 
-  /** Counts a connection until it closes, or closes it when its address has too many. */
+  /** Counts a connection until it closes, or closes it at once when the limit is reached. */
   enter(socket: Socket): void {
     const address = socket.remoteAddress
-    // a peer that has left already has no address
+    // a peer that has disconnected has no address
     if (address === undefined || this.#limit.trusted.has(address)) return
-    if (this.#from.enter(address, this.#limit.perAddress)) {
-      socket.once('close', () => this.#from.leave(address))
+    if (this.#counts.enter(address, this.#limit.perAddress)) {
+      socket.once('close', () => this.#counts.leave(address))
       return
     }
     this.#refused()

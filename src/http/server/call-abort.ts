@@ -1,9 +1,9 @@
 import { Fault } from '../../core/fault.ts'
 
-/** Why a handler's signal fired: the client went away, its time is up, or the box stops. */
+/** Why a call is aborted: the client disconnected, the handler timed out, or the box stops. */
 export type Cut = 'gone' | 'late' | 'stopping'
 
-/** One call in hand. Its signal is made only when a handler asks, which most never do. */
+/** The abort state of a running call. Its signal is created only when a handler uses it. */
 export class CallAbort {
   #controller: AbortController | undefined
   #cut: Cut | undefined
@@ -21,13 +21,13 @@ export class CallAbort {
     return this.#controller.signal
   }
 
-  /** Called once when the call is cut off, or now if it is; there is one listener. */
+  /** Sets the listener that is called once when the call is aborted, or now if it was. */
   onCut(listener: () => void): void {
     this.#onCut = listener
     if (this.#cut) listener()
   }
 
-  /** The first reason stays. */
+  /** Aborts the call; the first reason stays. */
   abort(cut: Cut): void {
     if (this.#cut) return
     this.#cut = cut
@@ -36,9 +36,9 @@ export class CallAbort {
   }
 }
 
-/** A handler that gave up because the box stops, or because nobody listens any more, has no bug. */
-export function toClientError(error: unknown, hand: CallAbort): unknown {
-  if (error instanceof Fault || !hand.cut || hand.cut === 'late') return error
+/** The error to send: an error of a handler that was aborted by a stop or a disconnect is not a bug. */
+export function toClientError(error: unknown, abort: CallAbort): unknown {
+  if (error instanceof Fault || !abort.cut || abort.cut === 'late') return error
   return new Fault('internal_error', 'The box is restarting. Try again shortly.', {
     code: 'restarting',
     retryAfter: 2,

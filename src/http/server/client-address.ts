@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { AdmissionRequest } from '../admission.ts'
 
 /**
- * Who is really calling: the peer, unless it is a trusted proxy; then the last hop of `X-Forwarded-For` that is none.
- * Hops left of that one are the caller's own words and prove nothing.
+ * The address of the client: the peer, or behind trusted proxies the last untrusted hop of `X-Forwarded-For`. Hops before that one are sent by the
+ * client and prove nothing.
  */
 export function clientAddress(peer: string | undefined, forwarded: string | undefined, trusted: Networks): string {
   let address = canonicalAddress(peer ?? '') ?? ''
@@ -25,14 +25,14 @@ function withoutPort(hop: string): string {
   return /^[\d.]+:\d+$/.test(hop) ? hop.slice(0, hop.indexOf(':')) : hop
 }
 
-/** The address a request comes from, as far as `trusted` proxies tell. */
+/** The client address of a request behind `trusted` proxies. */
 export function addressOf({ headers, socket }: IncomingMessage, trusted: Networks): string {
   const forwarded = headers['x-forwarded-for']
   return clientAddress(socket.remoteAddress, typeof forwarded === 'string' ? forwarded : undefined, trusted)
 }
 
-/** What admission looks at in a request; `inPerson` for one that came by the box's own socket. */
-export function arrivalOf(request: IncomingMessage, trusted: Networks, inPerson: boolean): AdmissionRequest {
+/** The admission fields of a request; `isOperator` for the control socket. */
+export function admissionRequestOf(request: IncomingMessage, trusted: Networks, isOperator: boolean): AdmissionRequest {
   const { headers } = request
   const account = headers['pillarbox-account']
   return {
@@ -40,6 +40,6 @@ export function arrivalOf(request: IncomingMessage, trusted: Networks, inPerson:
     headers,
     address: addressOf(request, trusted),
     userAgent: headers['user-agent'] ?? '',
-    operator: inPerson ? { account: typeof account === 'string' ? account : undefined } : undefined,
+    operator: isOperator ? { account: typeof account === 'string' ? account : undefined } : undefined,
   }
 }

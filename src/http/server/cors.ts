@@ -18,8 +18,8 @@ export function corsHeaders(request: IncomingMessage, origins: readonly string[]
   }
 }
 
-/** Lets every page read what is said from here on, and none send credentials for it. */
-export function share(response: ServerResponse): void {
+/** Lets every site read the response, without credentials. */
+export function allowAnyOrigin(response: ServerResponse): void {
   response.removeHeader('Access-Control-Allow-Credentials')
   response.removeHeader('Vary')
   response.setHeader('Access-Control-Allow-Origin', '*')
@@ -27,7 +27,7 @@ export function share(response: ServerResponse): void {
   response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin')
 }
 
-/** The answer to a listed origin's question what it may send (Fetch standard, CORS-preflight); undefined for any other call. */
+/** The headers of a CORS preflight response to a listed origin (Fetch standard); undefined for any other call. */
 export function preflight(request: IncomingMessage, origins: readonly string[]): Record<string, string> | undefined {
   const { origin, 'access-control-request-method': wanted } = request.headers
   if (request.method !== 'OPTIONS' || wanted === undefined || !isListed(origin, origins)) return undefined

@@ -2,7 +2,7 @@ import { Router, type RouterContext } from '@koa/router'
 
 export type { RouterContext } from '@koa/router'
 
-/** What answers one method on one path; literal paths must come before those with a parameter in the same place. */
+/** A handler of one method and path; literal paths must come before those with a parameter in the same position. */
 export interface Handler<State> {
   method: string
   path: string
@@ -10,12 +10,12 @@ export interface Handler<State> {
 }
 
 /**
- * Finds the destination of a request. @koa/router tries its paths one after the other, so it gets only those that could
+ * Finds the handler of a request. @koa/router tries its paths one after the other, so it gets only those that could
  * match: a router for each noun and number of segments, which no parameter can span.
  */
-export function dispatcher<State>(destinations: readonly Handler<State>[]) {
+export function dispatcher<State>(handlers: readonly Handler<State>[]) {
   const routers = new Map<string, Router<State>>()
-  for (const { method, path, answer } of destinations) {
+  for (const { method, path, answer } of handlers) {
     const form = formOf(path)
     const router = routers.get(form) ?? new Router<State>({ strict: true, sensitive: true })
     routers.set(form, router)

@@ -4,7 +4,7 @@ import type { Metrics } from '../../core/metrics.ts'
 import { jsonAnswer } from '../answer.ts'
 import type { Answer } from '../response.ts'
 
-/** Where `/metrics` is read: on a listener of its own, or on the API's port behind a token. Neither: nowhere. */
+/** Where `/metrics` is served: on a listener of its own, or on the port of the API with a token; not at all without either. */
 export interface MetricsSettings {
   listen?: string | undefined
   token?: string | undefined
@@ -12,39 +12,38 @@ export interface MetricsSettings {
 
 const challenges = '/.well-known/acme-challenge/'
 
-/** The names of what is not ready; empty when the box can do its work. */
+/** The names of components that are not ready; empty when the box is ready. */
 export type Ready = () => Promise<string[]>
 
-/** What machines that watch the box are answered from. */
-export interface Watched {
+/** What health checks and metrics are answered from. */
+export interface MonitoringDeps {
   ready: Ready
   metrics: Metrics
-  /** What a CA is to read to see that a name is ours (RFC 8555 8.3); undefined for a token that nobody was given. */
+  /** The key authorization of an ACME HTTP-01 challenge (RFC 8555 8.3); undefined for an unknown token. */
   challenge?: ((token: string) => string | undefined) | undefined
 }
 
 /**
- * `/healthz`, `/readyz`, `/metrics` and the challenges of a CA: asked by machines that watch the box, never counted or limited. Else
- * undefined.
+ * Answers `/healthz`, `/readyz`, `/metrics` and ACME challenges, without rate limits; undefined for other paths.
  */
-export function inspect(
+export function answerProbe(
   path: string,
   request: IncomingMessage,
-  { ready, metrics, token, challenge }: Watched & { token: string | undefined },
+  { ready, metrics, token, challenge }: MonitoringDeps & { token: string | undefined },
 ): Promise<Answer> | Answer | undefined {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
   if (path === '/healthz') return jsonAnswer(200, '{"status":"ok"}')
   if (path === '/readyz') return readiness(ready)
-  if (path === '/metrics' && token !== undefined && holds(request.headers.authorization, token)) return figures(metrics)
+  if (path === '/metrics' && token !== undefined && hasToken(request.headers.authorization, token)) return metricsAnswer(metrics)
   const text = path.startsWith(challenges) ? challenge?.(path.slice(challenges.length)) : undefined
   return text === undefined ? undefined : { ...jsonAnswer(200, text), type: 'application/octet-stream' }
 }
 
-/** What the listener of metrics alone answers. */
+/** The handler of the listener for metrics. */
 export function metricsHandler(metrics: Metrics): RequestListener {
   return (request, response) => {
     const known = request.url === '/metrics' && (request.method === 'GET' || request.method === 'HEAD')
-    const answer = known ? figures(metrics) : Promise.resolve({ ...jsonAnswer(404, 'Not found\n'), type: 'text/plain' })
+    const answer = known ? metricsAnswer(metrics) : Promise.resolve({ ...jsonAnswer(404, 'Not found\n'), type: 'text/plain' })
     answer.then(
       ({ status, type, body }) => response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body),
       () => response.writeHead(500).end(),
@@ -59,11 +58,11 @@ async function readiness(ready: Ready): Promise<Answer> {
     : jsonAnswer(503, JSON.stringify({ status: 'unavailable', failing }), { 'Retry-After': '5' })
 }
 
-async function figures(metrics: Metrics): Promise<Answer> {
+async function metricsAnswer(metrics: Metrics): Promise<Answer> {
   return { status: 200, type: metrics.contentType, body: await metrics.text(), headers: {} }
 }
 
-function holds(authorization: string | undefined, token: string): boolean {
+function hasToken(authorization: string | undefined, token: string): boolean {
   return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${token}`))
 }
 

@@ -19,14 +19,14 @@ export interface TlsPair {
   key: string
 }
 
-/** Which certificate a port shows; asked again for each that is renewed. */
-export interface Shown {
+/** The certificates of a port. */
+export interface ServedCertificate {
   certificate: () => TlsPair
-  /** What is shown to who asks for this host, if it is another than usually. */
-  named?: ((host: string) => SecureContext | undefined) | undefined
+  /** The certificate for a host name (SNI), if it is not the default. */
+  byHostname?: ((host: string) => SecureContext | undefined) | undefined
 }
 
-/** Milliseconds. The idle time is above the longest wait a handler may have, 120 s. */
+/** Timeouts in milliseconds. The idle timeout is above the longest wait of a handler, 120 s. */
 export interface Timeouts {
   headers: number
   request: number
@@ -36,17 +36,17 @@ export interface Timeouts {
 
 const timeout: Timeouts = { headers: 10_000, request: 30_000, keepAlive: 15_000, idle: 150_000 }
 
-/** Requests of one connection that may wait for their answers (RFC 9112 9.3.2); whoever sends more of them ahead is cut off. */
-const maxAhead = 32
+/** Pipelined requests of one connection (RFC 9112 9.3.2); a client that sends more is disconnected. */
+const maxPipelined = 32
 
-/** Connections that may wait to be taken, where the system allows as many; beyond them a client hears nothing for a second, and tries again. */
+/** The listen backlog, if the system allows as many; further clients retry after a second. */
 const backlog = 4096
 
-/** Requests after which a connection is closed. Counted by hand: Node answers each beyond them with 503, and a packet holds thousands. */
+/** Requests after which a connection is closed. Counted here, as Node would answer each further one with 503, and a packet holds thousands. */
 const maxRequests = 1000
 
-/** Says, in the API's words, that what came is no HTTP: answers the body, the request id, and what headers belong to them. */
-export type Complain = (
+/** Makes the error response to malformed HTTP: its body, request id and headers. */
+export type RejectRequest = (
   code: string,
   message: string,
   socket: Duplex,
@@ -58,46 +58,46 @@ export interface Upgrader {
   take(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
 }
 
-/** One port that speaks HTTP, with or without TLS, patient within bounds, and polite to what is no HTTP. */
+/** An HTTP or HTTPS port with timeouts, connection limits and API error responses to malformed requests. */
 export class Listener {
   readonly #server: Server | SecureServer
-  readonly #complain: Complain
-  /** The answer being made on a connection, so that a complaint never lands inside one. */
+  readonly #reject: RejectRequest
+  /** The current response of each connection, so that an error is never written inside one. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>()
-  /** Requests of each connection: all, and those that are not answered yet. */
+  /** Requests of each connection: all, and those not answered yet. */
   readonly #requests = new WeakMap<Duplex, { all: number; ahead: number }>()
-  /** Connections that are no HTTP any more: they have limits of their own and do not count as connections here. */
+  /** Upgraded connections, which have limits of their own and do not count here. */
   readonly #upgraded = new Set<Duplex>()
   #maxConnections = 0
   #open = 0
 
   constructor(
     handler: RequestListener,
-    complain: Complain,
+    reject: RejectRequest,
     options: {
-      tls?: Shown | undefined
+      tls?: ServedCertificate | undefined
       timeout?: Partial<Timeouts>
       upgrader?: Upgrader
-      crowd?: AddressLimiter
-      unsecured?: () => void
+      limiter?: AddressLimiter
+      tlsFailed?: () => void
     } = {},
   ) {
     const bounds = { ...timeout, ...options.timeout }
     const settings = {
       connectionsCheckingInterval: Math.min(1000, bounds.headers),
       headersTimeout: bounds.headers,
-      // kept by hand below: there are calls that may take longer
+      // implemented below, as uploads may take longer
       requestTimeout: 0,
       keepAliveTimeout: bounds.keepAlive,
       maxHeaderSize: 16 * 1024,
-      // Node's own refusal has no body; the guard says it in the API's words.
+      // the refusal of Node has no body; `checkRequest` refuses it in the format of the API
       requireHostHeader: false,
       shouldUpgradeCallback: (request: IncomingMessage) => options.upgrader?.wants(request) ?? false,
     }
     const serve: RequestListener = (request, response) => {
-      if (!this.#mayAsk(request.socket, response)) return
+      if (!this.#admitRequest(request.socket, response)) return
       this.#answers.set(request.socket, response)
-      this.#bound(request, bounds.request)
+      this.#limitBody(request, bounds.request)
       handler(request, response)
     }
     const { tls } = options
@@ -105,28 +105,28 @@ export class Listener {
       ? createSecure({ ...settings, ...tls.certificate(), ...byName(tls), minVersion: 'TLSv1.2' }, serve)
       : createPlain(settings, serve)
     this.#server.timeout = bounds.idle
-    this.#complain = complain
+    this.#reject = reject
     this.#server.on('connection', (socket: Socket) => {
       this.#open++
       socket.once('close', () => this.#open--)
     })
-    if (options.unsecured) this.#server.on('tlsClientError', options.unsecured)
-    const { crowd } = options
-    // before TLS, whose handshake is the dear part of a connection
-    if (crowd) this.#server.prependListener('connection', (socket: Socket) => crowd.enter(socket))
+    if (options.tlsFailed) this.#server.on('tlsClientError', options.tlsFailed)
+    const { limiter } = options
+    // before the TLS handshake, which is the expensive part of a connection
+    if (limiter) this.#server.prependListener('connection', (socket: Socket) => limiter.enter(socket))
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
-    // Node would answer 417, which is none of the API's statuses; an unknown expectation is simply not met.
+    // Node would answer 417, which the API does not use; an unknown expectation is ignored
     this.#server.on('checkExpectation', serve)
     const { upgrader } = options
     if (upgrader) {
       this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-        this.#keep(socket)
+        this.#trackUpgraded(socket)
         void upgrader.take(request, socket, head)
       })
     }
   }
 
-  /** `listen` is `host:port`, `[v6]:port` or `:port`; answers where it really listens (port 0 picks one). */
+  /** `listen` is `host:port`, `[v6]:port` or `:port`; returns the bound address (port 0 picks a free port). */
   async start(listen: string, maxConnections: number): Promise<AddressInfo> {
     const { host, port } = readListen(listen)
     this.limit(maxConnections)
@@ -136,7 +136,7 @@ export class Listener {
     return this.#server.address() as AddressInfo
   }
 
-  /** Listens on a socket of the file system that nobody but its owner can open; one that a killed process left is replaced. */
+  /** Listens on a Unix socket with mode 600; one that a killed process left is replaced. */
   async startAt(path: string): Promise<void> {
     rmSync(path, { force: true })
     this.#server.listen({ path })
@@ -145,7 +145,7 @@ export class Listener {
     this.#server.on('error', () => undefined)
   }
 
-  /** Connections that are open now, those that stopped being HTTP among them. */
+  /** Open connections, upgraded ones included. */
   get connections(): number {
     return this.#open
   }
@@ -160,7 +160,7 @@ export class Listener {
     this.#server.maxConnections = maxConnections + this.#upgraded.size
   }
 
-  /** Takes no more connections; resolves when the last one is closed. */
+  /** Accepts no more connections; resolves when the last one is closed. */
   async close(): Promise<void> {
     if (!this.#server.listening) return
     const closed = once(this.#server, 'close')
@@ -174,13 +174,13 @@ export class Listener {
     for (const socket of this.#upgraded) socket.destroy()
   }
 
-  /** False once the connection is closed, or was now: one packet holds thousands of requests, and all of them would be begun at once. */
-  #mayAsk(socket: Duplex, response: ServerResponse): boolean {
+  /** Returns false, and closes the connection, when it has too many requests: one packet can hold thousands, and all would begin at once. */
+  #admitRequest(socket: Duplex, response: ServerResponse): boolean {
     if (socket.destroyed) return false
     const requests = this.#requests.get(socket) ?? { all: 0, ahead: 0 }
     requests.all += 1
     requests.ahead += 1
-    if (requests.ahead > maxAhead || requests.all > maxRequests) {
+    if (requests.ahead > maxPipelined || requests.all > maxRequests) {
       socket.destroy()
       return false
     }
@@ -190,18 +190,18 @@ export class Listener {
     return true
   }
 
-  /** A body must come in time, unless whoever takes it says that it is an `upload`: that has bounds of its own. */
-  #bound(request: IncomingMessage, most: number): void {
+  /** Limits the time of a body, except for an `upload`, which has limits of its own. */
+  #limitBody(request: IncomingMessage, milliseconds: number): void {
     const { 'transfer-encoding': encoding, 'content-length': length } = request.headers
     if (encoding === undefined && (length === undefined || length === '0')) return
     const timer = setTimeout(() => {
       if (!request.complete) this.#refuse({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, request.socket)
-    }, most)
-    const free = (): void => clearTimeout(timer)
-    request.once('upload', free).once('close', free)
+    }, milliseconds)
+    const clear = (): void => clearTimeout(timer)
+    request.once('upload', clear).once('close', clear)
   }
 
-  #keep(socket: Duplex): void {
+  #trackUpgraded(socket: Duplex): void {
     this.#upgraded.add(socket)
     this.limit(this.#maxConnections)
     socket.once('close', () => {
@@ -217,8 +217,8 @@ export class Listener {
       socket.destroy()
       return
     }
-    const [code, message] = complaints[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.']
-    const { body, requestId, headers = {} } = this.#complain(code, message, socket)
+    const [code, message] = rejections[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.']
+    const { body, requestId, headers = {} } = this.#reject(code, message, socket)
     const head = [
       'HTTP/1.1 400 Bad Request',
       'Content-Type: application/json; charset=utf-8',
@@ -231,18 +231,18 @@ export class Listener {
       'Connection: close',
     ]
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-    // Closing at once, with octets unread, would reset the connection before the answer is read.
+    // closing at once, with unread bytes, would reset the connection before the client reads the response
     if ('setTimeout' in socket) (socket as Socket).setTimeout(1000, () => socket.destroy())
   }
 }
 
-function byName({ named }: Shown): {
+function byName({ byHostname }: ServedCertificate): {
   SNICallback?: (host: string, done: (error: null, context?: SecureContext) => void) => void
 } {
-  return named ? { SNICallback: (host, done) => done(null, named(host)) } : {}
+  return byHostname ? { SNICallback: (host, done) => done(null, byHostname(host)) } : {}
 }
 
-const complaints: Record<string, [code: string, message: string]> = {
+const rejections: Record<string, [code: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The header fields are larger than 16 KiB.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['malformed_request', 'The chunk extensions are too large.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],

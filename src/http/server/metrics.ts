@@ -5,11 +5,11 @@ interface Deps {
   metrics: Metrics
   /** Requests that are being answered. */
   underWay: () => number
-  /** Calls that wait for their account's turn. */
+  /** Calls that wait for the turn of their account. */
   waiting: () => number
 }
 
-/** What callers get that is no success, and how many of them there are. */
+/** Metrics of errors, rate limits and running calls. */
 export class CallMetrics {
   readonly #errors: Counter<'code'>
   readonly #limited: Counter<'policy'>
@@ -33,10 +33,10 @@ export class CallMetrics {
     )
   }
 
-  /** `code` is the error's; `standing` is how the caller stood with a limit. */
-  failed(code: string | undefined, standing: RateLimitState | undefined): void {
+  /** Counts an error by its code, and by the rate limit if that refused the call. */
+  failed(code: string | undefined, rateLimit: RateLimitState | undefined): void {
     this.#errors.labels(code ?? 'internal_error').inc()
-    if (standing && standing.retryAfter > 0) this.#limited.labels(standing.policy).inc()
+    if (rateLimit && rateLimit.retryAfter > 0) this.#limited.labels(rateLimit.policy).inc()
   }
 }
 
@@ -67,7 +67,7 @@ export class PortMetrics {
     this.#malformed.labels(code).inc()
   }
 
-  readonly crowded = (): void => this.#crowded.inc()
+  readonly addressLimited = (): void => this.#crowded.inc()
 
-  readonly unsecured = (): void => this.#handshakes.inc()
+  readonly tlsFailed = (): void => this.#handshakes.inc()
 }

@@ -10,15 +10,15 @@ import type { RateLimits } from '../admission.ts'
 import { type AddressLimit, AddressLimiter } from './address-limiter.ts'
 import { PortMetrics } from './metrics.ts'
 import { metricsHandler, type MetricsSettings } from './health.ts'
-import { type Complain, Listener, type Shown, type Upgrader } from './listener.ts'
+import { type RejectRequest, Listener, type ServedCertificate, type Upgrader } from './listener.ts'
 import { errorBody, problemOf } from '../problem.ts'
-import { rateHeaders } from '../rate.ts'
+import { rateLimitHeaders } from '../rate.ts'
 import { securityHeaders } from './security-headers.ts'
 
 export interface HttpSettings extends RateLimits {
   /** `host:port` of plain HTTP; left out: none. */
   listen?: string | undefined
-  tls?: (Shown & { listen: string }) | undefined
+  tls?: (ServedCertificate & { listen: string }) | undefined
   public_url: string
   /** Addresses and networks whose `X-Forwarded-For` is believed. */
   trusted_proxies: readonly string[]
@@ -31,57 +31,57 @@ export interface HttpSettings extends RateLimits {
   /** Open at once from one IPv4 address or IPv6 /64; four times as many from a /56, sixteen times from a /48. */
   max_connections_per_address: number
   metrics?: MetricsSettings | undefined
-  /** The path of the box's own socket, for its operator on this machine; left out: none. */
+  /** The path of the control socket for the operator on this machine; none by default. */
   control?: string | undefined
 }
 
-export interface HttpDeps extends Omit<ApiDeps, 'public_url' | 'clock' | 'roomy' | 'origin'> {
+export interface HttpDeps extends Omit<ApiDeps, 'public_url' | 'clock' | 'hasSpace' | 'origin'> {
   settings: HttpSettings
   clock?: Clock
-  roomy?: () => boolean
-  /** Our own origin, where it is known only once we listen; `public_url` unless said. */
+  hasSpace?: () => boolean
+  /** The origin of the box, when it is only known after listening; `public_url` by default. */
   origin?: () => string
 }
 
-/** Where the server really listens. */
+/** The bound addresses. */
 export interface Addresses {
   plain?: AddressInfo
   tls?: AddressInfo
   metrics?: AddressInfo
 }
 
-/** Longest that `stop` waits for calls in hand, in milliseconds. */
-const farewell = 5000
+/** How long `stop` waits for running calls, in milliseconds. */
+const stopTimeout = 5000
 
-/** The API on its ports. */
+/** The HTTP server: the listeners of the API, of metrics and of the control socket. */
 export class HttpServer {
-  readonly #parts: HttpDeps
+  readonly #deps: HttpDeps
   readonly #api: Api
   readonly #listeners: Listener[] = []
-  readonly #crowd: AddressLimiter
-  readonly #figures: PortMetrics
+  readonly #limiter: AddressLimiter
+  readonly #metrics: PortMetrics
   #addresses: Addresses = {}
   #settings: HttpSettings
   #secure: Listener | undefined
 
-  constructor(parts: HttpDeps) {
-    const { settings, clock = systemClock, roomy = () => true, origin = () => settings.public_url } = parts
-    this.#parts = parts
+  constructor(deps: HttpDeps) {
+    const { settings, clock = systemClock, hasSpace = () => true, origin = () => settings.public_url } = deps
+    this.#deps = deps
     this.#settings = settings
-    this.#figures = new PortMetrics(
-      parts.metrics,
+    this.#metrics = new PortMetrics(
+      deps.metrics,
       () => this.#listeners.reduce((sum, listener) => sum + listener.connections, 0),
       () => this.#settings.max_connections,
     )
-    this.#crowd = new AddressLimiter(crowdLimit(settings), this.#figures.crowded)
-    this.#api = new Api({ ...parts, clock, roomy, origin, public_url: settings.public_url }, apiSettings(settings))
+    this.#limiter = new AddressLimiter(addressLimit(settings), this.#metrics.addressLimited)
+    this.#api = new Api({ ...deps, clock, hasSpace, origin, public_url: settings.public_url }, apiSettings(settings))
   }
 
   get addresses(): Readonly<Addresses> {
     return this.#addresses
   }
 
-  /** Throws when a port is taken; nothing listens then. */
+  /** Opens all listeners, or throws and opens none. */
   async start(): Promise<void> {
     try {
       await this.#start(this.#settings)
@@ -91,43 +91,43 @@ export class HttpServer {
     }
   }
 
-  /** Answers the operator alone, on the box's own socket: for a box that is open and not started. Throws when it cannot be made. */
-  async attend(): Promise<void> {
+  /** Opens only the control socket, for a box that is open and not started. Throws when it cannot be created. */
+  async startControlSocket(): Promise<void> {
     const { control } = this.#settings
     if (control === undefined) throw new Error('There is no socket to answer on.')
-    const listener = this.#listener(this.#api.inPerson, {})
+    const listener = this.#listener(this.#api.operatorHandler, {})
     await listener.startAt(control)
     this.#listeners.push(listener)
   }
 
-  /** Takes no more calls, ends waits at once, gives those in hand 5 s. */
+  /** Accepts no more calls, ends waits at once, and closes connections after 5 s. */
   async stop(): Promise<void> {
     this.#api.close()
     const closed = Promise.all(this.#listeners.map((listener) => listener.close()))
     const timer = setTimeout(() => {
       for (const listener of this.#listeners) listener.cut()
-    }, farewell)
+    }, stopTimeout)
     await closed
     clearTimeout(timer)
     this.#addresses = {}
   }
 
-  /** Takes over limits, origins, proxies, the certificate and the metrics token; ports stay as they are. */
+  /** Applies new limits, origins, proxies, the certificate and the metrics token; ports do not change. */
   async reload(settings: HttpSettings): Promise<void> {
     this.#api.reload(apiSettings(settings))
     this.#settings = settings
-    this.#crowd.limit(crowdLimit(settings))
+    this.#limiter.setLimit(addressLimit(settings))
     this.renew()
     for (const listener of this.#listeners) listener.limit(settings.max_connections)
   }
 
-  /** There is another certificate: new connections get it. */
+  /** Uses the renewed certificate for new connections. */
   renew(): void {
     const { tls } = this.#settings
     if (tls) this.#secure?.renew(tls.certificate())
   }
 
-  /** Forgets idempotent answers older than 24 h; answers how many. */
+  /** Removes idempotency records older than 24 h. Returns how many. */
   sweep(): Promise<number> {
     return this.#api.sweep()
   }
@@ -141,23 +141,23 @@ export class HttpServer {
       this.#addresses.tls = await this.#listen(this.#secure, tls.listen, max_connections)
     }
     if (metrics?.listen !== undefined) {
-      const watched = this.#listener(metricsHandler(this.#parts.metrics), {})
+      const watched = this.#listener(metricsHandler(this.#deps.metrics), {})
       this.#addresses.metrics = await this.#listen(watched, metrics.listen, max_connections)
     }
-    if (control !== undefined) await this.attend()
+    if (control !== undefined) await this.startControlSocket()
   }
 
-  #listener(handler: RequestListener, options: { tls?: Shown; upgrader?: Upgrader }): Listener {
-    const complain: Complain = (code, message, socket) => {
+  #listener(handler: RequestListener, options: { tls?: ServedCertificate; upgrader?: Upgrader }): Listener {
+    const reject: RejectRequest = (code, message, socket) => {
       const requestId = newId('req')
       const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
-      const standing = this.#api.count(canonicalAddress(peer) ?? '')
-      this.#figures.malformed(code)
-      this.#parts.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
+      const rateLimit = this.#api.count(canonicalAddress(peer) ?? '')
+      this.#metrics.malformed(code)
+      this.#deps.log.info({ request_id: requestId, status: 400, code }, 'request that is no HTTP')
       const body = errorBody(problemOf(new Fault('invalid_request', message, { code })), requestId)
-      return { body, requestId, headers: standing ? rateHeaders(standing) : {} }
+      return { body, requestId, headers: rateLimit ? rateLimitHeaders(rateLimit) : {} }
     }
-    return new Listener(handler, complain, { ...options, crowd: this.#crowd, unsecured: this.#figures.unsecured })
+    return new Listener(handler, reject, { ...options, limiter: this.#limiter, tlsFailed: this.#metrics.tlsFailed })
   }
 
   async #listen(listener: Listener, address: string, maxConnections: number): Promise<AddressInfo> {
@@ -167,7 +167,7 @@ export class HttpServer {
   }
 }
 
-function crowdLimit(settings: HttpSettings): AddressLimit {
+function addressLimit(settings: HttpSettings): AddressLimit {
   return { perAddress: settings.max_connections_per_address, trusted: new Networks(settings.uncounted) }
 }
 

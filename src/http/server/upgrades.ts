@@ -10,30 +10,30 @@ import { errorBody, problemOf } from '../problem.ts'
 import { type RateLimitState, tooMany } from '../rate.ts'
 import { readQuery, readTarget } from '../target.ts'
 
-/** A request that wants to become a WebSocket, admitted as far as HTTP goes. */
+/** A request to open a WebSocket that has passed the HTTP checks. */
 export interface UpgradeRequest {
   request: IncomingMessage
   socket: Duplex
-  /** What came behind the request already. */
+  /** Bytes that followed the request. */
   head: Buffer
   query: Record<string, string>
-  /** Who is calling, as far as trusted proxies tell. */
+  /** The client address behind trusted proxies. */
   address: string
   user_agent: string
 }
 
-/** A path whose requests stop being HTTP: a part declares it, the listeners hand over. */
+/** A path that is upgraded to a WebSocket, declared by a module. */
 export interface Upgrade {
   /** The whole path, `/v1/realtime`. */
   path: string
-  /** Takes the socket over, or throws a Fault before it wrote anything: the caller then reads it in the API's shape. */
+  /** Takes over the socket, or throws a Fault before it has written anything. */
   handle(arrival: UpgradeRequest): Promise<void>
-  /** The box stops: says goodbye to every socket it took over. */
+  /** Closes all of its sockets when the box stops. */
   close(): void
 }
 
 interface UpgradeDeps {
-  journal: AccessLog
+  accessLog: AccessLog
   log: Log
   headers: () => Readonly<Record<string, string>>
   /** Origins whose pages may open sockets. */
@@ -44,8 +44,8 @@ interface UpgradeDeps {
 }
 
 /**
- * Requests for WebSockets, on every listener alike. What is refused is refused before the upgrade, with a status and the usual
- * error body; a page may connect only from an origin that may also read our answers, as sockets know no CORS (RFC 6455 10.2).
+ * Handles WebSocket requests on every listener. A refused request gets a status and the usual error body before the upgrade. Pages may connect only
+ * from origins that may also read responses, as CORS does not apply to WebSockets (RFC 6455 10.2).
  */
 export class Upgrades {
   readonly #upgrades: ReadonlyMap<string, Upgrade>
@@ -64,7 +64,7 @@ export class Upgrades {
 
   /** Never throws, never rejects. */
   async take(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    // a client that goes away while it is being admitted is no news
+    // the client may disconnect while it is admitted
     socket.on('error', () => socket.destroy())
     const began = performance.now()
     const requestId = newId('req')
@@ -76,7 +76,7 @@ export class Upgrades {
     } catch (error) {
       status = this.#refuse(socket, error, { address, requestId, route })
     }
-    this.#deps.journal.note({
+    this.#deps.accessLog.note({
       request_id: requestId,
       method: request.method ?? '',
       route,
@@ -89,7 +89,7 @@ export class Upgrades {
     })
   }
 
-  /** From now on nobody is taken; every socket hears goodbye. */
+  /** Refuses new sockets and closes the open ones. */
   close(): void {
     this.#closing = true
     for (const upgrade of this.#upgrades.values()) upgrade.close()
@@ -117,8 +117,8 @@ export class Upgrades {
   }
 
   #refuse(socket: Duplex, thrown: unknown, call: { address: string; requestId: string; route: string }): number {
-    const standing = this.#deps.count(call.address)
-    const error = standing && standing.retryAfter > 0 ? tooMany(standing) : thrown
+    const rateLimit = this.#deps.count(call.address)
+    const error = rateLimit && rateLimit.retryAfter > 0 ? tooMany(rateLimit) : thrown
     const problem = problemOf(error)
     if (!(thrown instanceof Fault)) {
       this.#deps.log.error({ request_id: call.requestId, route: call.route, err: thrown }, 'a request failed on our side')
@@ -135,7 +135,7 @@ export class Upgrades {
       Connection: 'close',
     }
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    // ended, not destroyed: the answer is to be read; who does not hang up then is hung up on
+    // ended, not destroyed, so that the client can read the response; it is destroyed when the client does not close
     socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`)
     socket.resume()
     setTimeout(() => socket.destroy(), 1000).unref()

@@ -1,5 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hour } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import { type Heed, makeApart } from './run-in-child.ts'
 import { BackupArchive } from './archive/archive.ts'
@@ -26,7 +27,7 @@ const form = /^pillarbox-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.tar$/
 const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal)?)?$/
 
 /** A draft that nobody has written to for so long is nobody's, in milliseconds. */
-const abandoned = 3_600_000
+const abandoned = hour
 
 /** The directory in which the box keeps its newest backups. It may be another machine's: nothing here waits for it on the event loop. */
 export class BackupDirectory {

@@ -2,9 +2,10 @@ import { accessSync, constants, lstatSync, mkdtempSync, readdirSync, rmSync } fr
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { day } from '../../core/clock.ts'
 import { nameOf } from '../../core/seal/master-key.ts'
 import { readKey, type SealedColumn } from '../../core/seal/seal.ts'
-import { knownVersion, takeOver } from '../../store/migrate.ts'
+import { knownVersion, migrateCopied } from '../../store/migrate.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { damaged, refused } from './faults.ts'
 import { inspectBlobs, inspectDatabase, inspectSealed, inspectState } from './inspect.ts'
@@ -15,7 +16,7 @@ import { unpack } from './unpack.ts'
 
 /** How the directories begin that a backup is unpacked into, and when one is nobody's any more, in milliseconds. */
 const unpackedName = 'pillarbox-verify-'
-const abandoned = 86_400_000
+const abandoned = day
 
 export interface VerifyInput {
   file: string
@@ -128,7 +129,7 @@ export function givenKey(file: string): Buffer {
 /** Brings an unpacked database to this program's version, as its next start would. */
 export function bringUp(archive: BackupArchive, file: string): void {
   try {
-    takeOver(file)
+    migrateCopied(file)
   } catch (error) {
     throw damaged(archive.file, `its database cannot be taken over: ${(error as Error).message}`, error)
   }

@@ -1,3 +1,4 @@
+import { day, hour, minute } from '../../core/clock.ts'
 import type { Line, Status } from './model.ts'
 
 /** How often a check is run by itself: what costs nothing often, what asks others seldom. */
@@ -40,9 +41,9 @@ export function quoted(text: string): string {
 /** Milliseconds in words: `3 days`, `5 hours`, `20 minutes`. */
 export function spell(milliseconds: number): string {
   const units: [number, string][] = [
-    [86_400_000, 'day'],
-    [3_600_000, 'hour'],
-    [60_000, 'minute'],
+    [day, 'day'],
+    [hour, 'hour'],
+    [minute, 'minute'],
     [1000, 'second'],
   ]
   const [size, unit] = units.find(([least]) => milliseconds >= least) ?? [1000, 'second']

@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, hour, iso, minute } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import type { EventLog } from '../../events/log.ts'
@@ -23,10 +23,8 @@ interface Deps {
 
 type Row = DoctorLine & { check_name: string; place: number }
 
-const minute = 60_000
-
 /** Milliseconds between two runs of a check, by itself. */
-const paces: Record<Pace, number> = { often: 5 * minute, usual: 15 * minute, seldom: 6 * 60 * minute }
+const paces: Record<Pace, number> = { often: 5 * minute, usual: 15 * minute, seldom: 6 * hour }
 
 /** What comes by a clock a little early counts as its turn. */
 const slack = minute / 2

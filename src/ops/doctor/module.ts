@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Config } from '../../config.ts'
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, hour, iso } from '../../core/clock.ts'
 import type { CronJob } from '../../core/cron.ts'
 import type { Log } from '../../core/log.ts'
 import { masterKeySource } from '../../core/service-unit.ts'
@@ -201,8 +201,6 @@ async function newest(database: Database): Promise<number | undefined> {
   return row && Date.parse(row.created_at)
 }
 
-const hour = 3_600_000
-
 /** Keeps one figure an hour for a week; answers those of before. */
 async function recordFreeSpace(database: Database, now: number, free: number): Promise<{ at: number; free: number }[]> {
   const past = await database.all<{ at: string; free: number }>(sql`SELECT at, free FROM doctor_free ORDER BY at`)
@@ -210,7 +208,7 @@ async function recordFreeSpace(database: Database, now: number, free: number): P
   if (last === undefined || now - Date.parse(last.at) >= hour) {
     await database
       .transaction(async (tx) => {
-        await tx.run(sql`DELETE FROM doctor_free WHERE at < ${iso(now - 7 * 24 * hour)}`)
+        await tx.run(sql`DELETE FROM doctor_free WHERE at < ${iso(now - 7 * day)}`)
         await tx.run(sql`INSERT INTO doctor_free (at, free) VALUES (${iso(now)}, ${free}) ON CONFLICT DO NOTHING`)
       })
       // a full disk takes no figure of how full it is

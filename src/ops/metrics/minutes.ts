@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, iso, minute } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Metrics } from '../../core/metrics.ts'
@@ -16,10 +16,8 @@ interface Deps {
   directory: string
 }
 
-const minute = 60_000
-
 /** How long a minute is kept, in milliseconds. */
-const kept = 7 * 24 * 60 * minute
+const kept = 7 * day
 
 /** A look at the queue that takes longer is given up, in milliseconds. */
 const deadline = 10_000

@@ -42,7 +42,7 @@ export class MetricsModule implements Module {
   }
 
   async start(): Promise<void> {
-    this.#deaf = this.#events.tail(() => this.#minutes.happened())
+    this.#deaf = this.#events.subscribe(() => this.#minutes.happened())
   }
 
   /** What was counted since the last minute is not lost. */

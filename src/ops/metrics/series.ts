@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, hour, iso, minute } from '../../core/clock.ts'
 import { invalid } from '../../core/fault.ts'
 import { type Database, join, raw, sql } from '../../store/database.ts'
 import { counted } from './counters.ts'
@@ -6,10 +6,6 @@ import { type Stats, type StatsFilter, StatsValues } from './model.ts'
 
 type Step = StatsFilter['step']
 type Row = StatsValues & { at: string }
-
-const minute = 60_000
-const hour = 60 * minute
-const day = 24 * hour
 
 /** Each step: how long it is, what is told unless asked, and the most that is told at once, in milliseconds. */
 const steps: Record<Step, { size: number; usual: number; most: number; words: string }> = {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Cursors } from '../../core/cursor.ts'
 import { conflict, notFound } from '../../core/fault.ts'
-import { findInBacklog, type Heap, heaps, listBacklog, type Waiting } from '../../queue/backlog.ts'
+import { findInBacklog, type LaneBacklog, backlogByLane, listBacklog, type BacklogDelivery } from '../../queue/backlog.ts'
 import type { ServerAnswer } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { Database, Reader } from '../../store/database.ts'
@@ -59,12 +59,12 @@ export class Backlog {
       const { kind, state, load } = await findInBacklog(tx, id)
       if (state === 'running') throw underWay()
       if (state === 'done') throw conflict('It is done: it would arrive twice.', { code: 'delivery_done' })
-      if (state === 'waiting') await queue.hurry(tx, id)
+      if (state === 'waiting') await queue.retryNow(tx, id)
       else {
         const courier = queue.courier(kind)
-        if (!courier?.repeat) throw conflict(`What failed of kind ${kind} is not tried again.`, { code: 'not_repeatable' })
-        await courier.repeat(tx, load)
-        await queue.again(tx, id)
+        if (!courier?.retry) throw conflict(`What failed of kind ${kind} is not tried again.`, { code: 'not_repeatable' })
+        await courier.retry(tx, load)
+        await queue.retry(tx, id)
       }
       return this.get(id, tx)
     })
@@ -76,13 +76,13 @@ export class Backlog {
     return database.transaction(async (tx) => {
       const { kind, state, load } = await findInBacklog(tx, id)
       if (state === 'running') throw underWay()
-      if (!(await queue.drop(tx, { id, kind, load }, why))) throw notFound('delivery that waits; it is over')
+      if (!(await queue.cancelByOperator(tx, { id, kind, load }, why))) throw notFound('delivery that waits; it is over')
       return { id, deleted: true }
     })
   }
 
   async summary(): Promise<QueueSummary> {
-    const all = await heaps(this.#patient)
+    const all = await backlogByLane(this.#patient)
     const kinds = [...Map.groupBy(all, ({ kind }) => kind)].map(([kind, some]) => ({ kind, ...this.#depth(some) }))
     const destinations = all.slice(0, most).map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
     return { kinds: kinds.toSorted((one, other) => one.kind.localeCompare(other.kind, 'en')), destinations }
@@ -93,16 +93,16 @@ export class Backlog {
     return { all: (query) => this.#deps.database.slow(query, deadline) }
   }
 
-  #depth(some: readonly Heap[]): Omit<QueueSummary['kinds'][number], 'kind'> {
+  #depth(some: readonly LaneBacklog[]): Omit<QueueSummary['kinds'][number], 'kind'> {
     const sum = (of: 'waiting' | 'running'): number => some.reduce((total, heap) => total + heap[of], 0)
     const oldest = some.map((heap) => heap.oldest).toSorted()[0]!
     const dues = some.flatMap(({ next }) => next ?? []).toSorted()
     return { waiting: sum('waiting'), running: sum('running'), age: this.#age(oldest, null), due_at: dues[0] ?? null }
   }
 
-  async #shown(reader: Reader, one: Waiting): Promise<QueueEntry> {
+  async #shown(reader: Reader, one: BacklogDelivery): Promise<QueueEntry> {
     const { id, kind, lane, state, attempts, reason, due_at, created_at, ended_at, load, answer } = one
-    const about = (await this.#deps.queue.courier(kind)?.about?.(reader, load)) ?? wordsOf(load)
+    const about = (await this.#deps.queue.courier(kind)?.describe?.(reader, load)) ?? wordsOf(load)
     return {
       id,
       kind,
@@ -122,11 +122,11 @@ export class Backlog {
 
   #words(kind: string, answer: string | null): string | null {
     if (answer === null) return null
-    return this.#deps.queue.courier(kind)?.words?.(answer) ?? answer
+    return this.#deps.queue.courier(kind)?.answerText?.(answer) ?? answer
   }
 
   #server(kind: string, answer: string | null): ServerAnswer {
-    return (answer === null ? undefined : this.#deps.queue.courier(kind)?.server?.(answer)) ?? nobody
+    return (answer === null ? undefined : this.#deps.queue.courier(kind)?.serverAnswer?.(answer)) ?? nobody
   }
 
   #age(from: string, to: string | null): number {

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, iso } from '../../core/clock.ts'
 import { type Database, join, sql } from '../../store/database.ts'
 import { databaseSize, type Space } from '../../store/space.ts'
 import type { Backlog } from './backlog.ts'
@@ -41,8 +41,6 @@ const nothing: Counted = {
 
 /** A look that takes longer is given up, in milliseconds. */
 const deadline = 10_000
-
-const day = 86_400_000
 
 /** How the box is, on one screen. */
 export class BoxState {

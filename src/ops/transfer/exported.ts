@@ -1,6 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 import { type JsonBounds, parseForeign } from '../../core/json-scan.ts'
-import { Octets } from '../../core/octets.ts'
+import { ByteBuffer } from '../../core/byte-buffer.ts'
 import type { ZipEntry } from '../../core/zip/unzip.ts'
 import { type Budget, flawOf, type Incoming, type ReadProgress } from './budget.ts'
 import { type Found, messagesOf } from './mbox.ts'
@@ -91,7 +91,7 @@ class Mbox {
 
 /** The lines of a list, each read for itself; what is no JSON is undefined. Throws Fault `line_too_long`, or as JsonScan does. */
 async function* linesOf(name: string, file: AsyncIterable<Buffer>): AsyncGenerator<{ told: unknown; size: number }> {
-  const line = new Octets(longestLine)
+  const line = new ByteBuffer(longestLine)
   let number = 1
   for await (const chunk of file) {
     let start = 0
@@ -111,7 +111,7 @@ async function* linesOf(name: string, file: AsyncIterable<Buffer>): AsyncGenerat
 
 const lf = 0x0a
 
-function read(line: Octets, name: string, number: number): unknown {
+function read(line: ByteBuffer, name: string, number: number): unknown {
   const octets = line.take()
   if (octets === null) throw tooLong(name, number)
   try {

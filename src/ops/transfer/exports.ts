@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, day } from '../../core/clock.ts'
 import { conflict, invalid, notFound, storageFull } from '../../core/fault.ts'
 import { type Caller, may, type Scope } from '../../core/scopes.ts'
 import type { SignedQuery } from '../../core/shapes.ts'
@@ -35,7 +35,7 @@ interface Deps {
 }
 
 /** How long a file is kept, and its URL opens, in milliseconds. */
-const kept = 86_400_000
+const kept = day
 
 /** Files of one identity that are kept at once: each may be as large as all that it keeps, and none counts for its account. */
 const most = 3

@@ -1,4 +1,4 @@
-import { Octets } from '../../core/octets.ts'
+import { ByteBuffer } from '../../core/byte-buffer.ts'
 import { Turns } from '../../core/paced-work.ts'
 
 /** One message of an mbox. */
@@ -94,7 +94,7 @@ export async function mboxrd(octets: Buffer, sender: string, time: number): Prom
   const from = /^[\x21-\x7e]+$/.test(sender) ? sender : 'MAILER-DAEMON'
   const turns = new Turns()
   // a line grows by two octets at most
-  const entry = new Octets(2 * octets.length + 1024)
+  const entry = new ByteBuffer(2 * octets.length + 1024)
   entry.add(Buffer.from(`From ${from} ${weekday} ${month} ${day} ${clock} ${year}\n`, 'latin1'))
   let exact = octets.length > 0 && octets.at(-1) === lf
   let seen = 0
@@ -138,12 +138,12 @@ const lastPiece: Piece = { whole: true, begins: false }
 
 /** The lines of a message as they come. */
 class Gathered {
-  readonly #octets: Octets
+  readonly #octets: ByteBuffer
   /** The empty line that may be the one between two messages. */
   #held = false
 
   constructor(most: number) {
-    this.#octets = new Octets(most)
+    this.#octets = new ByteBuffer(most)
   }
 
   /** Adds `octets.subarray(start, end)`. */

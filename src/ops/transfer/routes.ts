@@ -1,3 +1,4 @@
+import { hour } from '../../core/clock.ts'
 import { SignedQuery } from '../../core/shapes.ts'
 import { type AnyRoute, route } from '../../http/route.ts'
 import { Job } from '../../jobs/model.ts'
@@ -8,7 +9,7 @@ import { ExportInput } from './model.ts'
 const tag = 'Export and import'
 
 /** Longest that a file may be on its way to us, in milliseconds. */
-const arrival = 3_600_000
+const arrival = hour
 
 export function routes(exports: Exports, imports: Imports): AnyRoute[] {
   return [

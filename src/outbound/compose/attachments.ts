@@ -5,52 +5,52 @@ import type { OutgoingAttachment } from './compose.ts'
 import type { FetchShare } from '../../net/fetch-limiter.ts'
 import { largestMessage, type NewAttachment } from '../model.ts'
 
-/** Milliseconds for all URLs of one message together. */
+/** Timeout in milliseconds for all URLs of one message together. */
 const timeout = 30_000
 
-/** Octets that a message of the largest size can enclose: base64 makes four of three, and a line end of every 76. */
-const maxOctets = Math.floor((largestMessage * 3 * 76) / (4 * 78))
+/** Maximum bytes of attachments: base64 makes four of three bytes, and adds a line end every 76. */
+const maxBytes = Math.floor((largestMessage * 3 * 76) / (4 * 78))
 
 /** How URLs are fetched. */
-interface Way {
+interface FetchOptions {
   outside: Outside
   share: FetchShare
   signal: AbortSignal
 }
 
 /**
- * The files of a message, decoded, or fetched now from where they are. Throws Fault invalid_request with the place of the one that cannot be:
+ * The attachments of a message, decoded, or fetched from their URLs. Throws Fault invalid_request with the path of the wrong one,
  * `attachments[1].content`, and rate_limited when too much is being fetched.
  */
-export async function attachmentsOf(inputs: readonly NewAttachment[], way: Way): Promise<OutgoingAttachment[]> {
-  // what can be told without asking anybody comes first
+export async function attachmentsOf(inputs: readonly NewAttachment[], options: FetchOptions): Promise<OutgoingAttachment[]> {
+  // everything that needs no request is checked first
   const turns = new Turns()
-  const files: Wished[] = []
+  const files: RequestedFile[] = []
   for (const [index, input] of inputs.entries()) {
     const place = `attachments[${index}]`
     files.push({ input, place, file: await declared(input, place, turns) })
   }
-  const room = maxOctets - files.reduce((sum, { file }) => sum + file.content.length, 0)
-  if (room < 0) throw tooLarge(files[0]!.place)
-  const asked = files.filter(({ input }) => input.url !== undefined)
-  if (asked.length > 0) await way.share.inTurn(way.signal, () => fetchEach(asked, room, way))
+  const available = maxBytes - files.reduce((sum, { file }) => sum + file.content.length, 0)
+  if (available < 0) throw tooLarge(files[0]!.place)
+  const remote = files.filter(({ input }) => input.url !== undefined)
+  if (remote.length > 0) await options.share.inTurn(options.signal, () => fetchEach(remote, available, options))
   return files.map(({ file }) => file)
 }
 
-/** A file as it was asked for, and where. */
-interface Wished {
+/** An attachment with its input and path. */
+interface RequestedFile {
   input: NewAttachment
   place: string
   file: OutgoingAttachment
 }
 
-async function fetchEach(files: readonly Wished[], most: number, way: Way): Promise<void> {
-  let room = most
+async function fetchEach(files: readonly RequestedFile[], max: number, options: FetchOptions): Promise<void> {
+  let available = max
   const end = Date.now() + timeout
   for (const { input, file, place } of files) {
-    const { body, type } = await fetched(input.url!, `${place}.url`, { ...way, room, deadline: end - Date.now() })
+    const { body, type } = await fetched(input.url!, `${place}.url`, { ...options, available, deadline: end - Date.now() })
     file.content = body
-    room -= body.length
+    available -= body.length
     file.content_type ??= type !== undefined && mediaType.test(type) ? type : null
   }
 }
@@ -85,7 +85,7 @@ async function decoded(text: string, param: string, turns: Turns): Promise<Buffe
   throw invalid(param, `${param} is not base64 (RFC 4648), ${hint}.`, 'invalid_base64')
 }
 
-/** Octets that are encoded at a time, a multiple of three: as a whole the text would be there twice. */
+/** Bytes that are encoded at once, a multiple of three: encoding the whole would double the text in memory. */
 const piece = 3 * 256 * 1024
 
 async function isEncoding(text: string, bytes: Buffer, turns: Turns): Promise<boolean> {
@@ -101,14 +101,14 @@ async function isEncoding(text: string, bytes: Buffer, turns: Turns): Promise<bo
 async function fetched(
   url: string,
   param: string,
-  { outside, share, signal, room, deadline }: Way & { room: number; deadline: number },
+  { outside, share, signal, available, deadline }: FetchOptions & { available: number; deadline: number },
 ): Promise<{ type: string | undefined; body: Buffer }> {
   if (deadline <= 0) throw invalid(param, `${param} was not fetched: all together took more than ${timeout / 1000} s.`)
   try {
-    const { status, headers, body } = await outside.get(url, { signal, limit: room, deadline, take: share.take })
+    const { status, headers, body } = await outside.get(url, { signal, limit: available, deadline, take: share.take })
     if (status !== 200) throw new Unreachable(`it answered ${status}`)
     const [encoding = 'identity'] = [headers['content-encoding']].flat()
-    // unpacked by us it could be a thousand times as large
+    // decompressed it could be a thousand times as large
     if (encoding.toLowerCase() !== 'identity')
       throw new Unreachable(`it is packed (${encoding.slice(0, 40)}), which was not asked for`)
     return { type: [headers['content-type']].flat()[0], body }

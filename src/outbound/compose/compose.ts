@@ -3,20 +3,20 @@ import MailComposer from 'nodemailer/lib/mail-composer'
 import { release } from '../../core/memory.ts'
 import { Turns } from '../../core/paced-work.ts'
 import type { Address } from '../../mail/model.ts'
-import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './ready-octets.ts'
+import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './prepare-raw.ts'
 import { type Addressee, domainOf, type Field } from './recipients.ts'
 
-/** A file that goes along, its octets at hand. */
+/** An attachment with its content. */
 export interface OutgoingAttachment {
   filename: string
-  /** Told from the name when null. */
+  /** Derived from the name when null. */
   content_type: string | null
   content: Buffer
   /** Without angle brackets; the HTML shows it by `cid:`. */
   content_id: string | null
 }
 
-/** A message before it is octets; everything in it was checked. */
+/** A message before it is composed; all fields are validated. */
 export interface Draft {
   from: string
   addressees: Addressee[]
@@ -37,10 +37,10 @@ export interface Draft {
   thread_id: string | null
 }
 
-/** A message but for its envelope: what it says. */
+/** A message without its envelope. */
 export type MessageContent = Omit<Draft, 'from' | 'addressees' | 'send_at'>
 
-/** Who a message is from by name, and its Date in milliseconds. */
+/** The display name of the sender, and the Date in milliseconds. */
 export interface Origin {
   name: string
   at: number
@@ -54,8 +54,8 @@ export interface Composed {
 }
 
 /**
- * The octets of a message, CRLF throughout and no line over 998 octets. The octets of the draft's attachments are given back. The texts and enclosed messages
- * are encoded in one step each: who must not stand still for large ones has a `Composer` do it.
+ * Composes a message with CRLF line ends and no line over 998 octets. Releases the buffers of the attachments. Each text and enclosed message is
+ * encoded in one step, which blocks the thread: `Composer` does large ones in a worker.
  */
 export async function compose(draft: Draft, { name, at }: Origin): Promise<Composed> {
   const of = (field: Field): Address[] => draft.addressees.filter((one) => one.field === field).map(({ address }) => address)
@@ -102,7 +102,7 @@ function fieldsOf({ subject, headers, auto_submitted }: Draft): Fields {
   return fields
 }
 
-/** What a reader might take for something else, or has no place to fold, becomes encoded words (RFC 2047) here. */
+/** A subject that is ambiguous or cannot be folded is written as encoded words (RFC 2047). */
 function subjectField(subject: string): Fields[number]['value'] {
   const isPlain = !/=\?|^\s|\s$|[ \t]{2}|\t|[^ ]{500}/.test(subject)
   return isPlain ? subject : { prepared: true, foldLines: true, value: encodedWords(subject) }
@@ -148,7 +148,7 @@ async function attachment({ filename, content_type, content, content_id }: Outgo
   }
 }
 
-/** Octets of an attachment that are encoded in one go: the others have their turn in between. */
+/** Bytes of an attachment that are encoded before yielding to the event loop. */
 const slice = 256 * 1024
 
 async function* slicesOf(octets: Buffer): AsyncGenerator<Buffer> {

@@ -5,10 +5,10 @@ import type { Log } from '../../core/log.ts'
 import { compose, type Composed, type Draft, type Origin } from './compose.ts'
 import type { ComposeResult, ComposeJob } from './compose-worker.ts'
 
-/** Characters of the texts, and octets of enclosed messages, from which a message is composed in a thread: some milliseconds of work. */
+/** Characters of texts and bytes of enclosed messages from which a message is composed in a thread: some milliseconds of work. */
 const large = 256 * 1024
 
-/** What a composer needs of its worker thread. */
+/** The worker thread of a composer. */
 export interface ComposeThread {
   on(event: 'message', listener: (answer: ComposeResult) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -18,7 +18,7 @@ export interface ComposeThread {
 }
 
 export interface ComposerOptions {
-  /** Longest one message may take, in milliseconds. */
+  /** Timeout for one message, in milliseconds. */
   deadline?: number
   /** Starts a thread. */
   thread?: () => ComposeThread
@@ -31,15 +31,15 @@ interface Job {
 }
 
 /**
- * Composes messages: small ones here, large ones in a worker thread, one at a time, the accounts by turn. A message that the thread does not
- * survive is refused, and the next has a new one.
+ * Composes messages: small ones in this thread, large ones in a worker thread, one at a time, with accounts taking turns. A message that crashes the
+ * worker is refused, and the next one gets a new worker.
  */
 export class Composer {
   readonly #log: Log
   readonly #options: Required<ComposerOptions>
   readonly #queue = new FairQueue<Job>()
   #thread: ComposeThread | undefined
-  #underway: Job | undefined
+  #current: Job | undefined
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
@@ -48,7 +48,7 @@ export class Composer {
     this.#options = { deadline: 30_000, thread: startThread, ...options }
   }
 
-  /** The octets of a message of an account. Those of the draft's attachments are given back. */
+  /** Composes a message of an account. Releases the buffers of the attachments. */
   compose(account: string, draft: Draft, origin: Origin): Promise<Composed> {
     if (sizeOf(draft) < large) return compose(draft, origin)
     if (this.#stopped) return Promise.reject(stopping())
@@ -64,12 +64,12 @@ export class Composer {
     })
   }
 
-  /** Ends the thread; what was not composed is refused. */
+  /** Ends the thread; unfinished messages are refused. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
-    const left = [...(this.#underway ? [this.#underway] : []), ...this.#queue.clear()]
-    this.#underway = undefined
+    const left = [...(this.#current ? [this.#current] : []), ...this.#queue.clear()]
+    this.#current = undefined
     const thread = this.#thread
     this.#thread = undefined
     for (const { settle } of left) settle({ failure: stopping() })
@@ -77,15 +77,15 @@ export class Composer {
   }
 
   #next(): void {
-    if (this.#underway) return
+    if (this.#current) return
     clearTimeout(this.#timer)
     const job = this.#queue.shift()
     if (!job) {
-      // an idle one would keep its memory
+      // an idle thread would keep its memory
       this.#end()
       return
     }
-    this.#underway = job
+    this.#current = job
     this.#thread ??= this.#open()
     this.#timer = setTimeout(() => this.#fail('deadline'), this.#options.deadline)
     const { order, transfer } = orderOf(job)
@@ -106,17 +106,17 @@ export class Composer {
   }
 
   #finish(answer: ComposeResult): void {
-    const job = this.#underway
-    this.#underway = undefined
+    const job = this.#current
+    this.#current = undefined
     job?.settle(answer)
     this.#next()
   }
 
-  /** The thread is no more, or must be: what was in it is refused. */
+  /** The thread has ended or must end: its message is refused. */
   #fail(why: string): void {
     this.#end()
-    if (this.#underway) this.#log.warn({ why, octets: sizeOf(this.#underway.draft) }, 'The composer ended over a message')
-    this.#finish({ failure: uncomposed() })
+    if (this.#current) this.#log.warn({ why, octets: sizeOf(this.#current.draft) }, 'The composer ended over a message')
+    this.#finish({ failure: composeFailed() })
   }
 
   #end(): void {
@@ -127,32 +127,32 @@ export class Composer {
 }
 
 function startThread(): Worker {
-  // a small young generation: much is made and little is kept
+  // a small young generation: most objects are short-lived
   return new Worker(new URL('./compose-worker.ts', import.meta.url), {
     name: 'composer',
     resourceLimits: { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 },
   })
 }
 
-/** What is encoded in one step; other attachments take many. */
+/** The size of what is encoded in one step; other attachments take many. */
 function sizeOf({ text, html, attachments }: Draft): number {
   const messages = attachments.filter(({ content_type }) => content_type !== null && /^message\//i.test(content_type))
   return messages.reduce((sum, { content }) => sum + content.length, (text?.length ?? 0) + (html?.length ?? 0))
 }
 
-/** The attachments' octets move to the thread; those that share their memory with others are copied. */
+/** Transfers the buffers of attachments to the thread; those that share memory are copied. */
 function orderOf({ draft, origin }: Job): { order: ComposeJob; transfer: ArrayBuffer[] } {
-  const attachments = draft.attachments.map((one) => ({ ...one, content: alone(one.content) }))
+  const attachments = draft.attachments.map((one) => ({ ...one, content: transferable(one.content) }))
   const transfer = new Set(attachments.map(({ content }) => content.buffer))
   return { order: { draft: { ...draft, attachments }, origin }, transfer: [...transfer] }
 }
 
-function alone(octets: Buffer): Uint8Array<ArrayBuffer> {
+function transferable(octets: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer } = octets
   return buffer instanceof ArrayBuffer && buffer.byteLength === octets.length ? new Uint8Array(buffer) : new Uint8Array(octets)
 }
 
-function uncomposed(): Fault {
+function composeFailed(): Fault {
   return new Fault('internal_error', 'The message could not be composed. Send its text in a simpler form, or as an attachment.', {
     code: 'not_composed',
   })

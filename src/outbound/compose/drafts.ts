@@ -1,5 +1,5 @@
 import { invalid } from '../../core/fault.ts'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, day } from '../../core/clock.ts'
 import type { Outside } from '../../net/outside.ts'
 import type { Draft, MessageContent } from './compose.ts'
 import { attachmentsOf } from './attachments.ts'
@@ -8,7 +8,7 @@ import { headerFields, messageIds, requireWritable } from './header-fields.ts'
 import type { NewEmail, NewForward, NewReply } from '../model.ts'
 import { recipientAddress } from './recipients.ts'
 
-/** What all wishes have. */
+/** The fields that all send requests have. */
 export type SendRequest = Pick<
   NewEmail & NewReply & NewForward,
   | 'subject'
@@ -25,19 +25,19 @@ export type SendRequest = Pick<
 >
 
 /** How far ahead a message may be scheduled, in milliseconds. */
-const farthest = 366 * 86_400_000
+const maxAhead = 366 * day
 
-/** Reads what callers wish for. */
+/** Reads send requests. */
 export class Drafts {
   readonly #clock: Clock
   readonly #outside: Outside
 
-  constructor(parts: { clock: Clock; outside: Outside }) {
-    this.#clock = parts.clock
-    this.#outside = parts.outside
+  constructor(deps: { clock: Clock; outside: Outside }) {
+    this.#clock = deps.clock
+    this.#outside = deps.outside
   }
 
-  /** What the wish itself says of a message, not yet whom it goes to, when, and what it answers. Throws Fault invalid_request. */
+  /** Reads the content of a request, without recipients, time and the message it answers. Throws Fault invalid_request. */
   async read(input: SendRequest, share: FetchShare, signal: AbortSignal): Promise<MessageContent> {
     const { fields, known } = headerFields(input.headers)
     const subject = one(input.subject, known.subject, 'subject') ?? ''
@@ -62,11 +62,11 @@ export class Drafts {
     }
   }
 
-  /** When a message is to leave; null is at once, as is a time that has passed. Throws Fault invalid_request for more than a year ahead. */
+  /** When a message is sent; null for at once, also for a past time. Throws Fault invalid_request for more than a year ahead. */
   sendAt(input: string | undefined): string | null {
     if (input === undefined) return null
     const ahead = Date.parse(input) - this.#clock.now()
-    if (ahead > farthest) throw invalid('send_at', 'send_at must be at most a year ahead.')
+    if (ahead > maxAhead) throw invalid('send_at', 'send_at must be at most a year ahead.')
     return ahead > 0 ? input : null
   }
 }

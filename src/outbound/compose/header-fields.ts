@@ -1,24 +1,24 @@
 import { invalid, placeOf } from '../../core/fault.ts'
 
-/** What the box alone writes. */
+/** Fields that only the box writes. */
 const own =
   /^(?:from|sender|to|cc|bcc|resent-bcc|date|message-id|return-path|received|authentication-results|dkim-.*|arc-.*|mime-.*|content-.*)$/i
 
-/** Fields that have a parameter of their own, which they stand for. */
+/** Fields that have a parameter of their own. */
 export type Known = Partial<Record<'subject' | 'reply-to' | 'in-reply-to' | 'references' | 'auto-submitted', string>>
 const known = ['subject', 'reply-to', 'in-reply-to', 'references', 'auto-submitted'] as const
 
-/** Fields beside those of the box, and the octets of them all: a header is read whole by each server on the way. */
-const most = { fields: 100, octets: 64 * 1024 }
+/** Limits of further fields: their number, and their bytes together. */
+const limits = { fields: 100, octets: 64 * 1024 }
 
 /**
- * The further fields of a message, and apart from them those that stand for a parameter. Throws Fault invalid_request with the field's place
- * (`headers.X-Mood`) for what the box writes itself, what is no field name, and values that could end the field.
+ * Splits header fields into further fields and those that stand for a parameter. Throws Fault invalid_request with the field's place
+ * (`headers.X-Mood`) for fields that only the box writes, invalid names, and values that could end the field.
  */
 export function headerFields(given: Record<string, string> = {}): { fields: { name: string; value: string }[]; known: Known } {
   const fields: { name: string; value: string }[] = []
   const found: Known = {}
-  requireFew(given)
+  requireWithinLimits(given)
   for (const [name, value] of Object.entries(given)) {
     const param = placeOf(['headers', name])
     if (!/^[!-9;-~]{1,76}$/.test(name))
@@ -41,11 +41,11 @@ export function headerFields(given: Record<string, string> = {}): { fields: { na
   return { fields, known: found }
 }
 
-function requireFew(given: Record<string, string>): void {
+function requireWithinLimits(given: Record<string, string>): void {
   const entries = Object.entries(given)
   const octets = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)
-  if (entries.length <= most.fields && octets <= most.octets) return
-  const message = `headers can hold at most ${most.fields} fields and ${most.octets} octets together; here are ${entries.length} and ${octets}.`
+  if (entries.length <= limits.fields && octets <= limits.octets) return
+  const message = `headers can hold at most ${limits.fields} fields and ${limits.octets} octets together; here are ${entries.length} and ${octets}.`
   throw invalid('headers', message, 'headers_too_large')
 }
 

@@ -1,10 +1,10 @@
 import { invalid } from '../../core/fault.ts'
 import { receivedHops } from '../../smtp/trace.ts'
 
-/** Hosts that a message may have passed and still be sent on by us. */
+/** Maximum hops of a message that is forwarded. */
 export const maxHops = 25
 
-/** Throws Fault invalid_request, code `too_many_hops`, when a message has gone so far that sending it on looks like a loop (RFC 5321 6.3). */
+/** Throws Fault invalid_request, code `too_many_hops`, when a message has so many hops that forwarding it looks like a loop (RFC 5321 6.3). */
 export function requireFewHops(raw: Buffer, param: string): void {
   const hops = receivedHops(raw)
   if (hops <= maxHops) return

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, day, hour, iso } from '../../core/clock.ts'
 import { Fault, invalid } from '../../core/fault.ts'
 import { type Reader, sql, type Transaction } from '../../store/database.ts'
 import { sameMailbox } from './recipients.ts'
@@ -12,21 +12,18 @@ export interface LimitSettings {
   warm_up?: { first_day: number; growth: number; days: number } | undefined
 }
 
-/** A message, as the rates count it. */
+/** A message, as the rate limits count it. */
 export interface SendCount {
   identity_id: string
   domain: string
   recipients: number
-  /** Those of them that are not on this box: only they count for the domain. */
+  /** Recipients not on this box: only they count for the domain. */
   outside: number
-  /** Milliseconds since the Unix epoch at which it leaves. */
+  /** When it is sent, in milliseconds since the Unix epoch. */
   at: number
 }
 
-const hour = 3_600_000
-const day = 24 * hour
-
-/** How much may be sent: by the hour for each identity and domain, by the day for a new domain, and how often a program may answer. */
+/** Rate limits of sending: hourly for each identity and domain, daily for a new domain (warm-up), and for automatic replies. */
 export class SendLimits {
   readonly #clock: Clock
   #settings: LimitSettings
@@ -40,45 +37,45 @@ export class SendLimits {
     this.#settings = settings
   }
 
-  /** Throws Fault rate_limited with the time to wait when the message is one too many. */
+  /** Throws Fault rate_limited with the time to wait when the message exceeds a limit. */
   async require(reader: Reader, load: SendCount): Promise<void> {
     const { rate_per_identity, rate_per_domain } = this.#settings
     await this.#requireHour(reader, load, {
       subject: load.identity_id,
-      more: load.recipients,
-      most: rate_per_identity,
+      added: load.recipients,
+      max: rate_per_identity,
       setting: 'outbound.rate_per_identity',
-      who: 'One identity',
+      subjectName: 'One identity',
     })
     if (load.outside === 0) return
-    const who = `${load.domain}, all identities together,`
-    const domain = { subject: load.domain, more: load.outside, who }
-    await this.#requireHour(reader, load, { ...domain, most: rate_per_domain, setting: 'outbound.rate_per_domain' })
+    const subjectName = `${load.domain}, all identities together,`
+    const domain = { subject: load.domain, added: load.outside, subjectName }
+    await this.#requireHour(reader, load, { ...domain, max: rate_per_domain, setting: 'outbound.rate_per_domain' })
     await this.#requireWarm(reader, load)
   }
 
-  /** Checks, and counts, in the transaction that keeps the message. */
+  /** Checks and counts a message in the transaction that stores it. */
   async count(tx: Transaction, load: SendCount): Promise<void> {
     await this.require(tx, load)
     await add(tx, load.identity_id, load.at, load.recipients)
     if (load.outside > 0) await add(tx, load.domain, load.at, load.outside)
   }
 
-  /** A message that does not leave, or leaves at another time, is given back. */
-  async uncount(tx: Transaction, load: SendCount): Promise<void> {
+  /** Takes back the count of a message that is cancelled or rescheduled. */
+  async giveBack(tx: Transaction, load: SendCount): Promise<void> {
     await add(tx, load.identity_id, load.at, -load.recipients)
     if (load.outside > 0) await add(tx, load.domain, load.at, -load.outside)
   }
 
   /**
-   * Throws Fault rate_limited, `automatic_replies`, when programs have answered one of these addresses often enough in the conversation: they
-   * may be answering each other. The thread is that of the messages referred to.
+   * Throws Fault rate_limited, `automatic_replies`, when one of these addresses has had the maximum of automatic replies in the conversation:
+   * two programs may be answering each other. The thread is that of the messages referred to.
    */
   async requireAutomatic(reader: Reader, identityId: string, referred: string[], addresses: string[]): Promise<void> {
     const thread =
       referred.length > 0 &&
       (await reader.get<{ thread_id: string }>(
-        // of each Message-ID the last alone: strangers can send any number under one
+        // only the last message of each Message-ID: others can send any number with the same
         sql`SELECT thread_id FROM (
             SELECT (SELECT seq FROM emails WHERE identity_id = ${identityId} AND message_id = ids.value ORDER BY seq DESC LIMIT 1) AS seq
             FROM json_each(${JSON.stringify(referred.slice(-50))}) AS ids
@@ -92,39 +89,46 @@ export class SendLimits {
         WHERE emails.thread_id = ${thread.thread_id} AND direction = 'outbound' AND automated = 1 AND received_at > ${since}
         GROUP BY address`,
     )
-    const most = this.#settings.automatic_replies
+    const max = this.#settings.automatic_replies
     const had = addresses.map((address) => ({ address, times: rows.filter((row) => sameMailbox(row.address, address)) }))
-    const full = had.find(({ times }) => times.reduce((sum, { n }) => sum + n, 0) >= most)
+    const full = had.find(({ times }) => times.reduce((sum, { n }) => sum + n, 0) >= max)
     if (!full) return
-    const who = full.address
+    const subjectName = full.address
     const first = full.times.map((row) => row.first).toSorted()[0]
     throw new Fault(
       'rate_limited',
-      `${who} has had ${most} automatic replies in this conversation within a day; two programs may be answering each other.`,
+      `${subjectName} has had ${max} automatic replies in this conversation within a day; two programs may be answering each other.`,
       { code: 'automatic_replies', retryAfter: seconds(first === undefined ? day : Date.parse(first) + day - this.#clock.now()) },
     )
   }
 
-  /** Forgets what no limit asks for any more. */
+  /** Removes counts that no limit needs any more. */
   async clear(tx: Transaction): Promise<void> {
     const now = this.#clock.now()
     await tx.run(
       sql`DELETE FROM sent_counts WHERE subject >= 'ident_' AND subject < 'ident~' AND hour < ${hourOf(now - 2 * day)}`,
     )
-    // a domain that was silent for so long is new to its receivers
+    // a domain that sent nothing for so long is new to its receivers
     await tx.run(sql`DELETE FROM sent_counts WHERE hour < ${hourOf(now - 400 * day)}`)
   }
 
   async #requireHour(
     reader: Reader,
     { at }: SendCount,
-    { subject, more, most, setting, who }: { subject: string; more: number; most: number; setting: string; who: string },
+    {
+      subject,
+      added,
+      max,
+      setting,
+      subjectName,
+    }: { subject: string; added: number; max: number; setting: string; subjectName: string },
   ): Promise<void> {
-    if (most === 0) return
-    if (more > most) throw invalid('to', `${who} may send to ${most} recipients an hour (${setting}), and here are ${more}.`)
+    if (max === 0) return
+    if (added > max)
+      throw invalid('to', `${subjectName} may send to ${max} recipients an hour (${setting}), and here are ${added}.`)
     const sent = await sentIn(reader, subject, hourOf(at), hourOf(at + hour))
-    if (sent + more <= most) return
-    throw new Fault('rate_limited', `${who} may send to ${most} recipients an hour (${setting}).`, {
+    if (sent + added <= max) return
+    throw new Fault('rate_limited', `${subjectName} may send to ${max} recipients an hour (${setting}).`, {
       code: 'send_rate',
       retryAfter: seconds(hour - (at % hour)),
     })
@@ -139,10 +143,10 @@ export class SendLimits {
     const today = Math.floor(at / day)
     const age = row?.first ? Math.max(0, today - Math.floor(Date.parse(`${row.first}:00Z`) / day)) : 0
     if (age >= ramp.days) return
-    const most = Math.floor(ramp.first_day * ramp.growth ** age)
+    const max = Math.floor(ramp.first_day * ramp.growth ** age)
     const sent = await sentIn(reader, domain, hourOf(today * day), hourOf((today + 1) * day))
-    if (sent + outside <= most) return
-    throw new Fault('rate_limited', `${domain} is new: it may send to ${most} recipients today (outbound.warm_up).`, {
+    if (sent + outside <= max) return
+    throw new Fault('rate_limited', `${domain} is new: it may send to ${max} recipients today (outbound.warm_up).`, {
       code: 'warm_up',
       retryAfter: seconds(day - (at % day)),
     })

@@ -1,7 +1,7 @@
-/** The queue's name for what the courier carries. */
+/** The kind of the deliveries in the queue. */
 export const kind = 'email'
 
-/** One copy of a message, for one recipient's row. */
+/** The copy of a message for one recipient, by its row. */
 export interface EmailLoad {
   recipient_seq: number
   /** Only over checked TLS all the way (REQUIRETLS, RFC 8689). */

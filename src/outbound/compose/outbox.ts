@@ -21,7 +21,7 @@ import type { SendLimits, SendCount } from './limits.ts'
 import { requireFewHops } from './hops.ts'
 import { type EmailLoad, kind } from './load.ts'
 import { emailQueued, largestBodies, largestMessage, maxRecipients } from '../model.ts'
-import { readyOctets } from './ready-octets.ts'
+import { prepareRaw } from './prepare-raw.ts'
 import { type Addressee, domainOf, recipientAddress } from './recipients.ts'
 import { kind as releaseKind, type ReleaseLoad } from './release-load.ts'
 import type { DkimSigner } from './signing.ts'
@@ -30,7 +30,7 @@ import type { Suppressions } from '../suppressions.ts'
 export interface OutboxSettings {
   mode: 'direct' | 'relay' | 'none'
   relays: readonly { domains: readonly string[] }[]
-  /** Octets of mail that one identity may keep, and the operator ten times as many; 0 is no limit. */
+  /** Bytes of mail that one identity may store, and the operator ten times as many; 0 is no limit. */
   quota: number
   /** The operator's own address. */
   operator: string
@@ -54,7 +54,7 @@ interface Deps {
   settings: OutboxSettings
 }
 
-/** A message that a program composed itself. */
+/** A complete message, as SMTP clients submit it. */
 export interface RawMail {
   caller: Caller
   owner: IdentityRow
@@ -62,21 +62,21 @@ export interface RawMail {
   from: string
   /** The whole message. Bcc fields are taken out, lone CR and LF made line ends, a missing Date or Message-ID added. */
   raw: Buffer
-  /** The envelope; who is in neither To nor Cc is a blind copy. */
+  /** The recipients of the envelope; those in neither To nor Cc are blind copies. */
   recipients: string[]
   labels?: string[]
   require_tls?: boolean
 }
 
-/** A message whose octets are settled. */
-interface Ready {
+/** A composed message. */
+interface ComposedEmail {
   /** Null for the box itself. */
   caller: Caller | null
   owner: IdentityRow
   /** The address it is from, one of the owner's. */
   from: string
   raw: Buffer
-  /** Header fields that go before the octets, and may yet change: the Date of what was composed here. */
+  /** Header fields before `raw` that may still change: the Date of a message composed here. */
   head: string
   /** Both together. */
   whole: Buffer
@@ -84,11 +84,11 @@ interface Ready {
   labels: string[]
   send_at: string | null
   require_tls: boolean
-  /** The conversation, when it is known better than by the header. */
+  /** The thread, when it is known other than by the header. */
   thread_id: string | null
 }
 
-/** Takes messages for sending: once it has answered, they are on disk and will be sent. */
+/** Accepts messages for sending: once it resolves, they are on disk and will be sent. */
 export class Outbox {
   readonly #deps: Deps
   #settings: OutboxSettings
@@ -103,9 +103,8 @@ export class Outbox {
   }
 
   /**
-   * Composes and takes a message of an identity, from its own address unless the caller has seen to it that another is its, too; answers it as stored. `write` is asked for what it says only when it may be sent at all.
-   * The box itself has no caller.
-   * Throws the Fault that says why not.
+   * Composes and accepts a message of an identity; returns it as stored. `from` must be an address of the identity, which the caller has checked.
+   * `write` makes the content and is called only when the message may be sent. The box itself has no caller. Throws a Fault when it may not be sent.
    */
   async accept(
     owner: IdentityRow,
@@ -114,12 +113,12 @@ export class Outbox {
       addressees,
       send_at,
       from = owner.email,
-    }: Pick<Draft, 'addressees' | 'send_at'> & Pick<Ready, 'caller'> & { from?: string },
+    }: Pick<Draft, 'addressees' | 'send_at'> & Pick<ComposedEmail, 'caller'> & { from?: string },
     write: () => Promise<MessageContent>,
   ): Promise<Email> {
     await this.#require(owner, from, addressees, send_at)
     const draft: Draft = { ...(await write()), from, addressees, send_at }
-    requireShort(draft)
+    requireBodySize(draft)
     const { clock, composer } = this.#deps
     const at = send_at === null ? clock.now() : Date.parse(send_at)
     const { raw, head, whole } = await composer.compose(owner.account_id, draft, { name: owner.name, at })
@@ -132,103 +131,113 @@ export class Outbox {
     return email
   }
 
-  /** Takes a message as it is, to be sent at once; the caller has seen to it that its From is the owner's. */
+  /** Accepts a complete message, to be sent at once; the caller has checked that its From is an address of the owner. */
   async acceptRaw({ caller, owner, from, raw, recipients, labels = [], require_tls = false }: RawMail): Promise<Email> {
     const addresses = recipients.map((one) => recipientAddress(one, 'to'))
     const { clock, examiner } = this.#deps
     requireFewHops(raw, 'raw')
-    const octets = await readyOctets(raw, { now: clock.now(), domain: domainOf(from) })
+    const octets = await prepareRaw(raw, { now: clock.now(), domain: domainOf(from) })
     if (octets.length > largestMessage) throw invalid('raw', 'The message has more than 25 MiB.', 'message_too_large')
     if (addresses.length > maxRecipients) throw invalid('to', `A message can go to ${maxRecipients} recipients.`)
     const examined = await examiner.examine(octets, envelopeOf(from), owner.account_id)
-    const addressees = placed(addresses, examined)
+    const addressees = addresseesOf(addresses, examined)
     await this.#require(owner, from, addressees, null)
     const rest = { head: '', addressees, labels, send_at: null, require_tls, thread_id: null }
     return this.#post({ caller, owner, from, raw: octets, whole: octets, ...rest }, examined)
   }
 
-  /** What a message counts for: of this identity, from this address. */
-  load(identityId: string, from: string, addresses: string[], at: number): SendCount {
+  /** The count of a message for the rate limits. */
+  sendCountOf(identityId: string, from: string, addresses: string[], at: number): SendCount {
     const outside = addresses.filter((address) => !this.#deps.domains.receives(domainOf(address))).length
     return { identity_id: identityId, domain: domainOf(from), recipients: addresses.length, outside, at }
   }
 
-  /** Whatever can be told before the message is composed. */
+  /** All checks that can be made before the message is composed. */
   async #require(owner: IdentityRow, from: string, addressees: Addressee[], sendAt: string | null): Promise<void> {
     const { database, clock, domains, suppressions, limits, plan } = this.#deps
     requireActive(owner)
     const outside = addressees.filter(({ address }) => !domains.receives(domainOf(address.address)))
-    const stuck = outside.find(({ address }) => !this.#leaves(domainOf(address.address)))
-    if (stuck) {
+    const unreachable = outside.find(({ address }) => !this.#leaves(domainOf(address.address)))
+    if (unreachable) {
       const why = 'this box sends no mail to others (outbound.mode is none).'
-      throw invalid(stuck.field, `${stuck.address.address} is not on this box, and ${why}`, 'outbound_off')
+      throw invalid(unreachable.field, `${unreachable.address.address} is not on this box, and ${why}`, 'outbound_off')
     }
     if (outside.length > 0) domains.requireSending(domainOf(from))
     const addresses = addressees.map(({ address }) => address.address)
-    const unwelcome = await suppressions.among(database, owner.account_id, addresses)
-    if (unwelcome.length > 0) {
-      const field = addressees.find(({ address }) => unwelcome.includes(address.address))?.field ?? 'to'
-      const which = `${unwelcome.join(', ')} ${unwelcome.length === 1 ? 'is' : 'are'} suppressed`
+    const suppressed = await suppressions.among(database, owner.account_id, addresses)
+    if (suppressed.length > 0) {
+      const field = addressees.find(({ address }) => suppressed.includes(address.address))?.field ?? 'to'
+      const which = `${suppressed.join(', ')} ${suppressed.length === 1 ? 'is' : 'are'} suppressed`
       throw invalid(field, `${which}: they bounced, complained, or asked for it (GET /v1/suppressions).`, 'recipient_suppressed')
     }
     const at = sendAt === null ? clock.now() : Date.parse(sendAt)
     await plan.require(database, owner.account_id, 'emails_sent', 1, at)
-    await limits.require(database, this.load(owner.id, from, addresses, at))
+    await limits.require(database, this.sendCountOf(owner.id, from, addresses, at))
   }
 
   #leaves(domain: string): boolean {
     return this.#settings.mode !== 'none' || this.#settings.relays.some(({ domains }) => domains.includes(domain))
   }
 
-  async #post(ready: Ready, known?: Examination): Promise<Email> {
+  async #post(composed: ComposedEmail, known?: Examination): Promise<Email> {
     const { database, clock, examiner, signer } = this.#deps
-    const { caller, owner, from, raw, head, whole, addressees, send_at } = ready
+    const { caller, owner, from, raw, head, whole, addressees, send_at } = composed
     const examined = known ?? (await examiner.examine(raw, envelopeOf(from), owner.account_id))
-    // what leaves later is signed then: with the keys that are published then
+    // a scheduled message is signed when it is sent, with the keys published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
-    await this.#makeRoom(owner, raw.length)
+    await this.#freeQuota(owner, raw.length)
     return database.transaction(async (tx) => {
       const { keys, outgoing, limits, plan } = this.#deps
-      // what it encloses may have been long in coming
+      // fetching attachments may have taken long
       if (caller) await keys.origins.requireAdmitted(tx, caller)
       if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')
       const row = await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)
-      requireRoom(row, raw.length, this.#settings)
+      requireQuota(row, raw.length, this.#settings)
       await plan.require(tx, owner.account_id, 'storage_bytes', raw.length)
       const addresses = addressees.map(({ address }) => address.address)
       const at = send_at === null ? clock.now() : Date.parse(send_at)
       await plan.take(tx, owner.account_id, 'emails_sent', at)
-      await limits.count(tx, this.load(owner.id, from, addresses, at))
+      await limits.count(tx, this.sendCountOf(owner.id, from, addresses, at))
       const { automated, references, in_reply_to } = examined.parsed
       const referred = in_reply_to === null ? references : [...references, in_reply_to]
       if (automated) await limits.requireAutomatic(tx, owner.id, referred, addresses)
       const created_by = caller && makerOf(caller)
-      const kept = await outgoing.insert(tx, { ...ready, created_by, recipients: addressees, examined, trace: signatures + head })
-      await this.#enqueue(tx, ready, kept)
+      const kept = await outgoing.insert(tx, {
+        ...composed,
+        created_by,
+        recipients: addressees,
+        examined,
+        trace: signatures + head,
+      })
+      await this.#enqueue(tx, composed, kept)
       await kept.tell(emailQueued)
-      tx.afterCommit(() => this.#tell(kept.email, addresses))
+      tx.afterCommit(() => this.#log(kept.email, addresses))
       return { ...kept.email, deliveries: kept.email.deliveries.map((one) => ({ ...one, history: [] })) }
     })
   }
 
-  /** One line for each message that was taken for sending. */
-  #tell({ id, message_id, from, size, send_at }: Email, addresses: string[]): void {
+  /** Writes the log line of an accepted message. */
+  #log({ id, message_id, from, size, send_at }: Email, addresses: string[]): void {
     const to = addresses.map((address) => loggable(address, 320))
     this.#deps.log.info({ email_id: id, message_id, from, to, size, send_at }, 'Message queued')
   }
 
-  /** What was deleted makes way for what is sent. Who has too little room all the same is told so in the transaction. */
-  async #makeRoom({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
+  /** Purges the trash when the quota is short. Whether that suffices is checked in the transaction. */
+  async #freeQuota({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
     const { trash, plan, database } = this.#deps
     const beyond = stored_bytes + octets - maxOf(email, this.#settings)
     if (beyond > 0) await trash.giveWay({ identity_id: id }, beyond)
-    const lacking = octets - (await plan.room(database, account_id))
-    if (lacking > 0) await trash.giveWay({ account_id }, lacking)
+    const missing = octets - (await plan.available(database, account_id))
+    if (missing > 0) await trash.giveWay({ account_id }, missing)
   }
 
-  async #enqueue(tx: Transaction, { owner: { account_id }, from, send_at, require_tls }: Ready, kept: Kept): Promise<void> {
+  async #enqueue(
+    tx: Transaction,
+    { owner: { account_id }, from, send_at, require_tls }: ComposedEmail,
+    kept: Kept,
+  ): Promise<void> {
     const { queue } = this.#deps
     if (send_at !== null) {
       const load: ReleaseLoad = { email_id: kept.email.id, require_tls }
@@ -255,7 +264,7 @@ export async function enqueueCopies(
   }
 }
 
-/** The envelope under which the examiner reads a message of ours: nothing about it is judged. */
+/** The envelope for parsing an own message, which is not checked for spam. */
 function envelopeOf(from: string): Envelope {
   return {
     remote_address: '127.0.0.1',
@@ -275,17 +284,17 @@ function requireActive({ status, email }: Pick<IdentityRow, 'status' | 'email'>)
   throw conflict(`${email} is suspended and sends nothing; PATCH its status to active first.`, { code: 'identity_suspended' })
 }
 
-/** Before any of it is encoded: that takes many times as long as to read it. Throws Fault invalid_request `message_too_large`. */
-function requireShort({ text, html }: Draft): void {
-  const [plain, rich] = [octetsOf(text ?? ''), octetsOf(html ?? '')]
+/** Checked before encoding, which takes much longer than reading. Throws Fault invalid_request `message_too_large`. */
+function requireBodySize({ text, html }: Draft): void {
+  const [plain, rich] = [bytesOf(text ?? ''), bytesOf(html ?? '')]
   if (plain + rich <= largestBodies) return
   const param = plain > rich ? 'body_text' : 'body_html'
   const why = `The text and HTML of the message are too long: with two octets for each line end they may have ${largestBodies} (10 MiB).`
   throw invalid(param, `${why} Attach what is longer.`, 'message_too_large')
 }
 
-/** Octets of a text as it is sent, with CRLF for each line end; of one that is too long they are not counted to the end. */
-function octetsOf(text: string): number {
+/** Bytes of a text with CRLF for each line end; counting stops above the limit. */
+function bytesOf(text: string): number {
   let octets = Buffer.byteLength(text)
   // searching for the next line end would take ten times as long where all are empty
   for (let at = 0; at < text.length && octets <= largestBodies; at += 1) {
@@ -294,20 +303,20 @@ function octetsOf(text: string): number {
   return octets
 }
 
-/** Octets of mail that the identity of an address may keep. */
+/** Bytes of mail that the identity of an address may store. */
 function maxOf(email: string, { quota, operator }: OutboxSettings): number {
   return quota === 0 ? Infinity : email === operator ? 10 * quota : quota
 }
 
-function requireRoom({ email, stored_bytes }: IdentityRow, size: number, settings: OutboxSettings): void {
-  const most = maxOf(email, settings)
-  if (stored_bytes + size <= most) return
-  const why = `keeps ${stored_bytes} octets of mail, and this message would overrun ${most} (mail.quota)`
+function requireQuota({ email, stored_bytes }: IdentityRow, size: number, settings: OutboxSettings): void {
+  const max = maxOf(email, settings)
+  if (stored_bytes + size <= max) return
+  const why = `keeps ${stored_bytes} octets of mail, and this message would overrun ${max} (mail.quota)`
   throw conflict(`${email} ${why}; delete some of its e-mails first.`, { code: 'mailbox_full' })
 }
 
 /** Each address of the envelope once, in the field of the header that names it. */
-function placed(addresses: { address: string; name: string }[], { parsed }: Examination): Addressee[] {
+function addresseesOf(addresses: { address: string; name: string }[], { parsed }: Examination): Addressee[] {
   const [to, cc] = [keysOf(parsed.to), keysOf(parsed.cc)]
   const found = new Map<string, Addressee>()
   for (const address of addresses) {

@@ -17,7 +17,7 @@ import type { Drafts } from './drafts.ts'
 import type { SendLimits } from './limits.ts'
 import { emailCancelled } from '../model.ts'
 import type { Outbox } from './outbox.ts'
-import { headerDate } from './ready-octets.ts'
+import { headerDate } from './prepare-raw.ts'
 import { suspended } from '../transport/undelivered.ts'
 
 interface Deps {
@@ -35,16 +35,16 @@ interface Deps {
   plan: Plan
 }
 
-/** Messages that are taken back in one transaction. */
-const handful = 50
+/** Messages cancelled in one transaction. */
+const batchSize = 50
 
-/** The maker of a message, as the index of what is scheduled has it. */
-const madeBy = sql`json_extract(detail, '$.created_by')`
+/** The creator of a message, in the form of the index of scheduled messages. */
+const createdBy = sql`json_extract(detail, '$.created_by')`
 
-/** Keys that were revoked with what was made with them. */
+/** Keys that were revoked together with what they created. */
 export const endedKeys = sql`SELECT id FROM api_keys WHERE revoked_at IS NOT NULL AND kept = 0`
 
-/** What was taken for sending and has not left: it can be taken back, and what is scheduled can be put to another time. */
+/** Accepted messages that are not sent yet: they can be cancelled, and scheduled ones rescheduled. */
 export class Pending implements Dispatcher {
   readonly #deps: Deps
 
@@ -53,7 +53,7 @@ export class Pending implements Dispatcher {
     deps.keys.ends('scheduled_emails', (tx, keys) => this.#end(tx, keys))
   }
 
-  /** Takes a message back whole; throws Fault conflict once a delivery was tried, for any of its recipients. */
+  /** Cancels a message; throws Fault conflict when a delivery to any recipient was attempted. */
   async cancel(caller: Caller, identityId: string, emailId: string): Promise<Email> {
     const { database, identities, emails } = this.#deps
     await database.transaction(async (tx) => {
@@ -61,8 +61,8 @@ export class Pending implements Dispatcher {
       const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId} AND identity_id = ${identityId}`)
       if (!email) throw notFound('e-mail')
       const rows = await this.#recipients(tx, emailId)
-      const taken = await this.#takeBack(tx, email, rows)
-      if (rows.length > 0 && taken === rows.length) return
+      const count = await this.#cancel(tx, email, rows)
+      if (rows.length > 0 && count === rows.length) return
       throw conflict(`This e-mail is ${email.status}; only one that no delivery was tried of can be cancelled.`, {
         code: 'not_cancellable',
       })
@@ -70,20 +70,20 @@ export class Pending implements Dispatcher {
     return emails.get(caller, identityId, emailId)
   }
 
-  /** Ends what waits, tried or not, of a message that is going to be deleted or whose identity was. */
+  /** Cancels the waiting deliveries, attempted or not, of a message that is being deleted or whose identity was. */
   async withdraw(tx: Transaction, emailId: string): Promise<void> {
     const email = await tx.get<StoredEmail>(sql`SELECT * FROM emails WHERE id = ${emailId}`)
     if (!email) return
-    await this.#takeBack(tx, email, await this.#recipients(tx, emailId))
+    await this.#cancel(tx, email, await this.#recipients(tx, emailId))
     const { outgoing, queue } = this.#deps
     for (const { seq, status, delivery_id } of await this.#recipients(tx, emailId)) {
-      // of one that is under way its courier says how it ends
+      // a running delivery is ended by its courier
       if (!['queued', 'deferred'].includes(status) || delivery_id === null || !(await queue.abandon(tx, delivery_id))) continue
       await outgoing.note(tx, seq, { status: 'cancelled', next_attempt_at: null })
     }
   }
 
-  /** Takes back all that an identity has not sent yet; what is under way its courier gives up. */
+  /** Cancels all messages that an identity has not sent yet; running deliveries are ended by their courier. */
   async withdrawAll(tx: Transaction, identityId: string): Promise<void> {
     const rows = await tx.all<{ id: string }>(
       sql`SELECT id FROM emails WHERE identity_id = ${identityId} AND direction = 'outbound'
@@ -92,21 +92,21 @@ export class Pending implements Dispatcher {
     for (const { id } of rows) await this.withdraw(tx, id)
   }
 
-  /** Takes back what keys scheduled that were revoked since: some at a time, so that much holds up nobody. */
+  /** Cancels messages scheduled by keys that were revoked since, in batches. */
   async withdrawEnded(): Promise<void> {
     const { database } = this.#deps
     const ended = await database.all<{ id: string }>(
-      sql`SELECT id FROM emails WHERE status = 'scheduled' AND ${madeBy} IN (${endedKeys})`,
+      sql`SELECT id FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${endedKeys})`,
     )
     while (ended.length > 0) {
-      const some = ended.splice(-handful)
+      const some = ended.splice(-batchSize)
       await database.transaction(async (tx) => {
         for (const { id } of some) await this.withdraw(tx, id)
       })
     }
   }
 
-  /** Tries now what waits for no other reason than that its identity was suspended. */
+  /** Retries now the deliveries that waited only because their identity was suspended. */
   async resume(tx: Transaction, identityId: string): Promise<void> {
     const { queue, outgoing, clock } = this.#deps
     const rows = await tx.all<Pick<RecipientRow, 'seq' | 'delivery_id'>>(
@@ -115,8 +115,8 @@ export class Pending implements Dispatcher {
         AND one.status = 'deferred' AND one.response = ${suspended}`,
     )
     for (const { seq, delivery_id } of rows) {
-      const hurried = delivery_id !== null && (await queue.hurry(tx, delivery_id))
-      if (hurried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
+      const retried = delivery_id !== null && (await queue.retryNow(tx, delivery_id))
+      if (retried) await outgoing.note(tx, seq, { next_attempt_at: iso(clock.now()) })
     }
   }
 
@@ -130,17 +130,17 @@ export class Pending implements Dispatcher {
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
     const addresses = rows.map(({ address }) => address)
     await plan.move(tx, await this.#accountOf(tx, email), 'emails_sent', countedAt(email), Date.parse(at))
-    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
-    await limits.count(tx, outbox.load(email.identity_id, email.from_address, addresses, Date.parse(at)))
-    // unsigned until it leaves, so that the date is all there is before the octets
+    await limits.giveBack(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, countedAt(email)))
+    await limits.count(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, Date.parse(at)))
+    // a scheduled message is unsigned, so its trace is only the Date
     await outgoing.stamp(tx, email.id, { trace: `Date: ${headerDate(Date.parse(at))}\r\n`, send_at: at })
     for (const { seq } of rows) await outgoing.note(tx, seq, { next_attempt_at: at })
   }
 
-  /** From this moment they do not leave (`Release`); they are taken back one by one, and told of, soon after. */
+  /** Messages of revoked keys are not released from now on (`Release`); they are cancelled, with events, soon after. */
   async #end(tx: Transaction, keys: Sql): Promise<number> {
     const row = await tx.get<{ n: number }>(
-      sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${madeBy} IN (${keys})`,
+      sql`SELECT count(*) AS n FROM emails WHERE status = 'scheduled' AND ${createdBy} IN (${keys})`,
     )
     const failed = (error: unknown): void =>
       this.#deps.log.error({ err: error }, 'what revoked keys scheduled could not be cancelled')
@@ -148,26 +148,27 @@ export class Pending implements Dispatcher {
     return row!.n
   }
 
-  /** Answers how many recipients will have no copy. */
-  async #takeBack(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
+  /** Cancels deliveries that were not attempted. Returns how many. */
+  async #cancel(tx: Transaction, email: StoredEmail, rows: RecipientRow[]): Promise<number> {
     const { outgoing, outbox, limits, plan } = this.#deps
     const waiting = rows.filter(({ status }) => status === 'scheduled' || status === 'queued')
     const cancelled = new Map<string, boolean>()
-    const taken: RecipientRow[] = []
+    const cancelledRows: RecipientRow[] = []
     for (const row of waiting) {
       if (row.delivery_id === null) continue
       const known = cancelled.get(row.delivery_id) ?? (await this.#stop(tx, row, row.delivery_id))
       cancelled.set(row.delivery_id, known)
       if (!known) continue
       await outgoing.note(tx, row.seq, { status: 'cancelled', next_attempt_at: null })
-      taken.push(row)
+      cancelledRows.push(row)
     }
-    if (taken.length === 0) return 0
-    const addresses = taken.map(({ address }) => address)
-    await limits.uncount(tx, outbox.load(email.identity_id, email.from_address, addresses, countedAt(email)))
-    if (taken.length === rows.length) await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
+    if (cancelledRows.length === 0) return 0
+    const addresses = cancelledRows.map(({ address }) => address)
+    await limits.giveBack(tx, outbox.sendCountOf(email.identity_id, email.from_address, addresses, countedAt(email)))
+    if (cancelledRows.length === rows.length)
+      await plan.add(tx, await this.#accountOf(tx, email), 'emails_sent', -1, countedAt(email))
     await outgoing.tell(tx, emailCancelled, email.id, {})
-    return taken.length
+    return cancelledRows.length
   }
 
   async #accountOf(tx: Transaction, { identity_id }: StoredEmail): Promise<string> {
@@ -175,12 +176,12 @@ export class Pending implements Dispatcher {
     return row!.account_id
   }
 
-  /** Answers whether nothing leaves any more. What is only scheduled was never delivered, however often its release was tried. */
+  /** Stops a delivery. Returns whether nothing is sent any more; a scheduled message was never sent, however often its release was attempted. */
   async #stop(tx: Transaction, { status }: RecipientRow, deliveryId: string): Promise<boolean> {
     const { queue } = this.#deps
     if (await queue.cancel(tx, deliveryId)) return true
     if (status !== 'scheduled') return false
-    // one that is under way finds it cancelled
+    // a running release finds it cancelled
     await queue.abandon(tx, deliveryId)
     return true
   }
@@ -190,7 +191,7 @@ export class Pending implements Dispatcher {
   }
 }
 
-/** When the rates took it to leave, in milliseconds since the Unix epoch, however late it really left. */
+/** The time under which the rate limits counted it, in milliseconds since the Unix epoch. */
 function countedAt({ detail, received_at }: StoredEmail): number {
   const { send_at } = JSON.parse(detail) as Partial<EmailDetail>
   return Date.parse(send_at ?? received_at)

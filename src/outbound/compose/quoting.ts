@@ -6,17 +6,17 @@ export interface QuotableBodies {
   html: string | null
 }
 
-/** Characters of the earlier message that are quoted. */
-const most = 100_000
+/** Maximum characters of the earlier message that are quoted. */
+const maxQuoted = 100_000
 
-/** A subject with `Re: ` before it, unless it bears that or its like already. */
+/** A subject with `Re: ` before it, unless it has such a prefix already. */
 export function replySubject(subject: string): string {
   return /^\s*(?:re|aw|sv|vs|antw|odp|rif|ynt|回复|回覆|答复)(?:\[\d+\])?\s*[:：]/iu.test(subject)
     ? subject
     : `Re: ${subject}`.trim()
 }
 
-/** A subject with `Fwd: ` before it, unless it bears that or its like already. */
+/** A subject with `Fwd: ` before it, unless it has such a prefix already. */
 export function forwardSubject(subject: string): string {
   return /^\s*(?:fwd?|wg|tr|rv|enc|vb|doorst|转发|轉寄)(?:\[\d+\])?\s*[:：]/iu.test(subject) ? subject : `Fwd: ${subject}`.trim()
 }
@@ -27,14 +27,14 @@ export function withReplyQuote({ text, html }: QuotableBodies, original: Email):
   const words = textOf(original)
   const lines = words.split('\n').map((line) => (line === '' || line.startsWith('>') ? `>${line}` : `> ${line}`))
   const quote = `${heading}\n${lines.join('\n')}\n`
-  const blockquote = `<blockquote type="cite" style="margin:0 0 0 .8ex;border-left:1px solid #ccc;padding-left:1ex">${marked(words)}</blockquote>`
+  const blockquote = `<blockquote type="cite" style="margin:0 0 0 .8ex;border-left:1px solid #ccc;padding-left:1ex">${escaped(words)}</blockquote>`
   return {
     text: text === null && html !== null ? null : below(text, quote),
-    html: html === null ? null : inside(html, `<br><div>${marked(heading)}</div>${blockquote}`),
+    html: html === null ? null : inside(html, `<br><div>${escaped(heading)}</div>${blockquote}`),
   }
 }
 
-/** What is said of a message that is passed on, and the message. */
+/** A forwarded message below the new text, with its header. */
 export function withForwarded({ text, html }: QuotableBodies, original: Email): QuotableBodies {
   const fields = [
     '---------- Forwarded message ---------',
@@ -45,16 +45,16 @@ export function withForwarded({ text, html }: QuotableBodies, original: Email): 
     ...(original.cc.length > 0 ? [`Cc: ${listed(original.cc)}`] : []),
   ]
   const isRich = html !== null || original.body_html !== null
-  const kept = original.body_html === null ? marked(textOf(original)) : withoutFrame(original.body_html)
+  const kept = original.body_html === null ? escaped(textOf(original)) : withoutFrame(original.body_html)
   return {
     text: text === null && html !== null ? null : below(text, `${fields.join('\n')}\n\n${textOf(original)}\n`),
-    html: isRich ? inside(html ?? marked(text ?? ''), `<br><div>${fields.map(marked).join('<br>')}</div><br>${kept}`) : null,
+    html: isRich ? inside(html ?? escaped(text ?? ''), `<br><div>${fields.map(escaped).join('<br>')}</div><br>${kept}`) : null,
   }
 }
 
 function textOf(original: Email): string {
   const whole = (original.body_text ?? original.text).trimEnd()
-  return whole.length > most ? `${whole.slice(0, most).toWellFormed()}\n[…]` : whole
+  return whole.length > maxQuoted ? `${whole.slice(0, maxQuoted).toWellFormed()}\n[…]` : whole
 }
 
 /** `Fri, 20 Nov 2026 at 10:05 UTC` */
@@ -88,7 +88,7 @@ function inside(html: string, more: string): string {
   return end < 0 ? `${html}${more}` : `${html.slice(0, end)}${more}${html.slice(end)}`
 }
 
-function marked(text: string): string {
+function escaped(text: string): string {
   const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
   return text.replaceAll(/[&<>"]/g, (character) => escapes[character]!).replaceAll('\n', '<br>')
 }
@@ -99,7 +99,7 @@ function withoutFrame(html: string): string {
   return withoutTags(plain, /<\/?(?:html|head|body|meta|base)\b[^>]*>?/gi)
 }
 
-/** Looks as far as tags are closed: were the end of one looked for in vain, it would be for all that follow. */
+/** Searches only up to the last closed tag: searching the end of unclosed tags would take quadratic time. */
 function withoutTags(html: string, tag: RegExp): string {
   const end = html.lastIndexOf('>') + 1
   return html.slice(0, end).replaceAll(tag, '') + html.slice(end)

@@ -5,7 +5,7 @@ import { maxRecipients } from '../model.ts'
 
 export type Field = 'to' | 'cc' | 'bcc'
 
-/** One of those a message goes to, and the field that names them. */
+/** A recipient of a message, and the header field that names it. */
 export interface Addressee {
   field: Field
   address: Address
@@ -29,8 +29,8 @@ export function reachable({ address, name }: Address): Address | undefined {
 }
 
 /**
- * Those a message goes to, each once, in the order to, cc, bcc: texts of the caller, and addresses known to be good. Throws one Fault that
- * names every text that is none.
+ * The recipients of a message, each once, in the order to, cc, bcc: texts of the caller, and valid addresses. Throws one Fault that names every
+ * invalid text.
  */
 export function addresseesOf(input: Partial<Record<Field, string | (string | Address)[] | undefined>>): Addressee[] {
   const wrong: { field: Field; why: string }[] = []
@@ -52,7 +52,7 @@ export function addresseesOf(input: Partial<Record<Field, string | (string | Add
   return [...found.values()]
 }
 
-/** The domain of an address as the DNS writes it: A-labels in lower case (RFC 5890); what is none stays itself. */
+/** The domain of an address as the DNS writes it: A-labels in lower case (RFC 5890); an invalid domain is returned unchanged. */
 export function domainOf(address: string): string {
   const domain = address.slice(address.lastIndexOf('@') + 1)
   return domainNameOf(domain) ?? domain.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
@@ -70,7 +70,7 @@ function comparable(address: string): string {
 /** The address, or what is wrong with it. */
 function readAddress(text: string): Address | string {
   if (/\p{Cc}/u.test(text)) return 'holds a control character'
-  const named = takenApart(text)
+  const named = splitName(text)
   const name = unquoted(named?.name ?? '')
   const bare = named?.address ?? text.trim()
   if (name === undefined || (!named && /[<>]/.test(text))) return 'is not written as Name <address>'
@@ -78,7 +78,7 @@ function readAddress(text: string): Address | string {
   const at = bare.lastIndexOf('@')
   if (at < 1) return 'is not an e-mail address such as ada@example.com'
   const local = bare.slice(0, at).normalize('NFC')
-  if (!atoms.test(local) || unseen.test(local)) return 'has a local part with characters that no address can have'
+  if (!atoms.test(local) || invisible.test(local)) return 'has a local part with characters that no address can have'
   if (Buffer.byteLength(local) > 64) return 'has a local part of more than 64 octets'
   const domain = hostNameOf(bare.slice(at + 1))
   if (domain === undefined || !domain.includes('.')) return 'has no domain that mail can be sent to'
@@ -87,7 +87,7 @@ function readAddress(text: string): Address | string {
 }
 
 /** `Name <address>`, or `<address>`; undefined for a text that ends otherwise. */
-function takenApart(text: string): Address | undefined {
+function splitName(text: string): Address | undefined {
   const whole = text.trim()
   const open = whole.lastIndexOf('<')
   if (open === -1 || whole.indexOf('>', open) !== whole.length - 1) return undefined
@@ -97,7 +97,7 @@ function takenApart(text: string): Address | undefined {
 // Dots that stand at an end or together are against RFC 5321, and in use.
 const atoms = /^[\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]+$/u
 // controls, format characters, lone surrogates, private use, unassigned, separators
-const unseen = /[\p{C}\p{Z}\ufffd]/u
+const invisible = /[\p{C}\p{Z}\ufffd]/u
 
 /** A display name, its quotes removed; undefined when they do not match, or it could be read as more than a name. */
 function unquoted(name: string): string | undefined {

@@ -1,7 +1,7 @@
-/** What the queue calls a message that waits for its time. */
+/** The kind of scheduled messages in the queue. */
 export const kind = 'email-release'
 
-/** One for the whole message; at its time it becomes a copy for each recipient. */
+/** One delivery for the whole message; when it is due, a copy for each recipient is enqueued. */
 export interface ReleaseLoad {
   email_id: string
   require_tls: boolean

@@ -1,4 +1,4 @@
-import { type Clock, iso } from '../../core/clock.ts'
+import { type Clock, hour, iso, minute } from '../../core/clock.ts'
 import type { Courier, Outcome } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
 import type { StoredEmail } from '../../mail/email-rows.ts'
@@ -20,19 +20,17 @@ interface Deps {
   signer: DkimSigner
 }
 
-const minute = 60_000
-
 const gone = 'it is not scheduled any more'
 
 /**
- * Lets go of what waited for its time: signs it with the keys of that day (those of the day it was written may be gone from the DNS by then),
- * and puts a copy for each recipient into the queue.
+ * Releases scheduled messages when they are due: signs them with the current keys (those of the day they were written may have left the DNS), and
+ * enqueues a copy for each recipient.
  */
 export class Release implements Courier<ReleaseLoad> {
   readonly kind = kind
-  readonly schedule = [0, minute, 5 * minute, 15 * minute, 60 * minute, 240 * minute, 720 * minute]
+  readonly schedule = [0, minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour]
   readonly jitter = 0.1
-  readonly width = { sound: 8, crowded: 4, unsound: 2 }
+  readonly limits = { healthy: 8, busy: 4, slow: 2 }
   readonly #deps: Deps
 
   constructor(deps: Deps) {
@@ -60,11 +58,11 @@ export class Release implements Courier<ReleaseLoad> {
   }
 
   async settle(tx: Transaction, { email_id }: ReleaseLoad, outcome: Outcome): Promise<void> {
-    if (outcome === 'failed') await this.drop(tx, { email_id }, 'it could not be signed; the log of the box says why')
+    if (outcome === 'failed') await this.cancel(tx, { email_id }, 'it could not be signed; the log of the box says why')
   }
 
-  async drop(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
-    // it may have been taken back meanwhile
+  async cancel(tx: Transaction, { email_id }: Pick<ReleaseLoad, 'email_id'>, response: string): Promise<void> {
+    // it may have been cancelled meanwhile
     if (!(await tx.get(sql`SELECT 1 FROM emails WHERE id = ${email_id} AND status = 'scheduled'`))) return
     const rows = await this.#note(tx, email_id, { status: 'failed', response, next_attempt_at: null })
     for (const { seq } of rows) {

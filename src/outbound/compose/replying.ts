@@ -13,8 +13,8 @@ export interface Original {
 /** Message-IDs in a References field: the first of the conversation, and the latest. */
 const maxReferences = 21
 
-/** How a message refers to the one it answers or passes on (RFC 5322 3.6.4). */
-export function referring({ email }: Original): Pick<Draft, 'in_reply_to' | 'references' | 'thread_id'> {
+/** The references of a message to the one it answers or forwards (RFC 5322 3.6.4). */
+export function referencesTo({ email }: Original): Pick<Draft, 'in_reply_to' | 'references' | 'thread_id'> {
   const earlier = email.references.length > 0 ? email.references : [email.in_reply_to ?? []].flat()
   const chain = [...new Set([...earlier, ...[email.message_id ?? []].flat()])].filter((id) => writable.test(id))
   const references = chain.length > maxReferences ? [...chain.slice(0, 1), ...chain.slice(1 - maxReferences)] : chain
@@ -22,7 +22,7 @@ export function referring({ email }: Original): Pick<Draft, 'in_reply_to' | 'ref
   return { in_reply_to: inReplyTo, references, thread_id: email.thread_id }
 }
 
-/** What an answer says of itself: one to a program's message is a program's too (RFC 3834 3.1.7). Throws Fault when the caller denies it. */
+/** The Auto-Submitted of a reply: a reply to an automatic message is automatic too (RFC 3834 3.1.7). Throws Fault when the caller sets `no`. */
 export function automaticAnswer({ email }: Original, input: Draft['auto_submitted']): Draft['auto_submitted'] {
   if (email.direction === 'outbound' || !email.automated) return input
   if (input !== 'no') return 'auto-replied'
@@ -33,14 +33,14 @@ export function automaticAnswer({ email }: Original, input: Draft['auto_submitte
 }
 
 /**
- * Whom an answer goes to: its author, or the recipients of one's own, and `others` of the recipients. Throws Fault conflict when there is nobody: the
- * null sender, a bounce, an address that cannot be.
+ * The recipients of a reply: the author, or for an own message its recipients, and `others`. Throws Fault conflict when there is none: the null
+ * sender, a bounce, an invalid address.
  *
  * Unless `unsigned` are allowed, a Reply-To that the verified author did not sign is not followed (RFC 6376 8.15: anybody may put one before a
- * signed message). The answer then goes to the author, who is proved: no answer is lost to an agent that does not know of this, none goes to a
- * forger, and the message that comes back names whom it went to. For the others there is no such second address, so these are a conflict.
+ * signed message). The reply then goes to the verified author, so that none is lost and none goes to a
+ * forger; the response names the recipients. The other recipients have no such second address, so unsigned ones are a conflict.
  */
-export function answered(
+export function replyRecipients(
   original: Original,
   others: { to: Address[]; cc: Address[] },
   unsigned: boolean,
@@ -54,9 +54,9 @@ export function answered(
     })
   }
   if (!unsigned) requireSigned(email, others)
-  const desk = unsigned || email.reply_to_verified !== false ? email.reply_to : null
-  const name = desk === null || sameMailbox(desk, email.from) ? email.from_name : ''
-  const author = reachable({ address: desk ?? email.from, name })
+  const replyTo = unsigned || email.reply_to_verified !== false ? email.reply_to : null
+  const name = replyTo === null || sameMailbox(replyTo, email.from) ? email.from_name : ''
+  const author = reachable({ address: replyTo ?? email.from, name })
   if (!author) throw conflict('This message names no address that an answer could go to.', { code: 'no_reply_address' })
   const isAuthor = ({ address }: Address): boolean => sameMailbox(address, author.address)
   const rest = (list: Address[]): Address[] => reachables(list).filter((one) => !isAuthor(one))

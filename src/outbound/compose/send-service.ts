@@ -12,7 +12,7 @@ import { largestMessage, type NewEmail, type NewForward, type NewReply, readers 
 import type { Outbox } from './outbox.ts'
 import { forwardSubject, replySubject, withForwarded, withReplyQuote } from './quoting.ts'
 import { type Addressee, addresseesOf } from './recipients.ts'
-import { answered, automaticAnswer, type Original, referring } from './replying.ts'
+import { replyRecipients, automaticAnswer, type Original, referencesTo } from './replying.ts'
 import { mailboxOf, senderOf } from './sender.ts'
 
 interface Deps {
@@ -26,7 +26,7 @@ interface Deps {
 
 const none: { to: Address[]; cc: Address[] } = { to: [], cc: [] }
 
-/** Who sends what to whom. */
+/** The arguments of a send request. */
 interface Envelope {
   caller: Caller
   addressees: Addressee[]
@@ -35,7 +35,7 @@ interface Envelope {
   signal: AbortSignal
 }
 
-/** What callers write: new messages, answers, and what they pass on. */
+/** Sends new messages, replies and forwarded messages. */
 export class SendService {
   readonly #deps: Deps
 
@@ -51,10 +51,10 @@ export class SendService {
     const from = await senderOf(identities, owner, input.from, original?.email)
     return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
       if (!original) return draft
-      requireUnsaid(draft, 'in_reply_to')
+      requireNoReferences(draft, 'in_reply_to')
       return {
         ...draft,
-        ...referring(original),
+        ...referencesTo(original),
         subject: draft.subject || replySubject(original.email.subject),
         auto_submitted: automaticAnswer(original, draft.auto_submitted),
       }
@@ -67,14 +67,14 @@ export class SendService {
     const original = await this.#original(caller, identityId, emailId)
     const from = await senderOf(identities, owner, input.from, original.email)
     const others = input.reply_all === true ? await this.#others(owner, original) : none
-    const { to, cc } = answered(original, others, input.allow_unsigned ?? false)
+    const { to, cc } = replyRecipients(original, others, input.allow_unsigned ?? false)
     const addressees = addresseesOf({ to, cc: [...cc, ...[input.cc ?? []].flat()], bcc: input.bcc })
-    if (addressees.length === 0) throw nobody()
+    if (addressees.length === 0) throw noRecipients()
     return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
-      requireUnsaid(draft, 'headers')
+      requireNoReferences(draft, 'headers')
       return {
         ...draft,
-        ...referring(original),
+        ...referencesTo(original),
         subject: draft.subject || replySubject(original.email.subject),
         ...((input.quote ?? true) ? withReplyQuote(draft, original.email) : {}),
         auto_submitted: automaticAnswer(original, draft.auto_submitted),
@@ -90,12 +90,12 @@ export class SendService {
     const from = await senderOf(identities, owner, input.from)
     requireFewHops(await this.#deps.emails.octets(original.row), 'email_id')
     return this.#accept(owner, { caller, addressees, from, input, signal }, async (draft) => {
-      requireUnsaid(draft, 'headers')
+      requireNoReferences(draft, 'headers')
       const isWhole = input.as_attachment ?? false
-      const carried = isWhole ? [await this.enclosed(original)] : await this.#attachments(owner.account_id, original)
+      const carried = isWhole ? [await this.asAttachment(original)] : await this.#attachments(owner.account_id, original)
       return {
         ...draft,
-        ...referring(original),
+        ...referencesTo(original),
         subject: draft.subject || forwardSubject(original.email.subject),
         ...(isWhole ? {} : withForwarded(draft, original.email)),
         attachments: [...draft.attachments, ...carried],
@@ -103,7 +103,7 @@ export class SendService {
     })
   }
 
-  /** What is fetched for it counts until it is kept. */
+  /** Accepts a message; the memory of fetched attachments counts until it is stored. */
   async #accept(
     owner: IdentityRow,
     { caller, addressees, from, input, signal }: Envelope,
@@ -119,8 +119,8 @@ export class SendService {
     }
   }
 
-  /** A message whole, as an enclosure. Throws Fault for one that goes in a circle. */
-  async enclosed({ email, row }: Original): Promise<OutgoingAttachment> {
+  /** A complete message as an attachment. Throws Fault for a mail loop. */
+  async asAttachment({ email, row }: Original): Promise<OutgoingAttachment> {
     const raw = await this.#deps.emails.octets(row)
     requireFewHops(raw, 'email_id')
     // of what came, the trace is ours; of what is ours, it is a part of the message
@@ -132,7 +132,7 @@ export class SendService {
     return { filename: `${name || 'message'}.eml`, content_type: 'message/rfc822', content, content_id: null }
   }
 
-  /** Who else than the identity itself was written to. */
+  /** The other recipients of a message. */
   async #others(owner: IdentityRow, { email }: Original): Promise<{ to: Address[]; cc: Address[] }> {
     const { to, cc } = email.recipients
     if (email.direction === 'outbound') return { to: [], cc }
@@ -180,14 +180,14 @@ export class SendService {
   }
 }
 
-/** One's own message that went to blind copies alone names nobody. */
-function nobody(): Fault {
+/** The fault of a reply without recipients, such as to an own message with blind copies only. */
+function noRecipients(): Fault {
   const hint = 'The message names nobody that an answer could go to; give cc or bcc, or send a new one with in_reply_to.'
   return conflict(hint, { code: 'no_reply_address' })
 }
 
-/** What a message refers to is said once. */
-function requireUnsaid({ references }: { references: string[] }, param: string): void {
+/** In-Reply-To and References must not be given twice. */
+function requireNoReferences({ references }: { references: string[] }, param: string): void {
   if (references.length === 0) return
   throw invalid(param, 'In-Reply-To and References follow from the e-mail this refers to; leave them out of headers.')
 }

@@ -3,7 +3,7 @@ import type { Identities, IdentityRow } from '../../identities/identities.ts'
 import type { Email } from '../../mail/model.ts'
 import { domainOf, reachable, recipientAddress } from './recipients.ts'
 
-/** An address as the box keeps its own: ASCII in lower case, the domain as the DNS writes it. Other letters are no spelling of ASCII ones. */
+/** An address as the box keeps its own: ASCII in lower case, the domain as the DNS writes it. Other letters are not equal to ASCII ones. */
 export function canonical(address: string): string {
   const local = address.slice(0, Math.max(0, address.lastIndexOf('@')))
   return `${local}@${domainOf(address)}`.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
@@ -18,16 +18,16 @@ export function mailboxOf(address: string): string {
 }
 
 /**
- * Whether an identity may send from an address: it may where it is the one who receives its mail. Nobody receives at an address with characters
- * that cannot be seen, which looks like another's.
+ * Whether an identity may send from an address, that is, receives its mail. Addresses with invisible characters, which look like another, are
+ * refused.
  */
 export async function maySendFrom(identities: Identities, owner: Pick<IdentityRow, 'id'>, address: string): Promise<boolean> {
   return reachable({ address, name: '' }) !== undefined && (await identities.ownerOf(mailboxOf(address)))?.id === owner.id
 }
 
 /**
- * The address that a message is from: the one wished for, else the one at which the answered message arrived or from which it left, while that is
- * the identity's; else its own. Throws Fault invalid_request, `sender_not_allowed`, for a wish that is not.
+ * The sender address of a message: `input`, else the address at which the answered message arrived or from which it was sent, if that belongs to
+ * the identity, else its own. Throws Fault invalid_request, `sender_not_allowed`, when `input` does not belong to it.
  */
 export async function senderOf(
   identities: Identities,

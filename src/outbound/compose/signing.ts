@@ -157,7 +157,7 @@ function isSpace(octet: number): boolean {
   return octet === space || octet === lf || octet === cr || octet === tab
 }
 
-/** Octets of a body that are looked at in one go. */
+/** Bytes of a body that are processed before yielding to the event loop. */
 const slice = 64 * 1024
 
 function folded(names: string[]): string {

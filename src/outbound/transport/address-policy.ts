@@ -10,13 +10,13 @@ export class AddressPolicy {
   readonly #allowed: Networks
   readonly #listeners: () => { host: string; port: number }[]
 
-  /** `listeners` are where this box itself takes mail. */
+  /** `listeners` are the addresses at which this box receives mail. */
   constructor(allowNetworks: readonly string[], listeners: () => { host: string; port: number }[]) {
     this.#allowed = new Networks(allowNetworks)
     this.#listeners = listeners
   }
 
-  /** Why the address is not one to connect to, as the part of a sentence; undefined when it is. */
+  /** Why a connection to the address is not allowed, as part of a sentence; undefined when it is allowed. */
   refuses(address: string): string | undefined {
     const canonical = canonicalAddress(address)
     if (canonical === undefined) return JSON.stringify(address.slice(0, 100))

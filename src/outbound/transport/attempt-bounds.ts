@@ -1,6 +1,7 @@
-import { type CourierAnswer, later, type Security, Undelivered } from './undelivered.ts'
+import { minute } from '../../core/clock.ts'
+import { type TransportAnswer, later, type Security, Undelivered } from './undelivered.ts'
 import { type Log, loggable } from '../../core/log.ts'
-import type { Ended, Noted } from '../../queue/courier.ts'
+import type { AttemptResult, AttemptNotes } from '../../queue/courier.ts'
 import { readAnswer, statusOf } from './outcomes.ts'
 
 /** Longest time for one attempt in milliseconds, and for one with a large message: RFC 5321 4.5.3.2.6 allows ten minutes after its end. */
@@ -9,46 +10,44 @@ export interface Timeouts {
   large: number
 }
 
-const minute = 60_000
-
-/** Octets from which on a message is large. */
+/** Bytes from which a message is large. */
 const large = 1024 * 1024
 
-/** Octets of messages in memory at one time. */
-const maxHeld = 256 * 1024 * 1024
+/** Maximum bytes of messages in memory. */
+const maxMemory = 256 * 1024 * 1024
 
-/** Bounds attempts: each in time, and all together in the memory that their messages take. */
+/** Limits the time of each attempt, and the memory of the messages of all. */
 export class AttemptBounds {
   readonly #timeout: Timeouts
-  /** Octets of messages on their way now. */
-  #held = 0
+  /** Bytes of messages that are being sent. */
+  #memory = 0
 
   constructor(timeout: Timeouts = { usual: 5 * minute, large: 10 * minute }) {
     this.#timeout = timeout
   }
 
-  /** Runs an attempt that ends in time; it calls `hold` before it has the message in memory, which throws when there is no room. */
+  /** Runs an attempt with a timeout. It calls `reserve` before it reads the message into memory, which throws when the limit is server. */
   async run<Result>(
     size: number,
     signal: AbortSignal,
-    work: (limited: AbortSignal, hold: () => void) => Promise<Result>,
+    work: (limited: AbortSignal, reserve: () => void) => Promise<Result>,
   ): Promise<Result> {
     const time = size > large ? this.#timeout.large : this.#timeout.usual
     const overdue = new AbortController()
     const timer = setTimeout(() => overdue.abort(), time)
-    let held = 0
-    const hold = (): void => {
-      if (this.#held > 0 && this.#held + size > maxHeld) {
+    let reserved = 0
+    const reserve = (): void => {
+      if (this.#memory > 0 && this.#memory + size > maxMemory) {
         throw new Undelivered(
           { outcome: 'deferred', response: 'too much mail is on its way; this one waits' },
           { within: minute },
         )
       }
-      held = size
-      this.#held += size
+      reserved = size
+      this.#memory += size
     }
     try {
-      return await work(AbortSignal.any([signal, overdue.signal]), hold)
+      return await work(AbortSignal.any([signal, overdue.signal]), reserve)
     } catch (error) {
       if (overdue.signal.aborted && !signal.aborted && !(error instanceof Undelivered)) {
         throw later(`no end within ${time / 1000} s`, '4.4.2')
@@ -56,20 +55,23 @@ export class AttemptBounds {
       throw error
     } finally {
       clearTimeout(timer)
-      this.#held -= held
+      this.#memory -= reserved
     }
   }
 }
 
 /** Characters of a reply that are logged. */
-const maxSaid = 512
+const maxReply = 512
 
 /** Writes the line of one attempt to deliver a message to one recipient. */
-export function writeAttempt(log: Log, { id: queue_id, attempt, outcome, answer, next, ms, noted }: Ended<unknown>): void {
-  const said = readAnswer(answer)
-  const result = outcome === 'interrupted' ? outcome : statusOf(outcome, said)
-  const { message_id, email_id, from, to, return_path, tls = null, cipher, verified, email_ids } = noted
-  const reached = reachedIn(noted)
+export function writeAttempt(
+  log: Log,
+  { id: queue_id, attempt, outcome, answer, next, ms, notes }: AttemptResult<unknown>,
+): void {
+  const reply = readAnswer(answer)
+  const result = outcome === 'interrupted' ? outcome : statusOf(outcome, reply)
+  const { message_id, email_id, from, to, return_path, tls = null, cipher, verified, email_ids } = notes
+  const server = serverIn(notes)
   const line = {
     queue_id,
     message_id,
@@ -78,14 +80,14 @@ export function writeAttempt(log: Log, { id: queue_id, attempt, outcome, answer,
     to,
     return_path,
     email_ids,
-    mx: said.mx ?? reached.mx,
-    ip: said.ip ?? reached.ip,
+    mx: reply.mx ?? server.mx,
+    ip: reply.ip ?? server.ip,
     tls,
     cipher,
     verified,
-    code: said.smtp_code,
-    enhanced_code: said.enhanced_code,
-    reply: replyOf(said),
+    code: reply.smtp_code,
+    enhanced_code: reply.enhanced_code,
+    reply: replyText(reply),
     attempt,
     result,
     next_attempt_at: next ?? null,
@@ -95,18 +97,18 @@ export function writeAttempt(log: Log, { id: queue_id, attempt, outcome, answer,
   else log.info(line, 'Delivery attempt')
 }
 
-/** Notes how the connection was secured. */
-export function noteSecurity(noted: Noted, security: Security | null): void {
-  if (security) Object.assign(noted, { tls: security.version, cipher: security.cipher, verified: security.verified })
+/** Adds the TLS fields to the notes. */
+export function noteSecurity(notes: AttemptNotes, security: Security | null): void {
+  if (security) Object.assign(notes, { tls: security.version, cipher: security.cipher, verified: security.verified })
 }
 
-/** The server that an attempt came to last. */
-export function reachedIn({ mx, ip }: Noted): { mx: string | null; ip: string | null } {
+/** The last server of an attempt. */
+export function serverIn({ mx, ip }: AttemptNotes): { mx: string | null; ip: string | null } {
   return { mx: typeof mx === 'string' ? mx : null, ip: typeof ip === 'string' ? ip : null }
 }
 
-/** A reply as it was heard; a sentence of our own where there was none. */
-function replyOf({ smtp_code, enhanced_code, response }: CourierAnswer): string {
+/** The reply of the server, or our own description without one. */
+function replyText({ smtp_code, enhanced_code, response }: TransportAnswer): string {
   const parts = [smtp_code, smtp_code === null ? null : enhanced_code, response]
-  return loggable(parts.filter((one) => one !== null && one !== '').join(' '), maxSaid)
+  return loggable(parts.filter((one) => one !== null && one !== '').join(' '), maxReply)
 }

@@ -1,14 +1,14 @@
 import type { SmtpClientSession } from './session.ts'
 
-/** Connections in use at once to one destination; a relay has all lanes, and would have as many as there are. */
+/** Connections in use at once to one destination. It limits a relay, which serves all lanes. */
 const maxBusy = 20
 
-/** Messages over one connection, idle ones in all, and milliseconds that one may be idle. */
+/** Maximum messages of one connection, idle connections in all, and milliseconds that one may be idle. */
 const maxMessages = 100
 const maxIdle = 100
 const idleTime = 10_000
 
-/** Connections that wait for the next message to the same destination, spoken to in the same manner. */
+/** A pool of connections by destination and session options. */
 export class Connections {
   readonly #idle = new Map<string, { session: SmtpClientSession; timer: NodeJS.Timeout }[]>()
   readonly #busy = new Map<string, number>()
@@ -22,17 +22,17 @@ export class Connections {
     return sum(this.#busy.values())
   }
 
-  /** Runs a piece of work once there is room for another connection to the destination. */
-  async within<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-    await this.#enter(key, signal)
+  /** Runs the work once another connection to the destination is allowed. */
+  async withSlot<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    await this.#acquire(key, signal)
     try {
       return await work()
     } finally {
-      this.#leave(key)
+      this.#release(key)
     }
   }
 
-  /** One that is still there; undefined when there is none. */
+  /** Takes an idle connection that is still alive; undefined when there is none. */
   async take(key: string, signal: AbortSignal): Promise<SmtpClientSession | undefined> {
     for (;;) {
       const entry = this.#idle.get(key)?.at(-1)
@@ -43,7 +43,7 @@ export class Connections {
     }
   }
 
-  /** Keeps one for the next message, or says goodbye. */
+  /** Puts a connection back into the pool, or quits it. */
   keep(key: string, session: SmtpClientSession): void {
     if (!session.alive) return
     if (session.messages >= maxMessages || this.idle >= maxIdle) return session.leave()
@@ -57,7 +57,7 @@ export class Connections {
     session.onEnd = () => this.#forget(key, session)
   }
 
-  /** Lets go of the idle ones to a destination, or of all. */
+  /** Closes the idle connections to a destination, or all. */
   drop(key?: string): void {
     for (const [one, list] of this.#idle) {
       if (key !== undefined && one !== key) continue
@@ -78,7 +78,7 @@ export class Connections {
     if (list.length === 0) this.#idle.delete(key)
   }
 
-  async #enter(key: string, signal: AbortSignal): Promise<void> {
+  async #acquire(key: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const busy = this.#busy.get(key) ?? 0
     if (busy < maxBusy) return void this.#busy.set(key, busy + 1)
@@ -87,18 +87,18 @@ export class Connections {
     queue.push(resolve)
     this.#waiting.set(key, queue)
     const abort = (): void => {
-      const place = queue.indexOf(resolve)
-      // whoever was let in just now leaves in the usual way
-      if (place < 0) return
-      queue.splice(place, 1)
+      const index = queue.indexOf(resolve)
+      // one that was admitted just now is released as usual
+      if (index < 0) return
+      queue.splice(index, 1)
       reject(signal.reason as Error)
     }
     signal.addEventListener('abort', abort)
     await promise.finally(() => signal.removeEventListener('abort', abort))
   }
 
-  /** The place goes to who waits longest. */
-  #leave(key: string): void {
+  /** Gives the slot to the longest waiting one. */
+  #release(key: string): void {
     const queue = this.#waiting.get(key)
     const next = queue?.shift()
     if (queue?.length === 0) this.#waiting.delete(key)

@@ -1,26 +1,35 @@
+import { hour, minute } from '../../core/clock.ts'
 import { conflict } from '../../core/fault.ts'
 import { newId } from '../../core/ids.ts'
 import { type Log, loggable } from '../../core/log.ts'
 import type { Counter, Metrics } from '../../core/metrics.ts'
-import { type Courier, type Ended, Later, type Noted, type Outcome, Refused, type ServerAnswer } from '../../queue/courier.ts'
+import {
+  type Courier,
+  type AttemptResult,
+  Deferred,
+  type AttemptNotes,
+  type Outcome,
+  Refused,
+  type ServerAnswer,
+} from '../../queue/courier.ts'
 import { type Attempt, attemptsOf } from '../../queue/history.ts'
 import type { Domains } from '../../domains/domains.ts'
 import type { Inbox } from '../../mail/inbox.ts'
 import type { OutgoingEmails, QueuedEmail } from '../../mail/outgoing.ts'
 import type { Refusal } from '../../smtp/replies.ts'
 import type { Database, Reader, Transaction } from '../../store/database.ts'
-import { AttemptBounds, noteSecurity, reachedIn, type Timeouts, writeAttempt } from './attempt-bounds.ts'
-import type { SmtpDelivery, Trying } from './smtp-delivery.ts'
+import { AttemptBounds, noteSecurity, serverIn, type Timeouts, writeAttempt } from './attempt-bounds.ts'
+import type { SmtpDelivery, ServerListener } from './smtp-delivery.ts'
 import { type EmailLoad, kind } from '../compose/load.ts'
 import { type Outcomes, readAnswer } from './outcomes.ts'
 import { domainOf } from '../compose/recipients.ts'
 import type { ReturnPaths } from '../return-path.ts'
 import { readReply, refusal } from './smtp-reply.ts'
 import type { Suppressions } from '../suppressions.ts'
-import { type CourierAnswer, later, refused, suspended, Undelivered } from './undelivered.ts'
+import { type TransportAnswer, later, refused, suspended, Undelivered } from './undelivered.ts'
 import type { Routing } from './routing.ts'
 
-/** How mail leaves as the settings are now. */
+/** How mail is sent, by the current settings. */
 export interface Transport {
   hostname: string
   routing: Routing
@@ -41,19 +50,16 @@ interface Deps {
   timeout?: Timeouts | undefined
 }
 
-const minute = 60_000
-const hour = 60 * minute
-
-/** Times that a message is tried again sooner than planned because a server asked for it. */
-const maxSoon = 12
+/** Maximum early retries of a message, which greylisting servers cause. */
+const maxEarlyRetries = 12
 
 /**
- * Times in a row that the box may go down while a message is on its way before it waits, so that it is tried apart from what was beside it;
- * and times in all before it is set aside: what was only beside it will have gone out by then.
+ * Consecutive crashes of the box during attempts of a message after which it waits, so that it is attempted apart from others, and crashes in
+ * all after which it fails: messages that were only attempted at the same time are delivered by then.
  */
 const maxCrashes = { running: 3, all: 9 }
 
-/** Carries each recipient's copy: into our own inbox, to a relay, or to the servers of the recipient's domain. */
+/** Delivers the copy of each recipient: to an own inbox, to a relay, or to the servers of the domain. */
 export class MailCourier implements Courier<EmailLoad> {
   readonly kind = kind
   /** 0, 1, 5, 15, 30 min, 1, 2, 4 h, and every 4 h until five days are over. */
@@ -69,9 +75,9 @@ export class MailCourier implements Courier<EmailLoad> {
     ...Array.from({ length: 28 }, () => 4 * hour),
   ]
   readonly jitter = 0.2
-  readonly width = { sound: 20, crowded: 5, unsound: 1 }
-  // greetings, and what others make of a message, take their time
-  readonly prompt = 30_000
+  readonly limits = { healthy: 20, busy: 5, slow: 1 }
+  // greetings and content filters of receivers take long
+  readonly slowAfter = 30_000
   readonly #deps: Deps
   readonly #deliveries: Counter<'result' | 'tls'>
   readonly #bounds: AttemptBounds
@@ -90,21 +96,21 @@ export class MailCourier implements Courier<EmailLoad> {
     await this.#deps.outgoing.note(tx, recipient_seq, { status: 'sending', attempts: attempt, next_attempt_at: null })
   }
 
-  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, noted: Noted): Promise<string> {
+  async deliver(load: EmailLoad, attempt: number, signal: AbortSignal, notes: AttemptNotes): Promise<string> {
     try {
-      const answer = await this.#attempt(load, attempt, signal, noted)
+      const answer = await this.#attempt(load, attempt, signal, notes)
       this.#count(answer)
       return JSON.stringify(answer)
     } catch (error) {
       if (!(error instanceof Undelivered)) throw error
-      const { permanent, within } = error
-      noteSecurity(noted, error.security)
-      // of one that was given up in the middle: the server that it had come to
-      const answer = error.answer.mx === null ? { ...error.answer, ...reachedIn(noted) } : error.answer
+      const { permanent, maxDelay } = error
+      noteSecurity(notes, error.security)
+      // an aborted attempt names its last server
+      const answer = error.answer.mx === null ? { ...error.answer, ...serverIn(notes) } : error.answer
       this.#count(answer)
       if (permanent) throw new Refused(JSON.stringify(answer))
-      const soon = within !== undefined && (await this.#mayHurry(load))
-      throw new Later(JSON.stringify(soon ? { ...answer, soon } : answer), undefined, soon ? within : undefined)
+      const soon = maxDelay !== undefined && (await this.#mayRetryEarly(load))
+      throw new Deferred(JSON.stringify(soon ? { ...answer, soon } : answer), undefined, soon ? maxDelay : undefined)
     }
   }
 
@@ -112,28 +118,28 @@ export class MailCourier implements Courier<EmailLoad> {
     return this.#deps.outcomes.note(tx, recipient_seq, outcome, answer, next)
   }
 
-  ended(end: Ended<EmailLoad>): void {
+  finished(end: AttemptResult<EmailLoad>): void {
     writeAttempt(this.#deps.log, end)
   }
 
-  async about(reader: Reader, { recipient_seq }: EmailLoad): Promise<Record<string, string>> {
+  async describe(reader: Reader, { recipient_seq }: EmailLoad): Promise<Record<string, string>> {
     const queuedEmail = await this.#deps.outgoing.queuedEmail(recipient_seq, reader)
     if (!queuedEmail) return {}
     const { email, recipient } = queuedEmail
     return { email_id: email.id, from: email.from_address, to: recipient.address }
   }
 
-  words(answer: string): string {
+  answerText(answer: string): string {
     return readAnswer(answer).response
   }
 
-  server(answer: string): ServerAnswer {
+  serverAnswer(answer: string): ServerAnswer {
     const { smtp_code, enhanced_code, response, mx, ip = null, tls } = readAnswer(answer)
     return { smtp_code, enhanced_code, response, mx, ip, tls }
   }
 
-  /** Not what bounced, nor what was taken back. */
-  async repeat(tx: Transaction, { recipient_seq }: EmailLoad): Promise<void> {
+  /** Only failed deliveries, not bounced or cancelled ones. */
+  async retry(tx: Transaction, { recipient_seq }: EmailLoad): Promise<void> {
     const recipient = await this.#deps.outgoing.recipient(recipient_seq, tx)
     if (recipient?.status !== 'failed') {
       const why = recipient ? `The delivery was ${recipient.status}` : 'The message was deleted'
@@ -142,58 +148,59 @@ export class MailCourier implements Courier<EmailLoad> {
     await this.#deps.outgoing.note(tx, recipient, { status: 'queued' })
   }
 
-  async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal, noted: Noted): Promise<CourierAnswer> {
+  async #attempt(load: EmailLoad, attempt: number, signal: AbortSignal, notes: AttemptNotes): Promise<TransportAnswer> {
     const { outgoing, domains, returnPaths, transport } = this.#deps
     const queuedEmail = await outgoing.queuedEmail(load.recipient_seq)
     if (!queuedEmail) throw refused('the message was deleted', { cancelled: true })
     const { email, recipient } = queuedEmail
     const { id: email_id, message_id, from_address } = email
-    Object.assign(noted, { message_id, email_id, from: from_address, to: loggable(recipient.address, 320) })
+    Object.assign(notes, { message_id, email_id, from: from_address, to: loggable(recipient.address, 320) })
     await this.#check(queuedEmail, attempt)
-    const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), leaves(email))
+    const from = returnPaths.addressFor(recipient.seq, domainOf(email.from_address), sendTimeOf(email))
     const to = `${recipient.address.slice(0, recipient.address.lastIndexOf('@'))}@${domainOf(recipient.address)}`
-    noted['return_path'] = from
-    if (domains.receives(domainOf(to))) return this.#within(queuedEmail, { from, to }, await this.#octets(queuedEmail), noted)
+    notes['return_path'] = from
+    if (domains.receives(domainOf(to)))
+      return this.#deliverLocally(queuedEmail, { from, to }, await this.#raw(queuedEmail), notes)
     this.#requireSending(domainOf(email.from_address))
     const { routing, smtpDelivery } = transport()
     const require_tls = load.require_tls === true
-    return this.#bounds.run(email.size, signal, async (limited, hold) => {
-      const way = await routing.to(domainOf(to), require_tls)
+    return this.#bounds.run(email.size, signal, async (limited, reserve) => {
+      const route = await routing.to(domainOf(to), require_tls)
       const read = (): Promise<Buffer> => {
-        hold()
-        return this.#octets(queuedEmail)
+        reserve()
+        return this.#raw(queuedEmail)
       }
-      const trying: Trying = ({ hostname: mx, address: ip }) => void Object.assign(noted, { mx, ip })
-      const receipt = await smtpDelivery.deliver(way, { from, to, require_tls }, read, limited, trying)
+      const onServer: ServerListener = ({ hostname: mx, address: ip }) => void Object.assign(notes, { mx, ip })
+      const receipt = await smtpDelivery.deliver(route, { from, to, require_tls }, read, limited, onServer)
       const { response, hostname: mx, address: ip, tls, security } = receipt
-      noteSecurity(noted, security)
-      return { ...accepted(response), outcome: way.outcome, mx, ip, tls }
+      noteSecurity(notes, security)
+      return { ...accepted(response), outcome: route.outcome, mx, ip, tls }
     })
   }
 
-  /** Whether the next attempt may come sooner than planned: a server that says `soon` for ever is believed so often for each message. */
-  async #mayHurry({ recipient_seq }: EmailLoad): Promise<boolean> {
+  /** Whether the next attempt may come earlier than planned, which is limited for each message. */
+  async #mayRetryEarly({ recipient_seq }: EmailLoad): Promise<boolean> {
     const queuedEmail = await this.#deps.outgoing.queuedEmail(recipient_seq)
     if (!queuedEmail) return false
     const attempts = await this.#attemptsOf(queuedEmail)
-    return attempts.filter(({ answer }) => answer?.includes('"soon":true') === true).length < maxSoon
+    return attempts.filter(({ answer }) => answer?.includes('"soon":true') === true).length < maxEarlyRetries
   }
 
   async #attemptsOf({ recipient: { delivery_id } }: QueuedEmail): Promise<Attempt[]> {
     return delivery_id === null ? [] : ((await attemptsOf(this.#deps.database, [delivery_id])).get(delivery_id) ?? [])
   }
 
-  async #octets({ email }: QueuedEmail): Promise<Buffer> {
+  async #raw({ email }: QueuedEmail): Promise<Buffer> {
     const found = await this.#deps.outgoing.octets(email)
     if (!found) throw refused('the message is no longer there')
     return found
   }
 
-  /** What may have changed since the message was queued. */
+  /** Checks what may have changed since the message was queued. */
   async #check(queuedEmail: QueuedEmail, attempt: number): Promise<void> {
     const { recipient, account_id, identity_status } = queuedEmail
     const { suppressions, database } = this.#deps
-    // it took the message although we did not hear so
+    // the server accepted the message although we did not get its reply
     if (recipient.status === 'bounced') throw refused('a bounce came for it meanwhile')
     if (identity_status === 'deleted') throw refused('the identity that wrote it was deleted', { cancelled: true })
     if (identity_status === 'suspended') throw later(suspended)
@@ -201,7 +208,7 @@ export class MailCourier implements Courier<EmailLoad> {
       throw refused(`${recipient.address} is suppressed`, { enhanced_code: '5.7.1' })
     }
     if (attempt <= maxCrashes.running) return
-    // one that we cut off ourselves has an answer
+    // an attempt that the box aborted has an answer
     const ended = (await this.#attemptsOf(queuedEmail)).filter(({ number }) => number < attempt)
     const crashes = ended.map(({ outcome, answer }) => outcome === 'interrupted' && answer === null)
     const all = crashes.filter(Boolean).length
@@ -219,13 +226,13 @@ export class MailCourier implements Courier<EmailLoad> {
     }
   }
 
-  /** From one of our own to another: nothing goes over the network. */
-  async #within(
+  /** Delivers to a recipient on this box, without the network. */
+  async #deliverLocally(
     { recipient }: QueuedEmail,
     { from, to }: { from: string; to: string },
     raw: Buffer,
-    noted: Noted,
-  ): Promise<CourierAnswer> {
+    notes: AttemptNotes,
+  ): Promise<TransportAnswer> {
     const { inbox, transport } = this.#deps
     const envelope = {
       remote_address: '127.0.0.1',
@@ -239,7 +246,7 @@ export class MailCourier implements Courier<EmailLoad> {
       own: true as const,
     }
     try {
-      noted['email_ids'] = await inbox.deliverOwn(envelope, raw)
+      notes['email_ids'] = await inbox.deliverOwn(envelope, raw)
     } catch (error) {
       if (!isRefusal(error)) throw error
       throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at({
@@ -252,24 +259,24 @@ export class MailCourier implements Courier<EmailLoad> {
     return { ...accepted('taken by this box'), outcome: 'delivered', mx: transport().hostname, ip: null, tls: null }
   }
 
-  #count({ outcome, tls }: CourierAnswer): void {
+  #count({ outcome, tls }: TransportAnswer): void {
     const encrypted = tls === null ? 'none' : tls.endsWith('not checked') ? 'unchecked' : 'checked'
     this.#deliveries.labels(outcome, encrypted).inc()
   }
 }
 
-function accepted(response: string): Omit<CourierAnswer, 'outcome' | 'mx' | 'ip' | 'tls'> {
+function accepted(response: string): Omit<TransportAnswer, 'outcome' | 'mx' | 'ip' | 'tls'> {
   const { code, enhanced, text } = readReply(response)
   return { smtp_code: code === 0 ? null : code, enhanced_code: enhanced, response: text }
 }
 
-/** By name: a capability sees another's classes as types only. */
+/** By name, as the class is imported as a type only. */
 function isRefusal(error: unknown): error is Refusal {
   return error instanceof Error && error.name === 'Refusal'
 }
 
-/** When the message is to leave, in milliseconds since the Unix epoch. */
-function leaves({ detail, received_at }: QueuedEmail['email']): number {
+/** When the message is sent, in milliseconds since the Unix epoch. */
+function sendTimeOf({ detail, received_at }: QueuedEmail['email']): number {
   const { send_at } = JSON.parse(detail) as { send_at?: string }
   return Date.parse(send_at ?? received_at)
 }

@@ -8,7 +8,7 @@ export interface Tlsa {
   cert: Buffer
 }
 
-/** What DANE asks of the DNS (RFC 7672): only answers that DNSSEC vouches for count. */
+/** The DNS queries of DANE (RFC 7672); only answers validated by DNSSEC count. */
 export class Dane {
   readonly #dns: SecureDns
 
@@ -16,14 +16,14 @@ export class Dane {
     this.#dns = dns
   }
 
-  /** The questions of one attempt to deliver to a domain. */
-  of(domain: string): DaneQuestions {
+  /** The queries of one attempt to deliver to a domain. */
+  of(domain: string): DaneQueries {
     let exchanges: Promise<boolean> | undefined
     const found = new Map<string, Tlsa[]>()
     return {
       found,
       checkDnssecSecure: async (host) => {
-        // RFC 7672 2.2.1: an exchange that anybody may have put there is not worth checking
+        // RFC 7672 2.2.1: TLSA records of an insecure MX are not used
         exchanges ??= this.#dns.ask(domain, 'MX').then(({ secure }) => secure)
         if (!(await exchanges)) return { secure: false }
         const addresses = await Promise.all([this.#dns.ask(host, 'A'), this.#dns.ask(host, 'AAAA')])
@@ -43,8 +43,8 @@ export class Dane {
   }
 }
 
-/** As mx-connect asks them. */
-export interface DaneQuestions {
+/** The interface of mx-connect. */
+export interface DaneQueries {
   checkDnssecSecure: (host: string) => Promise<{ secure: boolean }>
   resolveTlsa: (name: string) => Promise<Tlsa[]>
   /** What was found, by name. */
@@ -55,7 +55,7 @@ function tlsa(content: Buffer): Tlsa {
   return { usage: content[0]!, selector: content[1]!, mtype: content[2]!, cert: content.subarray(3) }
 }
 
-/** RFC 7672 3.1.3: the usages of public authorities mean nothing between mail servers. */
+/** RFC 7672 3.1.3: the usages of public CAs are not used between mail servers. */
 function usable({ usage, selector, mtype }: Tlsa): boolean {
   return (usage === 2 || usage === 3) && selector <= 1 && mtype <= 2
 }

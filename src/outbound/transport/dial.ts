@@ -1,22 +1,22 @@
 import { connect, type Socket } from 'node:net'
 
-/** Opens a connection to an address; tests put something that must not be called in its place. */
+/** Opens a connection to an address; tests replace it. */
 export type Dial = (place: { host: string; port: number }, signal: AbortSignal) => Promise<Socket>
 
 /** A TCP connection; rejects when there is none, or when the signal aborts before there is. */
 export const dialSocket: Dial = ({ host, port }, signal) =>
   new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true })
-    const give = (error: Error): void => {
+    const fail = (error: Error): void => {
       signal.removeEventListener('abort', abort)
       socket.destroy()
       reject(error)
     }
-    const abort = (): void => give(signal.reason as Error)
+    const abort = (): void => fail(signal.reason as Error)
     if (signal.aborted) return abort()
     signal.addEventListener('abort', abort)
-    // it stays: an error after the last listener is gone would end the process
-    socket.on('error', give)
+    // this listener stays: an error without any listener would end the process
+    socket.on('error', fail)
     socket.once('connect', () => {
       signal.removeEventListener('abort', abort)
       resolve(socket)
@@ -33,7 +33,7 @@ const reasons: Record<string, string> = {
   EADDRNOTAVAIL: 'there is no route to it',
 }
 
-/** Why there is no connection, in words. */
+/** A description of a connection error. */
 export function connectFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'it failed'
   if (error.name === 'TimeoutError') return 'no connection in time'

@@ -3,34 +3,34 @@ import { isIP, type Socket } from 'node:net'
 import { callbackify } from 'node:util'
 import { isAbsent, type Records, type RecordsOf } from '../../net/resolve.ts'
 import { connectFailure, type Dial, dialSocket } from './dial.ts'
-import type { Dane, DaneQuestions, Tlsa } from './dane.ts'
+import type { Dane, DaneQueries, Tlsa } from './dane.ts'
 import type { AddressPolicy } from './address-policy.ts'
 import { later, never, refused, Undelivered } from './undelivered.ts'
 
-/** Where mail for a domain goes. */
+/** The mail servers of a domain, or a relay. */
 export interface MailHosts {
-  /** The recipients' domain, lower-case A-labels; for a relay only its name in sentences. */
+  /** The recipients' domain, lower-case A-labels; for a relay only its name in messages. */
   domain: string
   port: number
-  /** The one server, in place of what the DNS says of the domain: a relay of the operator's, wherever it is. */
+  /** The only server, instead of those in the DNS: a relay of the operator, at any address. */
   host?: string
-  /** Whether a policy lets us speak to this server. */
-  admits?: (hostname: string) => boolean
-  /** TLSA records are not asked for. */
+  /** Whether the MTA-STS policy allows this server. */
+  allows?: (hostname: string) => boolean
+  /** TLSA records are not queried. */
   withoutDane?: true
 }
 
-/** A server that took the connection. */
-export interface Opened {
+/** An open connection to a server. */
+export interface ServerConnection {
   socket: Socket
   hostname: string
   address: string
-  /** Checks the certificate against TLSA records (RFC 7672); answers what is wrong. Only where there are any. */
-  prove?: (certificate: Certificate, chain: Certificate[]) => Error | undefined
+  /** Checks the certificate against TLSA records (RFC 7672); returns the error. Only set when there are any. */
+  verify?: (certificate: Certificate, chain: Certificate[]) => Error | undefined
   /** These records. */
   tlsa?: Tlsa[]
   /** Connects to the same address once more. */
-  again(): Promise<Socket>
+  reconnect(): Promise<Socket>
 }
 
 interface Certificate {
@@ -38,12 +38,12 @@ interface Certificate {
 }
 
 interface Settings {
-  /** Our own name: an exchange of that name is ourselves. */
+  /** Our own host name: an MX of that name is this box. */
   hostname: string
   ipv6: boolean
 }
 
-/** What the library is asked, and what it answers; it has no types of its own. */
+/** The options and results of the library, which has no types of its own. */
 interface Options {
   target: string
   port: number
@@ -52,14 +52,14 @@ interface Options {
   ignoreMXHosts: string[]
   mxLastError: Error
   dnsOptions: { ignoreIPv6: boolean; resolveRecords: (name: string, type: keyof RecordsOf) => Promise<unknown> }
-  dane?: DaneQuestions & { enabled: true }
-  connectHook: (delivery: Delivery, place: Place, done: (error: Error) => void) => void
+  dane?: DaneQueries & { enabled: true }
+  connectHook: (delivery: Delivery, place: ConnectTarget, done: (error: Error) => void) => void
 }
-/** The library's work, when it is about to connect: the exchanges with their addresses. */
+/** The state of the library before it connects: the MX hosts with their addresses. */
 interface Delivery {
   mx: { exchange: string; A: string[]; AAAA: string[] }[]
 }
-interface Place {
+interface ConnectTarget {
   host: string
   port: number
   socket?: Socket
@@ -73,74 +73,74 @@ interface Found {
 
 const mxConnect = createRequire(import.meta.url)('mx-connect') as (options: Options) => Promise<Found>
 
-/** Exchanges of a domain, addresses of an exchange, and servers of one attempt: more are a burden, not a choice. */
+/** Maximum MX hosts of a domain, addresses of a host, and servers of one attempt. */
 const maxExchanges = 10
 const maxAddresses = 8
 const maxServers = 8
 
-/** Longest time for one connection, in milliseconds. */
+/** Connection timeout, in milliseconds. */
 const connectTime = 30_000
 
-/** Finds and reaches the servers of a domain (RFC 5321 5.1, RFC 7505): each address is checked before a connection and after. */
+/** Finds the servers of a domain and connects to them (RFC 5321 5.1, RFC 7505). Each address is checked before and after connecting. */
 export class MailExchangers {
   readonly #records: Records
-  readonly #reach: AddressPolicy
+  readonly #addressPolicy: AddressPolicy
   readonly #dane: Dane | undefined
   readonly #settings: Settings
   readonly #dial: Dial
 
-  constructor(parts: {
+  constructor(deps: {
     records: Records
-    reach: AddressPolicy
+    addressPolicy: AddressPolicy
     dane: Dane | undefined
     settings: Settings
     dial?: Dial | undefined
   }) {
-    this.#records = parts.records
-    this.#reach = parts.reach
-    this.#dane = parts.dane
-    this.#settings = parts.settings
-    this.#dial = parts.dial ?? dialSocket
+    this.#records = deps.records
+    this.#addressPolicy = deps.addressPolicy
+    this.#dane = deps.dane
+    this.#settings = deps.settings
+    this.#dial = deps.dial ?? dialSocket
   }
 
   /**
-   * The servers of a domain that take a connection, best first; whoever is done with one takes the next only if that one would not do.
-   * Throws Undelivered when there is none at all, and at the end when one was not reached.
+   * Connections to the servers of a domain, in the order of preference; the next is opened only when the caller continues. Throws Undelivered when
+   * no server could be reached, and at the end when one of them could not.
    */
   async *servers(
     target: MailHosts,
     signal: AbortSignal,
-    trying: (server: { hostname: string; address: string }) => void = () => undefined,
-  ): AsyncGenerator<Opened, void> {
+    onServer: (server: { hostname: string; address: string }) => void = () => undefined,
+  ): AsyncGenerator<ServerConnection, void> {
     const view = this.#view(target)
-    const spent: string[] = []
+    const tried: string[] = []
     let first: Undelivered | undefined
     let opened = 0
     for (let tries = 0; tries < maxServers; tries++) {
       try {
-        const found = await this.#connect(target, view, spent, signal, trying)
+        const found = await this.#connect(target, view, tried, signal, onServer)
         opened += 1
         yield found
       } catch (error) {
         if (error === exhausted) break
         if (signal.aborted || !(error instanceof Undelivered)) throw error
-        // ourselves, behind servers that did not answer, is no loop: they may yet
+        // this box, after servers that did not answer, is no loop: they may answer later
         first ??= error
         if (error.step !== 'connect') break
       }
     }
     if (opened === 0) throw first ?? later(`no server of ${target.domain} could be reached`, '4.4.1')
-    // those that took the connection would not do: one that was not reached may yet
+    // a server that could not be reached may still accept the message
     if (first && !first.permanent) throw first
   }
 
   async #connect(
     target: MailHosts,
     view: View,
-    spent: string[],
+    tried: string[],
     signal: AbortSignal,
-    trying: (server: { hostname: string; address: string }) => void,
-  ): Promise<Opened> {
+    onServer: (server: { hostname: string; address: string }) => void,
+  ): Promise<ServerConnection> {
     const open = async (address: string): Promise<Socket> => {
       this.#check(target, address)
       try {
@@ -161,15 +161,15 @@ export class MailExchangers {
       port: target.port,
       ...(target.host === undefined ? {} : { mx: [{ exchange: target.host }] }),
       maxConnectTime: connectTime,
-      ignoreMXHosts: spent,
+      ignoreMXHosts: tried,
       mxLastError: exhausted,
       dnsOptions: { ignoreIPv6: !this.#settings.ipv6, resolveRecords: view.resolve },
       ...(dane ? { dane: { enabled: true, ...dane } } : {}),
-      connectHook: callbackify(async ({ mx }: Delivery, place: Place): Promise<void> => {
-        spent.push(place.host)
+      connectHook: callbackify(async ({ mx }: Delivery, place: ConnectTarget): Promise<void> => {
+        tried.push(place.host)
         const exchange = mx.find(({ A, AAAA }) => A.includes(place.host) || AAAA.includes(place.host))?.exchange
-        const server = { hostname: bare(exchange ?? target.host ?? target.domain), address: place.host }
-        trying(server)
+        const server = { hostname: normalized(exchange ?? target.host ?? target.domain), address: place.host }
+        onServer(server)
         place.socket = await open(place.host).catch((error: unknown) => {
           throw error instanceof Undelivered ? error.at({ ...server, tls: null, security: null }) : error
         })
@@ -178,22 +178,22 @@ export class MailExchangers {
       throw error === exhausted || error instanceof Undelivered ? (view.failure ?? error) : view.explain(error)
     })
     const { socket, host, daneVerifier } = found
-    const hostname = bare(found.hostname)
-    // of a domain without MX the library asks for addresses alone, so its name was not seen before
-    if (target.admits && !target.admits(hostname)) {
+    const hostname = normalized(found.hostname)
+    // for a domain without MX the library queries only addresses, so the policy was not checked before
+    if (target.allows && !target.allows(hostname)) {
       socket.destroy()
       throw notAdmitted(target.domain)
     }
     const prove = daneVerifier && ((one: Certificate, chain: Certificate[]) => daneVerifier(hostname, one, chain))
     const tlsa = dane?.found.get(`_${target.port}._tcp.${hostname}`) ?? []
-    return { socket, hostname, address: host, ...(prove ? { prove, tlsa } : {}), again: () => open(host) }
+    return { socket, hostname, address: host, ...(prove ? { verify: prove, tlsa } : {}), reconnect: () => open(host) }
   }
 
   #check({ domain, host, port }: MailHosts, address: string): void {
-    // a relay is where the operator says
+    // a relay may have any address
     if (host !== undefined) return
-    if (this.#reach.isOurs(address, port)) throw loop(domain)
-    const why = this.#reach.refuses(address)
+    if (this.#addressPolicy.isOurs(address, port)) throw loop(domain)
+    const why = this.#addressPolicy.refuses(address)
     if (why !== undefined) throw forbidden(why)
   }
 
@@ -206,48 +206,48 @@ export class MailExchangers {
     }
   }
 
-  /** The DNS as one attempt sees it: each question asked once, and what must not be reached left out. */
+  /** The DNS for one attempt: each query is made once, and forbidden hosts are left out. */
   #view(target: MailHosts): View {
-    const asked = new Map<string, Promise<unknown[]>>()
+    const answers = new Map<string, Promise<unknown[]>>()
     const view: View = {
       failure: undefined,
       forbidden: undefined,
       explain: (error) => view.failure ?? toUndelivered(error, target.domain, view.forbidden),
       resolve: (name, type) => {
         const key = `${type} ${name}`
-        const answer = asked.get(key) ?? this.#ask(target, view, name, type)
-        asked.set(key, answer)
-        // the library sorts what it gets
+        const answer = answers.get(key) ?? this.#query(target, view, name, type)
+        answers.set(key, answer)
+        // a copy, as the library sorts it
         return answer.then((list) => [...list])
       },
     }
     return view
   }
 
-  async #ask(target: MailHosts, view: View, name: string, type: keyof RecordsOf): Promise<unknown[]> {
+  async #query(target: MailHosts, view: View, name: string, type: keyof RecordsOf): Promise<unknown[]> {
     if (type === 'MX') return this.#exchanges(target, view, await this.#records(name, type))
     if (type === 'TXT') return this.#records(name, type)
     const found = (await this.#records(name, type)).slice(0, maxAddresses)
     if (target.host !== undefined) return found
-    const why = found.map((address) => this.#reach.refuses(address)).find((reason) => reason !== undefined)
-    const allowed = found.filter((address) => this.#reach.refuses(address) === undefined)
+    const why = found.map((address) => this.#addressPolicy.refuses(address)).find((reason) => reason !== undefined)
+    const allowed = found.filter((address) => this.#addressPolicy.refuses(address) === undefined)
     if (why !== undefined) view.forbidden ??= forbidden(`${name} is at ${why}`)
     return allowed
   }
 
-  #exchanges({ domain, admits }: MailHosts, view: View, found: RecordsOf['MX']): RecordsOf['MX'] {
+  #exchanges({ domain, allows }: MailHosts, view: View, found: RecordsOf['MX']): RecordsOf['MX'] {
     const usable = found.filter(({ exchange }) => exchange !== '' && exchange !== '.')
     if (usable.length === 0) return found
     const named = usable.filter(({ exchange }) => isIP(exchange.replace(/\.$/, '')) === 0)
     if (named.length === 0) throw (view.failure = never(`the MX of ${domain} is an address, and must be a name`, '5.4.4'))
-    const own = named.find(({ exchange }) => bare(exchange) === this.#settings.hostname)
-    // RFC 5321 5.1: servers that are not before ourselves would bring it back
+    const own = named.find(({ exchange }) => normalized(exchange) === this.#settings.hostname)
+    // RFC 5321 5.1: servers of the same or lower preference than this box would send it back
     const before = own ? named.filter(({ priority }) => priority < own.priority) : named
     if (before.length === 0) throw (view.failure = loop(domain))
-    const admitted = admits ? before.filter(({ exchange }) => admits(bare(exchange))) : before
+    const admitted = allows ? before.filter(({ exchange }) => allows(normalized(exchange))) : before
     if (admitted.length === 0) throw (view.failure = notAdmitted(domain))
     return admitted
-      .map((one) => ({ ...one, exchange: bare(one.exchange), chance: Math.random() }))
+      .map((one) => ({ ...one, exchange: normalized(one.exchange), chance: Math.random() }))
       .toSorted((one, other) => one.priority - other.priority || one.chance - other.chance)
       .slice(0, maxExchanges)
       .map(({ exchange, priority }) => ({ exchange, priority }))
@@ -255,18 +255,18 @@ export class MailExchangers {
 }
 
 interface View {
-  /** What is wrong with the domain in our eyes: thrown into the library, which says it in other words. */
+  /** The error that we threw through the library, which replaces it by its own. */
   failure: Undelivered | undefined
-  /** An address that was left out. */
+  /** The error for an address that was left out. */
   forbidden: Undelivered | undefined
   explain(error: unknown): Undelivered
   resolve: (name: string, type: keyof RecordsOf) => Promise<unknown[]>
 }
 
-/** What the library throws when every server was tried. */
+/** What the library throws after the last server. */
 const exhausted = new Error('every server was tried')
 
-/** What the library says of the DNS; an address that was left out explains why nothing is left, unless the DNS itself was in trouble. */
+/** Converts an error of the library. An address that was left out explains why no server is left, unless the DNS itself failed. */
 function toUndelivered(error: unknown, domain: string, left: Undelivered | undefined): Undelivered {
   const { code, temporary } = error as { code?: unknown; temporary?: unknown }
   if (code === 'ENULLMX') return never(`${domain} takes no mail (null MX, RFC 7505)`, '5.1.10')
@@ -289,7 +289,7 @@ function notAdmitted(domain: string): Undelivered {
   return later(`no mail server of ${domain} is one that its MTA-STS policy names (RFC 8461)`, '4.7.0', 'policy')
 }
 
-/** A name as it is compared: lower case, no dot at the end. */
-function bare(name: string): string {
+/** A name for comparison: lower case, without a dot at the end. */
+function normalized(name: string): string {
   return name.replace(/\.$/, '').toLowerCase()
 }

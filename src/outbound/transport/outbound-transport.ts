@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import type { Clock } from '../../core/clock.ts'
+import { type Clock, minute } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Metrics } from '../../core/metrics.ts'
 import { Outside, type OutsideDial, type OutsideSettings } from '../../net/outside.ts'
@@ -29,7 +29,7 @@ import { TlsMemory } from './tls-memory.ts'
 import type { TlsListener } from './tls-result.ts'
 import { Undelivered } from './undelivered.ts'
 
-/** What tests put in place of TCP to mail servers, of TLS to policy hosts, and of the time that an attempt may take. */
+/** Lets tests replace TCP to mail servers, TLS to policy hosts, and timeouts. */
 export interface TransportTest {
   dial?: Dial | undefined
   outsideDial?: OutsideDial | undefined
@@ -47,44 +47,44 @@ interface Deps extends TransportTest {
   queries: DnsTally
   suppressions: Suppressions
   returnPaths: ReturnPaths
-  /** Where this box itself takes mail. */
+  /** The addresses at which this box receives mail. */
   listeners: () => { host: string; port: number }[]
   settings: OutboundSettings
 }
 
-/** A message that no identity sends. */
+/** A message that no identity sends, such as a report. */
 export interface SystemMail {
   from: string
   to: string
-  octets: Buffer
-  /** Whether it goes whatever is wrong with TLS (RFC 8460 3). */
+  raw: Buffer
+  /** Whether it is sent even when TLS fails (RFC 8460 3). */
   despite_tls: boolean
 }
 
-/** What became of an attempt to hand one over, with the server's words. */
-export interface Handed {
+/** The result of sending one, with the reply of the server. */
+export interface SystemMailResult {
   outcome: 'delivered' | 'deferred' | 'refused'
   response: string
   mx: string | null
 }
 
-/** Milliseconds that one attempt may take. */
-const systemTime = 5 * 60_000
+/** Timeout of one attempt, in milliseconds. */
+const systemMailTimeout = 5 * minute
 
-/** All that carries mail to others, put together; what the settings decide is made anew when they change. */
+/** Delivers mail to other servers. The parts that depend on settings are created again when they change. */
 export class OutboundTransport {
   readonly courier: MailCourier
   readonly #deps: Deps
   readonly #connections = new Connections()
   readonly #outside: Outside
-  readonly #memory: TlsMemory
+  readonly #tlsMemory: TlsMemory
   #transport: Transport & { exchangers: MailExchangers }
   #listener: TlsListener | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
     this.#outside = new Outside(outsideSettings(deps.settings), deps.outsideDial)
-    this.#memory = new TlsMemory(deps)
+    this.#tlsMemory = new TlsMemory(deps)
     this.#transport = this.#route(deps.settings)
     this.courier = new MailCourier({ ...deps, outcomes: new Outcomes(deps), transport: () => this.#transport })
     deps.metrics.gauge(
@@ -98,22 +98,22 @@ export class OutboundTransport {
     )
   }
 
-  /** Attempts under way end as they began. */
+  /** Running attempts keep the previous settings. */
   reload(settings: OutboundSettings): void {
     this.#outside.reload(outsideSettings(settings))
     this.#transport = this.#route(settings)
     this.#connections.drop()
   }
 
-  /** Reaches the server that takes mail for a domain, and hangs up once it greets; answers who it is. Throws a sentence. */
+  /** Connects to the mail server of a domain and disconnects after its greeting; returns its name. Throws an Error with a readable message. */
   async probe(domain: string, signal: AbortSignal): Promise<string> {
     const { routing, exchangers } = this.#transport
-    const { target, manner } = await routing.to(domain, false)
+    const { target, options } = await routing.to(domain, false)
     for await (const { socket, hostname, address } of exchangers.servers(target, signal)) {
       const who = `${hostname} (${address}, port ${target.port})`
       try {
-        // with TLS from the first octet it is the client that speaks first
-        if (!manner.implicit) await greeted(socket, who, signal)
+        // with implicit TLS the client speaks first
+        if (!options.implicit) await greeted(socket, who, signal)
         return who
       } finally {
         socket.destroy()
@@ -122,19 +122,19 @@ export class OutboundTransport {
     throw new Error(`no server of ${domain} took a connection`)
   }
 
-  /** Who hears how TLS sessions went. */
+  /** Sets the listener for the results of TLS sessions. */
   onTls(listener: TlsListener): void {
     this.#listener = listener
   }
 
-  /** Hands over a message that no identity sends, to a domain that is not ours. */
-  async transmit({ from, to, octets, despite_tls }: SystemMail, signal: AbortSignal): Promise<Handed> {
+  /** Sends such a message to an external domain. */
+  async sendSystemMail({ from, to, raw, despite_tls }: SystemMail, signal: AbortSignal): Promise<SystemMailResult> {
     const { routing, smtpDelivery } = this.#transport
-    const overdue = AbortSignal.timeout(systemTime)
+    const overdue = AbortSignal.timeout(systemMailTimeout)
     try {
-      const way = await routing.to(domainOf(to), false, despite_tls)
+      const route = await routing.to(domainOf(to), false, despite_tls)
       const copy = { from, to, require_tls: false }
-      const { response, hostname } = await smtpDelivery.deliver(way, copy, async () => octets, AbortSignal.any([signal, overdue]))
+      const { response, hostname } = await smtpDelivery.deliver(route, copy, async () => raw, AbortSignal.any([signal, overdue]))
       return { outcome: 'delivered', response, mx: hostname }
     } catch (error) {
       if (error instanceof Undelivered) {
@@ -142,7 +142,7 @@ export class OutboundTransport {
         return { outcome: error.permanent ? 'refused' : 'deferred', response: response ?? error.message, mx }
       }
       if (overdue.aborted && !signal.aborted) {
-        return { outcome: 'deferred', response: `no end within ${systemTime / 1000} s`, mx: null }
+        return { outcome: 'deferred', response: `no end within ${systemMailTimeout / 1000} s`, mx: null }
       }
       throw error
     }
@@ -157,7 +157,7 @@ export class OutboundTransport {
     const records = this.#deps.queries.counting(recordsOf(settings.dns))
     const exchangers = new MailExchangers({
       records,
-      reach: new AddressPolicy(settings.allow_networks, this.#deps.listeners),
+      addressPolicy: new AddressPolicy(settings.allow_networks, this.#deps.listeners),
       dane: settings.dane ? new Dane(new SecureDns(settings.dns, this.#deps.queries)) : undefined,
       settings,
       dial: this.#deps.dial,
@@ -170,7 +170,7 @@ export class OutboundTransport {
       smtpDelivery: new SmtpDelivery({
         exchangers,
         connections: this.#connections,
-        memory: this.#memory,
+        memory: this.#tlsMemory,
         log: this.#deps.log,
         report: (result) => this.#listener?.(result),
       }),
@@ -182,7 +182,7 @@ function outsideSettings({ allow_networks, dns }: OutboundSettings): OutsideSett
   return { allow_networks, allow_http: false, resolve: resolver(dns) }
 }
 
-/** Waits for the greeting of a server. Throws when it is another word than 220 (RFC 5321 3.1). */
+/** Waits for the greeting of a server. Throws when its code is not 220 (RFC 5321 3.1). */
 async function greeted(socket: Socket, who: string, signal: AbortSignal): Promise<void> {
   const closed = once(socket, 'close', { signal }).then(() => {
     throw new Error(`${who} hangs up without a word`)

@@ -1,12 +1,12 @@
-import { type Clock, iso } from '../../core/clock.ts'
-import { withoutEnds } from '../../core/ends.ts'
+import { type Clock, day, iso, minute } from '../../core/clock.ts'
+import { trimBothEnds } from '../../core/trim.ts'
 import type { Log } from '../../core/log.ts'
 import type { Outside } from '../../net/outside.ts'
 import { isAbsent, type Records } from '../../net/resolve.ts'
 import { type Database, sql } from '../../store/database.ts'
 import type { MtaStsPolicy, TlsFailure } from './tls-result.ts'
 
-/** What was found: `unknown` when the DNS or the policy host gave no answer, and none is kept from before. */
+/** The result of a lookup: `unknown` when the DNS or the policy host did not answer and no policy is stored. */
 type Found = MtaStsPolicy | 'unknown' | undefined
 
 interface Row {
@@ -23,23 +23,20 @@ interface Deps {
   outside: Outside
 }
 
-/** In place of an id, when the DNS gave no answer. */
+/** Instead of an id, when the DNS did not answer. */
 const unknown = Symbol('unknown')
 
-const minute = 60_000
-const day = 24 * 60 * minute
-
-/** How long an answer is good without another look at the DNS, in milliseconds, and how many are remembered. */
-const remembered = 5 * minute
-const maxRemembered = 10_000
+/** How long a result is cached, in milliseconds, and how many are cached. */
+const cacheTime = 5 * minute
+const maxCached = 10_000
 
 /** RFC 8461 3.3: at most 64 KiB, within a minute. */
 const largest = 64 * 1024
 const timeout = minute
 
 /**
- * The MTA-STS policies of other domains. One that was seen stays in force until it expires, whatever the DNS and the policy host say
- * meanwhile: who could silence them would otherwise be rid of it.
+ * The MTA-STS policies of other domains. A policy stays in force until it expires, even when the DNS or the policy host do not answer: an attacker
+ * could otherwise remove it.
  */
 export class Policies {
   readonly #deps: Deps
@@ -51,29 +48,29 @@ export class Policies {
     this.#deps = deps
   }
 
-  /** What holds for mail to the domain (lower-case A-labels); undefined when it says nothing. */
+  /** The policy of a domain (lower-case A-labels); undefined when it has none. */
   of(domain: string): Promise<Found> {
     const now = this.#deps.clock.now()
     const known = this.#known.get(domain)
     if (known && known.until > now) return known.policy
-    const policy = this.#look(domain)
+    const policy = this.#lookUp(domain)
     this.#known.delete(domain)
-    this.#known.set(domain, { policy, until: now + remembered })
+    this.#known.set(domain, { policy, until: now + cacheTime })
     policy.catch(() => this.#known.delete(domain))
     for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= maxRemembered) break
+      if (this.#known.size <= maxCached) break
       this.#known.delete(oldest)
       this.#failures.delete(oldest)
     }
     return policy
   }
 
-  /** Why the policy of a domain could not be fetched when it was last looked for; undefined when it could, or there is none. */
+  /** Why the policy of a domain could not be fetched at the last lookup; undefined when it could, or there is none. */
   failure(domain: string): TlsFailure | undefined {
     return this.#failures.get(domain)
   }
 
-  async #look(domain: string): Promise<Found> {
+  async #lookUp(domain: string): Promise<Found> {
     const { database, clock } = this.#deps
     this.#failures.delete(domain)
     const now = clock.now()
@@ -83,7 +80,7 @@ export class Policies {
     const kept = row && (JSON.parse(row.policy) as MtaStsPolicy)
     const id = await this.#id(domain)
     if (id === undefined || id === unknown) return kept ?? (id === unknown ? 'unknown' : undefined)
-    // fetched again once a day, so that it does not run out while somebody keeps us from its host
+    // fetched again once a day, so that it does not expire while its host is blocked
     const fresh = kept !== undefined && Date.parse(row!.expires_at) - kept.max_age * 1000 > now - day
     if (fresh && row!.policy_id === id) return kept
     return (await this.#fetch(domain, id)) ?? kept ?? 'unknown'
@@ -142,13 +139,13 @@ function fetchFailure(error: unknown): TlsFailure {
   return { type: isCertificate ? 'sts-webpki-invalid' : 'sts-policy-fetch-error', reason }
 }
 
-/** Reads a policy (RFC 8461 3.2); throws a sentence when it is none. */
+/** Reads a policy (RFC 8461 3.2); throws InvalidPolicy. */
 export function readPolicy(text: string): MtaStsPolicy {
   const fields = text
     .split(/\r?\n/)
     .map((line) => /^([a-zA-Z0-9][\w.-]{0,31})[ \t]*:(.*)$/.exec(line))
-    .filter((deps) => deps !== null)
-    .map(([, name, value]) => [name!, withoutEnds(value!, ' \t')] as const)
+    .filter((field) => field !== null)
+    .map(([, name, value]) => [name!, trimBothEnds(value!, ' \t')] as const)
   const first = (name: string): string | undefined => fields.find(([one]) => one === name)?.[1]
   if (first('version') !== 'STSv1') throw new InvalidPolicy('the policy is of no version that is known')
   const mode = first('mode')
@@ -161,7 +158,7 @@ export function readPolicy(text: string): MtaStsPolicy {
 }
 
 /** Whether a policy names the server: itself, or `*.` in place of its first label (RFC 8461 4.1). */
-export function names({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
+export function policyNames({ mx }: Pick<MtaStsPolicy, 'mx'>, hostname: string): boolean {
   const rest = hostname.slice(hostname.indexOf('.') + 1)
   return mx.some(
     (pattern) => pattern === hostname || (pattern.startsWith('*.') && pattern.slice(2) === rest && rest !== hostname),

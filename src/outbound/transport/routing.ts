@@ -1,16 +1,16 @@
 import { isIP } from 'node:net'
 import type { NextHop } from './smtp-delivery.ts'
-import { names, type Policies } from './policies.ts'
+import { policyNames, type Policies } from './policies.ts'
 import { noPolicy, stsPolicy } from './tls-result.ts'
 import type { TlsLevel } from './session.ts'
 import { later, never } from './undelivered.ts'
 
-/** How a message leaves: to which server, and whether taking it means that it arrived or only that it was passed on. */
+/** The route of a message: the next hop, and whether acceptance there means delivery or only relaying. */
 export interface Route extends NextHop {
   outcome: 'delivered' | 'sent'
 }
 
-/** Decides by recipient domain and settings which server takes a message, and how much TLS that must be. */
+/** Decides by recipient domain and settings the next hop of a message and the required TLS. */
 export class Routing {
   readonly #settings: OutboundSettings
   readonly #policies: Policies
@@ -21,8 +21,7 @@ export class Routing {
   }
 
   /**
-   * The way to a domain (lower-case A-labels) that is not ours; `despiteTls` when its policies do not matter (RFC 8460 3). Throws
-   * Undelivered.
+   * The route to an external domain (lower-case A-labels); `despiteTls` ignores its policies (RFC 8460 3). Throws Undelivered.
    */
   async to(domain: string, requireTls: boolean, despiteTls = false): Promise<Route> {
     if (isIP(domain) > 0 || !/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/.test(domain))
@@ -31,7 +30,7 @@ export class Routing {
     const special = relays.find(({ domains }) => domains.includes(domain))
     if (special) return this.#relayed(special, requireTls)
     if (mode === 'none') throw later('no mail leaves this box (outbound.mode is none)')
-    if (mode === 'direct') return despiteTls ? this.#heedless(domain) : this.#direct(domain, requireTls)
+    if (mode === 'direct') return despiteTls ? this.#directWithoutPolicies(domain) : this.#direct(domain, requireTls)
     if (!relay) throw later('there is no relay (outbound.relay), though outbound.mode is relay')
     return this.#relayed(relay, requireTls)
   }
@@ -43,16 +42,16 @@ export class Routing {
       throw later(`whether ${domain} has an MTA-STS policy is not known now`, '4.7.5')
     const policy = found === 'unknown' ? undefined : found
     const enforced = policy?.mode === 'enforce' ? policy : undefined
-    // RFC 8689 4.2.1: a name that anybody may have put into the DNS is not worth a certificate
+    // RFC 8689 4.2.1: a certificate for an insecure MX name proves nothing
     if (requireTls && !enforced && !dane) {
       throw never(`${domain} publishes no MTA-STS policy in force, so nothing vouches for its server (RFC 8689)`, '5.7.30')
     }
-    const level: TlsLevel = enforced || requireTls ? 'checked' : 'may'
+    const level: TlsLevel = enforced || requireTls ? 'checked' : 'opportunistic'
     return {
-      target: { domain, port, ...(enforced ? { admits: (host: string) => names(enforced, host) } : {}) },
-      manner: { name: hostname, level, implicit: false },
+      target: { domain, port, ...(enforced ? { allows: (host: string) => policyNames(enforced, host) } : {}) },
+      options: { name: hostname, level, implicit: false },
       outcome: 'delivered',
-      held: {
+      appliedPolicy: {
         policy: policy ? stsPolicy(domain, policy) : noPolicy(domain),
         mode: policy?.mode ?? 'none',
         failure: mta_sts ? this.#policies.failure(domain) : undefined,
@@ -60,11 +59,11 @@ export class Routing {
     }
   }
 
-  #heedless(domain: string): Route {
+  #directWithoutPolicies(domain: string): Route {
     const { port, hostname } = this.#settings
     return {
       target: { domain, port, withoutDane: true },
-      manner: { name: hostname, level: 'may', implicit: false },
+      options: { name: hostname, level: 'opportunistic', implicit: false },
       outcome: 'delivered',
     }
   }
@@ -74,13 +73,18 @@ export class Routing {
     const login = user !== undefined && tls !== 'none' ? { user, password: password ?? '' } : undefined
     return {
       target: { domain: host, host, port },
-      manner: { name: this.#settings.hostname, level: tls === 'none' ? 'clear' : 'checked', implicit: tls === 'implicit', login },
+      options: {
+        name: this.#settings.hostname,
+        level: tls === 'none' ? 'clear' : 'checked',
+        implicit: tls === 'implicit',
+        login,
+      },
       outcome: 'sent',
     }
   }
 }
 
-/** A server of the operator's that passes mail on; `none` is without TLS, and then nobody logs in. */
+/** A relay of the operator; `none` is without TLS and then without login. */
 export interface Relay {
   host: string
   port: number
@@ -89,9 +93,9 @@ export interface Relay {
   password?: string | undefined
 }
 
-/** How mail leaves, as the operator set it. */
+/** The settings of outgoing mail. */
 export interface OutboundSettings {
-  /** Our own name, as other servers know us. */
+  /** Our host name for EHLO. */
   hostname: string
   mode: 'direct' | 'relay' | 'none'
   relay?: Relay | undefined

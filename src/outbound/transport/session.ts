@@ -4,23 +4,23 @@ import { TLSSocket } from 'node:tls'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { debugOnly, type Log, loggable } from '../../core/log.ts'
 import { connectFailure } from './dial.ts'
-import type { Opened } from './mx.ts'
+import type { ServerConnection } from './mx.ts'
 import { readReply, refusal, type Stage } from './smtp-reply.ts'
 import { certificateFailure, flawOf, type TlsFailure } from './tls-result.ts'
-import { later, never, type Reached, type Security, Undelivered } from './undelivered.ts'
+import { later, never, type Server, type Security, Undelivered } from './undelivered.ts'
 
 /**
- * How much TLS: `clear` none at all; `may` takes what there is and checks nothing; `checked` wants a certificate of the server's name
- * from an authority, and `proved` one that its TLSA records name.
+ * The TLS level: `clear` without TLS; `opportunistic` if offered, without checks; `checked` requires a certificate for the server name from a
+ * public CA, and `dane` one that matches its TLSA records.
  */
-export type TlsLevel = 'clear' | 'may' | 'checked' | 'proved'
+export type TlsLevel = 'clear' | 'opportunistic' | 'checked' | 'dane'
 
-/** How a server is to be spoken to. */
-export interface Manner {
-  /** What we say at EHLO. */
+/** The options of a session. */
+export interface SessionOptions {
+  /** Our name in EHLO. */
   name: string
   level: TlsLevel
-  /** TLS from the first octet (RFC 8314). */
+  /** Implicit TLS (RFC 8314). */
   implicit: boolean
   login?: { user: string; password: string } | undefined
 }
@@ -33,45 +33,50 @@ export interface OutgoingCopy {
   require_tls: boolean
 }
 
-/** What the library knows of the other side, and how it writes; its types do not show it. */
-interface Inside {
+/** Internals of the library that its types do not have. */
+interface LibraryInternals {
   _supportedExtensions: string[]
   _sendCommand: (this: unknown, command: string, logged?: string) => void
 }
 
-/** Octets of one reply, all its lines: more is no reply. */
+/** Maximum bytes of one reply with all its lines. */
 const largestReply = 64 * 1024
 
-/** Milliseconds that a server may take for what is no work: to greet and for the handshake, and for RSET. */
+/** Timeouts in milliseconds for the greeting and the handshake, and for RSET. */
 const greeting = 60_000
 const resetting = 10_000
 
-/** One SMTP connection as a client (RFC 5321), from the greeting on. Whatever the other side does, every step ends with the signal. */
-export class SmtpClientSession implements Reached {
+/** One SMTP connection as a client (RFC 5321), from the greeting on. Every step ends when the signal aborts. */
+export class SmtpClientSession implements Server {
   readonly hostname: string
   readonly address: string
   /** Version and cipher, and whether the certificate was checked; null in the clear. */
   readonly tls: string | null
   readonly security: Security | null
-  /** What a check of TLS would have found, whether or not there was one. */
+  /** The error that a TLS check finds, whether or not it was required. */
   readonly flaw: TlsFailure | null
-  /** Messages that it was used for. */
+  /** Number of messages sent. */
   messages = 0
-  /** Called when the server has gone, or we have closed. */
+  /** Called when the connection has ended. */
   onEnd: (() => void) | undefined
   readonly #connection: SMTPConnection
 
-  /** Greets a server; throws Undelivered when that fails, with the step `tls` when the encryption was at fault. */
-  static async open(opened: Opened, manner: Manner, signal: AbortSignal, log?: Log): Promise<SmtpClientSession> {
-    const { level, implicit, name, login } = manner
+  /** Opens a session; throws Undelivered when that fails, with the step `tls` when TLS failed. */
+  static async open(
+    opened: ServerConnection,
+    options: SessionOptions,
+    signal: AbortSignal,
+    log?: Log,
+  ): Promise<SmtpClientSession> {
+    const { level, implicit, name, login } = options
     const connection = new SMTPConnection({
       connection: opened.socket,
       host: opened.hostname,
       name,
       secure: implicit,
       ignoreTLS: level === 'clear' && !implicit,
-      requireTLS: level === 'checked' || level === 'proved',
-      opportunisticTLS: level === 'may',
+      requireTLS: level === 'checked' || level === 'dane',
+      opportunisticTLS: level === 'opportunistic',
       tls: { minVersion: 'TLSv1.2', rejectUnauthorized: level === 'checked', servername: opened.hostname },
       greetingTimeout: greeting,
       connectionTimeout: greeting,
@@ -93,7 +98,7 @@ export class SmtpClientSession implements Reached {
     }
   }
 
-  private constructor({ hostname, address, prove }: Opened, connection: SMTPConnection, level: TlsLevel) {
+  private constructor({ hostname, address, verify }: ServerConnection, connection: SMTPConnection, level: TlsLevel) {
     this.hostname = hostname
     this.address = address
     this.#connection = connection
@@ -105,21 +110,21 @@ export class SmtpClientSession implements Reached {
       this.security = null
       return
     }
-    if (level === 'proved') requireProof(socket, prove)
-    const verified = level === 'checked' || level === 'proved' || socket.authorized
+    if (level === 'dane') requireDane(socket, verify)
+    const verified = level === 'checked' || level === 'dane' || socket.authorized
     this.security = { version: socket.getProtocol() ?? 'unknown', cipher: socket.getCipher().name, verified }
     this.tls = `${this.security.version} ${this.security.cipher}, certificate ${verified ? 'checked' : 'not checked'}`
   }
 
-  /** Whether another message may be sent over it. */
+  /** Whether the connection is open. */
   get alive(): boolean {
     return !this.#connection.destroyed
   }
 
-  /** What the server answered to the message: the 250. Throws Undelivered. */
+  /** Sends a message; returns the 250 reply. Throws Undelivered. */
   async send({ from, to, octets, require_tls }: OutgoingCopy, signal: AbortSignal): Promise<string> {
     this.messages += 1
-    const { _supportedExtensions: can } = this.#connection as unknown as Inside
+    const { _supportedExtensions: can } = this.#connection as unknown as LibraryInternals
     if (require_tls && !(this.tls !== null && can.includes('REQUIRETLS'))) {
       throw never(`${this.hostname} does not offer REQUIRETLS (RFC 8689)`, '5.7.30', 'require_tls')
     }
@@ -144,7 +149,7 @@ export class SmtpClientSession implements Reached {
       const restore = asked ? declareInternational(this.#connection) : undefined
       const sent = wait<{ response: string }>(this.#connection, signal, (done) => this.#connection.send(envelope, octets, done))
       const { response } = await sent.finally(restore)
-      // the library takes everything that begins with a 2
+      // the library accepts everything that begins with a 2
       if (!/^2\d\d(?:[ -]|$)/.test(response)) throw refusal(response, 'data')
       return response
     } catch (error) {
@@ -153,7 +158,7 @@ export class SmtpClientSession implements Reached {
     }
   }
 
-  /** Whether the server is still there and ready for the next message. */
+  /** Tests by RSET whether the server is ready for the next message. */
   async ready(signal: AbortSignal): Promise<boolean> {
     if (!this.alive) return false
     const timeout = AbortSignal.any([signal, AbortSignal.timeout(resetting)])
@@ -166,14 +171,14 @@ export class SmtpClientSession implements Reached {
     }
   }
 
-  /** Says goodbye, and does not wait for an answer longer than a moment. */
+  /** Sends QUIT and closes the connection after 2 s at most. */
   leave(): void {
     if (!this.alive) return
     this.#connection.quit()
     setTimeout(() => this.close(), 2000).unref()
   }
 
-  /** Nothing more is said. */
+  /** Closes the connection at once. */
   close(): void {
     this.#connection.close()
   }
@@ -189,14 +194,14 @@ export class SmtpClientSession implements Reached {
   }
 }
 
-/** The answer to one request of the library's; rejects too when the connection ends or the signal aborts, which closes it. */
+/** Awaits a callback of the library; rejects when the connection ends or the signal aborts, which closes it. */
 function wait<Answer>(
   connection: SMTPConnection,
   signal: AbortSignal,
   begin: (done: (error: Error | null, answer?: Answer) => void) => void,
 ): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  // after a 421 the library ends the connection first, and then says what was answered
+  // after a 421 the library first ends the connection and then reports the reply
   const ended = (): void => void setImmediate(() => reject(new Error('Connection closed')))
   const abort = (): void => {
     reject(signal.reason as Error)
@@ -214,7 +219,7 @@ function wait<Answer>(
   })
 }
 
-/** What the library tells of a failure. */
+/** An error of the library. */
 interface Failure extends Error {
   code?: string
   originalCode?: string
@@ -225,20 +230,20 @@ interface Failure extends Error {
 function openingFailure(error: unknown, connection: SMTPConnection, level: TlsLevel): Undelivered {
   const { code, response, message } = error as Failure
   const encrypting = connection.upgrading === true || code === 'ETLS'
-  if (encrypting || (level !== 'may' && isCertificate(error))) {
+  if (encrypting || (level !== 'opportunistic' && isCertificate(error))) {
     const why = response === undefined ? connectFailure(error) : readReply(response).text
     return tlsFailed(why, response === undefined ? certificateFailure(error) : { type: 'starttls-not-supported', reason: null })
   }
   if (response !== undefined) {
     const answer = refusal(response, 'greeting')
-    return answer.answer.smtp_code === null ? later(answer.message, '4.4.2', 'connect') : withStep(answer)
+    return answer.answer.smtp_code === null ? later(answer.message, '4.4.2', 'connect') : ofThisServer(answer)
   }
   return later(`it did not greet as a mail server does: ${message.slice(0, 200)}`, '4.4.2', 'connect')
 }
 
-/** Who says no before anything was asked says it of itself: another server of the domain may do. */
-function withStep({ answer, within }: Undelivered): Undelivered {
-  return new Undelivered(answer, { within, step: 'connect' })
+/** A refusal in the greeting concerns only this server: another one of the domain may accept. */
+function ofThisServer({ answer, maxDelay }: Undelivered): Undelivered {
+  return new Undelivered(answer, { within: maxDelay, step: 'connect' })
 }
 
 function sendingFailure(error: unknown, hostname: string): Undelivered {
@@ -257,7 +262,7 @@ function isCertificate(error: unknown): boolean {
   return /CERT|SELF_SIGNED|UNABLE_TO|ALTNAME|ERR_SSL|ERR_TLS/.test(`${code} ${originalCode}`) || /certificate/i.test(message)
 }
 
-function requireProof(socket: TLSSocket, prove: Opened['prove']): void {
+function requireDane(socket: TLSSocket, prove: ServerConnection['verify']): void {
   const chain: { raw: Buffer }[] = []
   for (let one = socket.getPeerX509Certificate(); one && chain.length < 10; one = one.issuerCertificate) chain.push(one)
   const [leaf, ...issuers] = chain
@@ -272,9 +277,9 @@ function tlsFailed(why: string, tlsFailure: TlsFailure): Undelivered {
   return new Undelivered(answer, { step: 'tls', tlsFailure })
 }
 
-/** Adds the word that the library only says for addresses in the envelope: names in the header need it too (RFC 6531 3.4). */
+/** Adds SMTPUTF8 to MAIL FROM, which the library only does for addresses of the envelope: names in the header need it too (RFC 6531 3.4). */
 function declareInternational(connection: SMTPConnection): () => void {
-  const inside = connection as unknown as Inside
+  const inside = connection as unknown as LibraryInternals
   const say = inside._sendCommand
   inside._sendCommand = function send(command, logged) {
     say.call(this, command.startsWith('MAIL FROM:') ? `${command} SMTPUTF8` : command, logged)
@@ -294,15 +299,15 @@ function isPlain(address: string): boolean {
 }
 
 /** Characters of a command or reply that are logged. */
-const maxSaid = 2048
+const maxLogged = 2048
 
-/** Options of the library with which, at debug, each command and reply is logged; it leaves out messages and what it logs in with. */
-export function loggedDialogue(log: Log, { hostname: mx, address: ip }: Opened): object {
+/** Options of the library with which, at debug, each command and reply is logged; it leaves out messages and credentials. */
+export function loggedDialogue(log: Log, { hostname: mx, address: ip }: ServerConnection): object {
   if (!log.isLevelEnabled('debug')) return {}
   const logger = debugOnly((said, text = '') => {
     const { tnx } = said as { tnx?: string }
-    if (tnx === 'client') log.debug({ mx, ip, command: loggable(text, maxSaid) }, 'SMTP command sent')
-    else if (tnx === 'server') log.debug({ mx, ip, reply: loggable(text, maxSaid) }, 'SMTP reply received')
+    if (tnx === 'client') log.debug({ mx, ip, command: loggable(text, maxLogged) }, 'SMTP command sent')
+    else if (tnx === 'server') log.debug({ mx, ip, reply: loggable(text, maxLogged) }, 'SMTP reply received')
   })
   return { transactionLog: true, logger }
 }

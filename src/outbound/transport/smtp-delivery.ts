@@ -1,18 +1,18 @@
 import type { Log } from '../../core/log.ts'
 import type { Connections } from './connections.ts'
-import type { MailExchangers, Opened, MailHosts } from './mx.ts'
-import { names } from './policies.ts'
-import { type Manner, type OutgoingCopy, SmtpClientSession } from './session.ts'
+import type { MailExchangers, ServerConnection, MailHosts } from './mx.ts'
+import { policyNames } from './policies.ts'
+import { type SessionOptions, type OutgoingCopy, SmtpClientSession } from './session.ts'
 import { noPolicy, tlsaPolicy, type TlsFailure, type TlsListener, type TlsPolicy } from './tls-result.ts'
 import type { TlsMemory } from './tls-memory.ts'
-import { later, never, type Reached, Undelivered } from './undelivered.ts'
+import { later, never, type Server, Undelivered } from './undelivered.ts'
 
-/** Where a message goes, and how that server is to be spoken to. */
+/** The next hop of a message, with the options of its session. */
 export interface NextHop {
   target: MailHosts
-  manner: Manner
-  /** The policy of the domain as a report shows it, and why it could not be fetched anew; without it no session is reported. */
-  held?: AppliedPolicy
+  options: SessionOptions
+  /** The policy of the domain for TLS reports, and why it could not be fetched; without it no session is reported. */
+  appliedPolicy?: AppliedPolicy
 }
 
 export interface AppliedPolicy {
@@ -21,13 +21,13 @@ export interface AppliedPolicy {
   failure: TlsFailure | undefined
 }
 
-/** Who took it, and with which words. */
-export interface Receipt extends Reached {
+/** The server that accepted the message, and its reply. */
+export interface Receipt extends Server {
   response: string
 }
 
-/** Hears of each server that is tried. */
-export type Trying = (server: Pick<Reached, 'hostname' | 'address'>) => void
+/** Called for each server before it is tried. */
+export type ServerListener = (server: Pick<Server, 'hostname' | 'address'>) => void
 
 interface SmtpDeliveryDeps {
   exchangers: MailExchangers
@@ -37,7 +37,7 @@ interface SmtpDeliveryDeps {
   report: TlsListener
 }
 
-/** Hands one message to one destination: over a connection that is there, or to the first server of the domain that will speak with us. */
+/** Delivers a message over an idle connection, or to the first server of the domain that accepts a session. */
 export class SmtpDelivery {
   readonly #exchangers: MailExchangers
   readonly #connections: Connections
@@ -53,18 +53,18 @@ export class SmtpDelivery {
     this.#report = report
   }
 
-  /** `octets` are read when there is somebody to send them to. Throws Undelivered. */
+  /** `octets` is called once there is a session. Throws Undelivered. */
   async deliver(
     destination: NextHop,
     copy: Omit<OutgoingCopy, 'octets'>,
     octets: () => Promise<Buffer>,
     signal: AbortSignal,
-    trying: Trying = () => {},
+    onServer: ServerListener = () => {},
   ): Promise<Receipt> {
     const key = keyOf(destination)
-    return this.#connections.within(key, signal, async () => {
-      const session = (await this.#connections.take(key, signal)) ?? (await this.#open(destination, copy, signal, trying))
-      trying(session)
+    return this.#connections.withSlot(key, signal, async () => {
+      const session = (await this.#connections.take(key, signal)) ?? (await this.#open(destination, copy, signal, onServer))
+      onServer(session)
       try {
         const response = await session.send({ ...copy, octets: await octets() }, signal)
         this.#connections.keep(key, session)
@@ -76,7 +76,7 @@ export class SmtpDelivery {
           throw error
         }
         const { smtp_code } = error.answer
-        // 421 says that it wants to be left alone; without a code nobody knows where the dialogue stands
+        // after 421 the server closes; without a code the state of the session is unknown
         if (smtp_code === 421) this.#connections.drop(key)
         if (smtp_code === null || smtp_code === 421) session.close()
         else this.#connections.keep(key, session)
@@ -89,22 +89,22 @@ export class SmtpDelivery {
     destination: NextHop,
     copy: Omit<OutgoingCopy, 'octets'>,
     signal: AbortSignal,
-    trying: Trying,
+    onServer: ServerListener,
   ): Promise<SmtpClientSession> {
     const { target } = destination
     let failure: Undelivered | undefined
-    // one server that may take it later outweighs those that never will
+    // a temporary failure takes precedence over permanent ones
     const note = (said: Undelivered): void => {
       if (!failure || (failure.permanent && !said.permanent)) failure = said
     }
     try {
-      for await (const opened of this.#exchangers.servers(target, signal, trying)) {
+      for await (const opened of this.#exchangers.servers(target, signal, onServer)) {
         try {
-          if (copy.require_tls && !isVouchedFor(target, opened)) {
+          if (copy.require_tls && !isAuthenticated(target, opened)) {
             opened.socket.destroy()
             throw never(`neither a policy nor the DNS vouches for ${opened.hostname} (RFC 8689)`, '5.7.30')
           }
-          return await this.#remembered(target, await this.#greet(opened, destination, signal))
+          return await this.#requireKnownTls(target, await this.#openSession(opened, destination, signal))
         } catch (error) {
           if (!(error instanceof Undelivered)) throw error
           const said = error.step === 'tls' && copy.require_tls ? never(error.message, '5.7.30') : error
@@ -114,18 +114,18 @@ export class SmtpDelivery {
     } catch (error) {
       if (!(error instanceof Undelivered)) throw error
       if (error.step === 'policy')
-        this.#tell(destination, { failure: { type: 'validation-failure', reason: 'mx-not-in-policy' } })
+        this.#reportSession(destination, { failure: { type: 'validation-failure', reason: 'mx-not-in-policy' } })
       note(error)
     }
     throw failure!
   }
 
-  /** Throws when a server of a domain, known for its TLS, has none now: somebody may be taking it away to read what is sent. */
-  async #remembered({ host, withoutDane }: MailHosts, session: SmtpClientSession): Promise<SmtpClientSession> {
-    // of a relay the settings say what it must have
+  /** Throws when a server that had TLS before has none now: an attacker may be removing it (STARTTLS stripping). */
+  async #requireKnownTls({ host, withoutDane }: MailHosts, session: SmtpClientSession): Promise<SmtpClientSession> {
+    // the TLS of a relay is set by the operator
     if (host !== undefined || withoutDane) return session
     try {
-      if (session.security?.verified) await this.#memory.saw(session.hostname)
+      if (session.security?.verified) await this.#memory.remember(session.hostname)
       if (session.tls !== null || (await this.#memory.allowsClear(session.hostname))) return session
     } catch (error) {
       session.close()
@@ -140,62 +140,66 @@ export class SmtpDelivery {
   }
 
   /**
-   * Where TLS is only taken as it comes (no policy, no TLSA records), a server whose TLS is broken is spoken to in the clear at once: it
-   * would have been so had it offered none. Everywhere else a failed handshake ends the attempt at this server.
+   * With opportunistic TLS (no policy, no TLSA records) a server whose TLS fails is tried in the clear at once, as if it had offered none. Otherwise
+   * a failed handshake ends the attempt at this server.
    */
-  async #greet(opened: Opened, destination: NextHop, signal: AbortSignal): Promise<SmtpClientSession> {
-    const { manner, held } = destination
-    const level = opened.prove ? 'proved' : manner.level
-    // a socket that was closed no longer knows it
+  async #openSession(opened: ServerConnection, destination: NextHop, signal: AbortSignal): Promise<SmtpClientSession> {
+    const { options, appliedPolicy } = destination
+    const level = opened.verify ? 'dane' : options.level
+    // read now, as a closed socket has no address
     const sending_ip = opened.socket.localAddress ?? null
     try {
-      const session = await SmtpClientSession.open(opened, { ...manner, level }, signal, this.#log)
-      const mistaken = held?.mode === 'testing' && !names({ mx: held.policy.mx_hosts }, opened.hostname)
+      const session = await SmtpClientSession.open(opened, { ...options, level }, signal, this.#log)
+      const mistaken = appliedPolicy?.mode === 'testing' && !policyNames({ mx: appliedPolicy.policy.mx_hosts }, opened.hostname)
       const flaw = mistaken ? { type: 'validation-failure' as const, reason: 'mx-not-in-policy' } : session.flaw
-      // where no policy asks for a good certificate, TLS is enough
-      const counts = level !== 'proved' && (session.tls === null || held?.mode === 'testing')
-      this.#tell(destination, { failure: counts ? flaw : null, opened, sending_ip })
+      // without a policy that requires a certificate, TLS is enough
+      const counts = level !== 'dane' && (session.tls === null || appliedPolicy?.mode === 'testing')
+      this.#reportSession(destination, { failure: counts ? flaw : null, opened, sending_ip })
       return session
     } catch (error) {
       if (!(error instanceof Undelivered) || error.step !== 'tls') throw error
-      this.#tell(destination, { failure: error.tlsFailure ?? { type: 'validation-failure', reason: null }, opened, sending_ip })
-      if (level !== 'may') throw error
-      const again = { ...opened, socket: await opened.again() }
-      return SmtpClientSession.open(again, { ...manner, level: 'clear' }, signal, this.#log)
+      this.#reportSession(destination, {
+        failure: error.tlsFailure ?? { type: 'validation-failure', reason: null },
+        opened,
+        sending_ip,
+      })
+      if (level !== 'opportunistic') throw error
+      const again = { ...opened, socket: await opened.reconnect() }
+      return SmtpClientSession.open(again, { ...options, level: 'clear' }, signal, this.#log)
     }
   }
 
   /** Reports a session, and before it that the policy could not be fetched. */
-  #tell(
-    { target, held }: NextHop,
-    { failure, opened, sending_ip = null }: { failure: TlsFailure | null; opened?: Opened; sending_ip?: string | null },
+  #reportSession(
+    { target, appliedPolicy }: NextHop,
+    { failure, opened, sending_ip = null }: { failure: TlsFailure | null; opened?: ServerConnection; sending_ip?: string | null },
   ): void {
-    if (!held) return
+    if (!appliedPolicy) return
     const { domain } = target
     const ends = { sending_ip, receiving_ip: opened?.address ?? null, receiving_mx: opened?.hostname ?? null }
-    if (held.failure) {
-      const policy: TlsPolicy = held.policy.type === 'sts' ? held.policy : { ...noPolicy(domain), type: 'sts' }
-      this.#report({ domain, policy, failure: held.failure, ...ends })
+    if (appliedPolicy.failure) {
+      const policy: TlsPolicy = appliedPolicy.policy.type === 'sts' ? appliedPolicy.policy : { ...noPolicy(domain), type: 'sts' }
+      this.#report({ domain, policy, failure: appliedPolicy.failure, ...ends })
     }
-    const policy = opened?.tlsa && opened.prove ? tlsaPolicy(opened.hostname, opened.tlsa) : held.policy
+    const policy = opened?.tlsa && opened.verify ? tlsaPolicy(opened.hostname, opened.tlsa) : appliedPolicy.policy
     this.#report({ domain, policy, failure, ...ends })
   }
 }
 
-/** RFC 8689 4.2.1: by MTA-STS, by DNSSEC, or because the operator named it. */
-function isVouchedFor({ host, admits }: MailHosts, { prove }: Opened): boolean {
-  return host !== undefined || admits !== undefined || prove !== undefined
+/** RFC 8689 4.2.1: whether the server is authenticated by MTA-STS, by DNSSEC, or named by the operator. */
+function isAuthenticated({ host, allows }: MailHosts, { verify }: ServerConnection): boolean {
+  return host !== undefined || allows !== undefined || verify !== undefined
 }
 
-/** Connections are shared by those who speak to the same servers in the same manner. */
-function keyOf({ target, manner }: NextHop): string {
+/** The key of the connection pool: the servers and the session options. */
+function keyOf({ target, options }: NextHop): string {
   const server = [target.host ?? target.domain, target.port]
   return [
     ...server,
-    manner.level,
-    manner.implicit,
-    manner.login?.user ?? '',
-    target.admits !== undefined,
+    options.level,
+    options.implicit,
+    options.login?.user ?? '',
+    target.allows !== undefined,
     target.withoutDane ?? false,
   ].join(' ')
 }

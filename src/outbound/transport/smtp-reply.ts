@@ -1,18 +1,19 @@
+import { minute } from '../../core/clock.ts'
 import { Undelivered } from './undelivered.ts'
 
-/** The part of the dialogue that a reply belongs to. */
+/** The command that a reply belongs to. */
 export type Stage = 'greeting' | 'mail' | 'rcpt' | 'data'
 
-/** Before these nothing was said of the recipient; a message has only one. */
+/** Replies to these concern the recipient; a message has only one. */
 const aboutRecipient = new Set<Stage>(['rcpt', 'data'])
 
-/** Longest part of a reply that is kept, in characters. */
+/** Maximum characters of a stored reply. */
 const longest = 1000
 
-/** Waiting a little is all that a greylisting server wants; milliseconds. */
-const soon = 5 * 60_000
+/** The retry delay after greylisting, in milliseconds. */
+const greylistDelay = 5 * minute
 
-/** A reply taken apart (RFC 5321 4.2, RFC 3463); `code` is 0 for what is no reply. */
+/** Parses a reply (RFC 5321 4.2, RFC 3463); `code` is 0 for an invalid one. */
 export function readReply(text: string): { code: number; enhanced: string | null; text: string } {
   const lines = text.split(/\r?\n/).slice(0, 50)
   const first = lines[0] ?? ''
@@ -24,12 +25,13 @@ export function readReply(text: string): { code: number; enhanced: string | null
   return { code, enhanced, text: printable(words).slice(0, longest).trim() }
 }
 
-/** What a reply other than 2xx and 3xx means for the message. */
+/** The failure that a 4xx or 5xx reply means. */
 export function refusal(reply: string, stage: Stage): Undelivered {
   const { code, enhanced, text } = readReply(reply)
   if (code < 400) return new Undelivered({ outcome: 'deferred', response: `it answered nonsense: ${text.slice(0, 200)}` })
   const answer = { smtp_code: code, enhanced_code: enhanced, response: text }
-  if (code < 500) return new Undelivered({ outcome: 'deferred', ...answer }, isGreylisting(answer) ? { within: soon } : {})
+  if (code < 500)
+    return new Undelivered({ outcome: 'deferred', ...answer }, isGreylisting(answer) ? { within: greylistDelay } : {})
   return new Undelivered({
     outcome: 'bounced',
     ...answer,
@@ -37,15 +39,15 @@ export function refusal(reply: string, stage: Stage): Undelivered {
   })
 }
 
-/** Whether the destination says only that it does not know us yet. */
-function isGreylisting({ smtp_code, enhanced_code, response }: Told): boolean {
+/** Whether a reply is greylisting. */
+function isGreylisting({ smtp_code, enhanced_code, response }: FailureReply): boolean {
   if (/gr[ae]y-?\s?list/i.test(response)) return true
   // a full mailbox is not emptied in five minutes
   if (enhanced_code === '4.2.2' || smtp_code === 452) return false
   return smtp_code <= 451 && (enhanced_code === '4.7.1' || enhanced_code?.startsWith('4.2.') === true)
 }
 
-interface Told {
+interface FailureReply {
   smtp_code: number
   enhanced_code: string | null
   response: string
@@ -55,31 +57,31 @@ function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ')
 }
 
-/** What a server said of a recipient, in its own reply or in a report. */
-interface Said {
+/** A reply about a recipient, from a server or in a report. */
+interface RecipientReply {
   smtp_code: number | null
   enhanced_code: string | null
-  /** Its words. */
+  /** Its text. */
   response: string | null
 }
 
 /**
- * Whether there is nobody at the address, and will not be: 5.1.x but for what is the sender's fault (5.1.7 to 5.1.9), 5.2.1, or words to this
- * effect where the code is vague. Full mailboxes, policy and spam are not that.
+ * Whether the address does not exist (a hard bounce): 5.1.x except errors of the sender (5.1.7 to 5.1.9), 5.2.1, or such a text where the code is
+ * generic. Full mailboxes, policy and spam are not hard bounces.
  */
-export function isHard({ smtp_code, enhanced_code, response }: Said): boolean {
+export function isHard({ smtp_code, enhanced_code, response }: RecipientReply): boolean {
   if (enhanced_code !== null && !/^5\.\d\.0$/.test(enhanced_code)) {
     return /^5\.1\.(?![789]$)\d+$/.test(enhanced_code) || enhanced_code === '5.2.1'
   }
   if (smtp_code !== null && ![550, 551, 553, 554].includes(smtp_code)) return false
   const words = response ?? ''
-  return nobody.some((pattern) => pattern.test(words)) && !aboutUs.test(words)
+  return unknownRecipient.some((pattern) => pattern.test(words)) && !aboutSender.test(words)
 }
 
-const nobody = [
+const unknownRecipient = [
   /\b(?:no such|unknown|invalid|unrout(?:e)?able|non-?existent|bad destination)\s(?:\w+\s)?(?:user|recipient|mailbox|address|account|person|name)/i,
   /\b(?:user|recipient|mailbox|address|account|person)\b[^.;]{0,60}\b(?:unknown|invalid|disabled|not (?:found|known|exist|have)|doesn'?t (?:exist|have))/i,
   /\bno mailbox (?:here )?by that name\b/i,
 ]
 
-const aboutUs = /spam|block|black|polic|reputation|denied|banned|listed|relay|\brbl\b|\bspf\b|\bdkim\b|\bdmarc\b|quota|full/i
+const aboutSender = /spam|block|black|polic|reputation|denied|banned|listed|relay|\brbl\b|\bspf\b|\bdkim\b|\bdmarc\b|quota|full/i

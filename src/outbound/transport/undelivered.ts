@@ -1,13 +1,13 @@
 import type { AttemptAnswer } from '../../mail/deliveries.ts'
 import type { TlsFailure } from './tls-result.ts'
 
-/** How an attempt went, with what is drawn from it. */
-export interface CourierAnswer extends AttemptAnswer {
-  /** There is nobody at this address: it is not written to again. */
+/** The answer of an attempt, with its consequences. */
+export interface TransportAnswer extends AttemptAnswer {
+  /** The address does not exist: it is suppressed. */
   hard?: true
-  /** The next attempt comes sooner than planned. */
+  /** The next attempt comes earlier than planned. */
   soon?: boolean
-  /** The sender is gone, so the message was taken back. */
+  /** The message was cancelled, as its sender was deleted. */
   cancelled?: true
 }
 
@@ -15,35 +15,35 @@ export interface CourierAnswer extends AttemptAnswer {
 export interface Security {
   version: string
   cipher: string
-  /** Whether the certificate was checked, and good. */
+  /** Whether the certificate was checked and valid. */
   verified: boolean
 }
 
-/** A server that was spoken to, or at least connected to. */
-export interface Reached {
+/** A server that was connected to. */
+export interface Server {
   hostname: string
   address: string | null
-  /** `security` in words; null in the clear. */
+  /** `security` as text; null in the clear. */
   tls: string | null
   security: Security | null
 }
 
-/** Which step of reaching a server failed, where that decides what is tried next. */
+/** The step that failed, when it decides what is tried next. */
 export type Step = 'connect' | 'loop' | 'tls' | 'require_tls' | 'policy'
 
-/** Why a message was not handed over, and whether another attempt makes sense. */
+/** Why a message was not delivered, and whether it is retried. */
 export class Undelivered extends Error {
-  readonly answer: CourierAnswer & Unhappy
+  readonly answer: TransportAnswer & FailedOutcome
   readonly step: Step | undefined
   /** How the connection was secured, if there was one. */
   security: Security | null = null
-  /** Soonest and latest time of the next attempt, in milliseconds from now. */
-  readonly within: number | undefined
+  /** The longest wait until the next attempt, in milliseconds. */
+  readonly maxDelay: number | undefined
   /** What a report says of the step `tls`. */
   readonly tlsFailure: TlsFailure | undefined
 
   constructor(
-    answer: Partial<CourierAnswer> & Unhappy & { response: string },
+    answer: Partial<TransportAnswer> & FailedOutcome & { response: string },
     {
       within,
       step,
@@ -54,41 +54,41 @@ export class Undelivered extends Error {
     this.name = 'Undelivered'
     this.step = step
     this.answer = { smtp_code: null, enhanced_code: null, mx: null, ip: null, tls: null, ...answer }
-    this.within = within
+    this.maxDelay = within
     this.tlsFailure = tlsFailure
   }
 
-  /** Whether the destination itself said no for good. */
+  /** Whether the failure is permanent. */
   get permanent(): boolean {
     return this.answer.outcome !== 'deferred'
   }
 
-  /** The same, with who was spoken to. */
-  at({ hostname: mx, address: ip, tls, security }: Reached): Undelivered {
-    const said = new Undelivered({ ...this.answer, mx, ip, tls }, this)
-    said.security = security
-    return said
+  /** The same, with the server. */
+  at({ hostname: mx, address: ip, tls, security }: Server): Undelivered {
+    const copy = new Undelivered({ ...this.answer, mx, ip, tls }, this)
+    copy.security = security
+    return copy
   }
 }
 
-interface Unhappy {
+interface FailedOutcome {
   outcome: 'deferred' | 'bounced' | 'failed'
 }
 
-/** Another attempt later; `why` is a sentence without an SMTP reply behind it. */
+/** A temporary failure without an SMTP reply. */
 export function later(why: string, enhanced: string | null = null, step?: Step): Undelivered {
   return new Undelivered({ outcome: 'deferred', response: why, enhanced_code: enhanced }, { step })
 }
 
-/** Why a message waits whose identity is suspended; by these words it is found again when that is over. */
+/** The answer of a message whose identity is suspended; it is found by this text when the identity is resumed. */
 export const suspended = 'the identity that wrote it is suspended'
 
-/** No further attempt: the destination cannot take it. */
+/** A permanent failure of the destination. */
 export function never(why: string, enhanced: string, step?: Step): Undelivered {
   return new Undelivered({ outcome: 'bounced', response: why, enhanced_code: enhanced }, { step })
 }
 
-/** No further attempt: the box itself refuses. */
-export function refused(why: string, more: Partial<Omit<CourierAnswer, 'outcome'>> = {}): Undelivered {
+/** A permanent failure on our side. */
+export function refused(why: string, more: Partial<Omit<TransportAnswer, 'outcome'>> = {}): Undelivered {
   return new Undelivered({ outcome: 'failed', response: why, ...more })
 }

@@ -8,34 +8,34 @@ export interface CheckpointDeps {
   dataFile: FileHandle
   walFile: FileHandle
   log: Log
-  /** Frames in the log above which writers wait for a whole checkpoint, so that it starts again from its beginning. */
+  /** Frames in the log above which writers wait for a full checkpoint, so that the log restarts from its beginning. */
   longLog: number
   /** Resolves when no group is between its BEGIN and its sync. */
-  quiet: () => Promise<void>
-  /** Called when the disk lost its word: nothing more may be written. */
+  idle: () => Promise<void>
+  /** Called when a sync failed: nothing more may be written. */
   broken: (error: unknown) => void
 }
 
-/** Copies the write-ahead log into the database file, beside the writers, in a thread of its own. */
+/** Copies the write-ahead log into the database file, in a thread of its own, while transactions go on. */
 export class Checkpoints {
-  readonly #parts: CheckpointDeps
-  readonly #helper: SqliteThread
+  readonly #deps: CheckpointDeps
+  readonly #thread: SqliteThread
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
   #submissionAuth: Promise<void> | undefined
   #stopped = false
 
-  constructor(parts: CheckpointDeps) {
-    this.#parts = parts
-    this.#helper = new SqliteThread(parts.file)
+  constructor(deps: CheckpointDeps) {
+    this.#deps = deps
+    this.#thread = new SqliteThread(deps.file)
   }
 
-  /** While it is there, no group may begin before it resolves. */
-  get submissionAuth(): Promise<void> | undefined {
+  /** While this is set, no group may begin before it resolves. */
+  get barrier(): Promise<void> | undefined {
     return this.#submissionAuth
   }
 
-  /** Something was written: a checkpoint follows within a quarter of a second. */
+  /** Called after a write: starts a checkpoint within 250 ms. */
   schedule(): void {
     if (this.#timer || this.#stopped) return
     this.#timer = setTimeout(() => {
@@ -49,38 +49,38 @@ export class Checkpoints {
     this.#stopped = true
     clearTimeout(this.#timer)
     await this.#running
-    await this.#helper.stop()
+    await this.#thread.stop()
   }
 
   async #run(): Promise<void> {
-    const { dataFile, walFile, log, longLog, quiet } = this.#parts
+    const { dataFile, walFile, log, longLog, idle } = this.#deps
     try {
-      // somebody who removes the log under us would take along every commit since the last checkpoint
-      if ((await walFile.stat()).nlink === 0) return this.#parts.broken(new Error('The write-ahead log was removed.'))
-      if ((await this.#helper.checkpoint()) < longLog) return
-      // the bulk of the database file is forced to disk before anybody has to wait for the rest
-      await this.#force(dataFile)
-      let open!: () => void
-      this.#submissionAuth = new Promise((resolve) => (open = resolve))
+      // if the log was removed, every commit since the last checkpoint would be lost
+      if ((await walFile.stat()).nlink === 0) return this.#deps.broken(new Error('The write-ahead log was removed.'))
+      if ((await this.#thread.checkpoint()) < longLog) return
+      // most of the database file is synced before writers have to wait for the rest
+      await this.#sync(dataFile)
+      let release!: () => void
+      this.#submissionAuth = new Promise((resolve) => (release = resolve))
       try {
-        await quiet()
-        await this.#helper.checkpoint()
+        await idle()
+        await this.#thread.checkpoint()
       } finally {
         this.#submissionAuth = undefined
-        open()
+        release()
       }
     } catch (error) {
-      // the pages copied before are counted as done: after a failed sync only reading the whole log anew brings them back
-      if (isSyncFailure(error)) this.#parts.broken(error)
+      // SQLite counts the copied pages as done: after a failed sync only reading the whole log again restores them
+      if (isSyncFailure(error)) this.#deps.broken(error)
       else log.warn({ err: error }, 'a checkpoint failed; the next write tries again')
     }
   }
 
-  async #force(file: FileHandle): Promise<void> {
+  async #sync(file: FileHandle): Promise<void> {
     try {
       await file.datasync()
     } catch (error) {
-      this.#parts.broken(error)
+      this.#deps.broken(error)
       throw error
     }
   }

@@ -16,21 +16,21 @@ import { SqliteThread } from './thread.ts'
 import { DurableReader } from './reader.ts'
 import { parameters } from './statements.ts'
 import { SlowReads } from './slow-reads.ts'
-import { type Group, GroupWriter, type Waiting } from './writer.ts'
+import { type Group, GroupWriter, type WaitingTransaction } from './writer.ts'
 
 export interface SqliteOptions {
-  /** How the log is forced to disk; tests put a slow or failing disk in its place. */
+  /** Syncs the log to disk; tests replace it by a slow or failing disk. */
   sync?: (file: FileHandle) => Promise<void>
-  /** Milliseconds after which work that does not settle is given up: a bug, but not one that may stop the whole box. */
+  /** Milliseconds after which work that does not settle is aborted: a bug that must not stop the whole box. */
   timeout?: number
-  /** Frames of 4 KiB in the write-ahead log above which writers wait for a whole checkpoint. */
+  /** Frames of 4 KiB in the write-ahead log above which writers wait for a full checkpoint. */
   longLog?: number
   watch?: CommitWatch
 }
 
-/** Free pages that stay in the file for what comes next, and pages given back at once: it must not hold the event loop. */
-const spare = 1024
-const handful = 64
+/** Free pages that stay in the file, and pages reclaimed at once, so that the event loop is not blocked. */
+const minFreePages = 1024
+const reclaimBatch = 64
 
 /** Bytes before the frames of a log, and before the page of each (sqlite.org/walformat.html, section 4). */
 const logHeader = 32
@@ -44,11 +44,11 @@ interface Mark {
 /**
  * The embedded engine: one file, one writer, group commit.
  *
- * Every transaction that arrived while the last group was being forced to disk runs in the next group, each under its own
+ * Every transaction that arrived while the last group was being synced to disk runs in the next group, each under its own
  * savepoint; then one COMMIT and one fdatasync serve them all. The COMMIT writes the log without waiting for the disk
  * (`synchronous=NORMAL`, which still syncs the log's header when it starts again, and log and file in a checkpoint), and the
- * fdatasync runs in libuv's thread pool: a slow disk delays answers, never the event loop. Nobody hears of success before that
- * fdatasync returned, and until then `all` and `get` see the state before the group; only `slow` may see a commit a moment early.
+ * fdatasync runs in libuv's thread pool: a slow disk delays answers, never the event loop. No transaction resolves before that
+ * fdatasync has returned, and until then `all` and `get` see the state before the group; only `slow` may see a commit a moment early.
  * Checkpoints run in a thread of their own.
  *
  * The handle on the log stays good because the log is unlinked only by the last connection that closes, and the writer stays open.
@@ -68,7 +68,7 @@ export class SqliteDatabase implements Database {
   readonly #sync: (file: FileHandle) => Promise<void>
   readonly #watch: CommitWatch | undefined
   readonly #marks = new AsyncLocalStorage<Mark>()
-  #queue: Waiting[] = []
+  #queue: WaitingTransaction[] = []
   #pumping: Promise<void> | undefined
   #group: Promise<void> | undefined
   #broken: Fault | undefined
@@ -106,7 +106,7 @@ export class SqliteDatabase implements Database {
       ...files,
       log,
       longLog: options.longLog ?? 16_384,
-      quiet: async () => this.#group,
+      idle: async () => this.#group,
       broken: (error) => void this.#break(error),
     })
   }
@@ -145,9 +145,9 @@ export class SqliteDatabase implements Database {
       return Promise.reject(new Error('transaction() was called inside the work of another: it would wait for itself.'))
     const mark = this.#marks.getStore()
     return new Promise<T>((resolve, reject) => {
-      const waiting: Waiting = { work, resolve: resolve as (value: unknown) => void, reject }
-      this.#queue.push(mark === undefined || mark.kept ? waiting : marked(mark, waiting))
-      // the pump serves everybody: nothing that follows from it may carry this caller's mark
+      const waiting: WaitingTransaction = { work, resolve: resolve as (value: unknown) => void, reject }
+      this.#queue.push(mark === undefined || mark.kept ? waiting : withMark(mark, waiting))
+      // the loop serves all callers and must not carry the mark of this one
       this.#pumping ??= this.#marks.exit(() => this.#pump())
     })
   }
@@ -159,9 +159,9 @@ export class SqliteDatabase implements Database {
   reclaim(): Promise<boolean> {
     return this.transaction(async (tx) => {
       const free = await tx.get<{ freelist_count: number }>(sql`PRAGMA freelist_count`)
-      if (free!.freelist_count <= spare) return false
+      if (free!.freelist_count <= minFreePages) return false
       // one step a page: `run` would stop after the first
-      const moved = await tx.all(sql`PRAGMA incremental_vacuum(${raw(String(handful))})`)
+      const moved = await tx.all(sql`PRAGMA incremental_vacuum(${raw(String(reclaimBatch))})`)
       return moved.length > 0
     })
   }
@@ -170,7 +170,7 @@ export class SqliteDatabase implements Database {
     const { fd } = this.#walFile
     // the log must begin with its header
     if (fstatSync(fd).size === 0) await this.probe()
-    // in one go: no transaction may write meanwhile. What follows the last frame is never read (sqlite.org/walformat.html, section 4.4)
+    // synchronous: no transaction may write meanwhile. What follows the last frame is never read (sqlite.org/walformat.html, section 4.4)
     const size = this.#uncopiedLog() + bytes
     const zeros = new Uint8Array(1024 * 1024)
     for (let end = fstatSync(fd).size; end < size; end += zeros.length) {
@@ -178,9 +178,9 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Bytes of the write-ahead log behind which writing goes on; 0 where all of it was copied, and it starts again from its beginning. */
+  /** The offset in the write-ahead log at which writing continues; 0 when all of it was copied and it restarts from its beginning. */
   #uncopiedLog(): number {
-    // of its own: a connection inside a transaction may not ask
+    // a separate connection: one inside a transaction cannot run this pragma
     const connection = new DatabaseSync(this.#file)
     try {
       const { log, checkpointed } = connection.prepare('PRAGMA wal_checkpoint(NOOP)').get() as Record<
@@ -221,10 +221,10 @@ export class SqliteDatabase implements Database {
   }
 
   async #pump(): Promise<void> {
-    // a turn of the event loop first: what arrives in the same turn shares the first commit
+    // transactions that arrive in the same turn of the event loop share the first commit
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#queue.length > 0) {
-      if (this.#checkpoints.submissionAuth) await this.#checkpoints.submissionAuth
+      if (this.#checkpoints.barrier) await this.#checkpoints.barrier
       if (this.#broken) {
         for (const waiting of this.#queue.splice(0)) waiting.reject(this.#broken)
         break
@@ -241,22 +241,22 @@ export class SqliteDatabase implements Database {
     const began = performance.now()
     try {
       await this.#writer.commit(this.#queue, group, () => this.#reader.hideCommit())
-      if (group.wrote) await this.#force(began, group)
+      if (group.wrote) await this.#syncLog(began, group)
       this.#reader.showCommit()
     } catch (error) {
       const fault = isSyncFailure(error) ? this.#break(error) : asFault(error)
       if (!this.#broken) this.#reader.showCommit()
-      // when not even BEGIN went through, nobody was taken and all who wait are told
+      // when BEGIN itself failed, no transaction was taken and all waiting ones are rejected
       for (const waiting of group.taken.length > 0 ? group.taken : this.#queue.splice(0)) waiting.reject(fault)
       return
     }
     for (const { waiting, value, listeners } of group.finished) {
       waiting.resolve(value)
-      for (const listener of listeners) setImmediate(() => this.#tell(listener))
+      for (const listener of listeners) setImmediate(() => this.#notify(listener))
     }
   }
 
-  async #force(began: number, { finished }: Group): Promise<void> {
+  async #syncLog(began: number, { finished }: Group): Promise<void> {
     const written = performance.now()
     try {
       await this.#sync(this.#walFile)
@@ -268,7 +268,7 @@ export class SqliteDatabase implements Database {
     this.#checkpoints.schedule()
   }
 
-  /** After a failed sync the kernel may have dropped what it could not write: what is on disk is unknown until the next start reads it. */
+  /** After a failed sync the kernel may have dropped pages: the content of the disk is unknown until the next start reads it. */
   #break(error: unknown): Fault {
     if (this.#broken) return this.#broken
     this.#log.fatal({ err: error }, 'the disk failed to keep what was written: nothing more is stored until a restart')
@@ -287,7 +287,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  #tell(listener: () => void): void {
+  #notify(listener: () => void): void {
     try {
       listener()
     } catch (error) {
@@ -296,7 +296,7 @@ export class SqliteDatabase implements Database {
   }
 }
 
-function marked(mark: Mark, { work, resolve, reject }: Waiting): Waiting {
+function withMark(mark: Mark, { work, resolve, reject }: WaitingTransaction): WaitingTransaction {
   return {
     work: (tx) => mark.write(tx).then(() => work(tx)),
     resolve: (value) => {

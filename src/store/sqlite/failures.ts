@@ -6,11 +6,11 @@ const writeFailed = 778 // SQLITE_IOERR_WRITE
 const indexGrowFailed = 4874 // SQLITE_IOERR_SHMSIZE
 const syncFailed = [1034, 1290] // SQLITE_IOERR_FSYNC, SQLITE_IOERR_DIR_FSYNC
 
-/** What the caller is told of a failure of SQLite; everything else comes back as it is. */
+/** Converts an error of SQLite to a Fault; other errors are returned unchanged. */
 export function asFault(error: unknown): unknown {
   const code = errorCode(error)
   if (code === undefined) return error
-  // some file systems answer a write for which there is no room, or no quota, with an input/output error
+  // some file systems report a full disk or quota as an input/output error
   if ((code & 0xff) === full || code === writeFailed || code === indexGrowFailed) return storageFull(error)
   if ((code & 0xff) === busy) {
     return new Fault('internal_error', 'Another program holds the database. Try again later.', {
@@ -22,12 +22,12 @@ export function asFault(error: unknown): unknown {
   return error
 }
 
-/** Whether the disk could not promise what was written before. */
+/** Whether a sync to disk failed. */
 export function isSyncFailure(error: unknown): boolean {
   return syncFailed.includes(errorCode(error) ?? 0)
 }
 
-/** No new work is taken: the store is closing or closed. */
+/** The store is closing or closed. */
 export function stopping(): Fault {
   return new Fault('internal_error', 'The box is stopping.', { code: 'stopping', retryAfter: 5 })
 }

@@ -3,7 +3,7 @@ import type { Sql } from 'sql-template-tag'
 import { stopping } from './failures.ts'
 import { parameters, Statements } from './statements.ts'
 
-/** The connection for short reads: sees what is on disk, and nothing of a commit that is still being forced there. */
+/** The connection for short reads. It sees only data that is synced to disk, not a commit that is still being synced. */
 export class DurableReader {
   readonly #database: DatabaseSync
   readonly #statements: Statements
@@ -22,7 +22,7 @@ export class DurableReader {
     return this.#prepare(query.sql).get(...parameters(query))
   }
 
-  /** Keeps to the state before the next commit, until `showCommit`. */
+  /** Keeps reading the state before the next commit, until `showCommit`. */
   hideCommit(): void {
     this.#prepare('BEGIN').run()
     this.#prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get()

@@ -5,15 +5,15 @@ import { stopping } from './failures.ts'
 import { SqliteThread, tooSlow } from './thread.ts'
 
 interface Read {
-  /** Whose read it is; '' for the box's own. */
+  /** The account of the read; '' for the box itself. */
   account: string
   text: string
   values: SQLInputValue[]
-  /** Milliseconds after which it is given up, counted from when it is asked for. */
+  /** Timeout in milliseconds, counted from the call. */
   deadline: number
 }
 
-interface Waiting extends Read {
+interface WaitingRead extends Read {
   /** By `performance.now()`. */
   until: number
   timer: NodeJS.Timeout
@@ -21,21 +21,21 @@ interface Waiting extends Read {
   reject: (error: unknown) => void
 }
 
-/** Threads that read. An account has one of them at a time, so that a long read of one leaves the other to the rest. */
+/** Number of threads. An account uses one at a time, so that a long read leaves the other to other accounts. */
 const threads = 2
 
 /** Reads that may take long, in threads of their own: accounts take turns, one read of each at a time. The second thread begins when it is needed. */
 export class SlowReads {
-  readonly #helpers: readonly SqliteThread[]
+  readonly #threads: readonly SqliteThread[]
   readonly #free: SqliteThread[]
-  readonly #waiting = new FairQueue<Waiting>()
-  /** Accounts of which a read is under way. */
+  readonly #waiting = new FairQueue<WaitingRead>()
+  /** Accounts with a running read. */
   readonly #reading = new Set<string>()
   #stopped = false
 
   constructor(file: string) {
-    this.#helpers = Array.from({ length: threads }, () => new SqliteThread(file))
-    this.#free = [...this.#helpers]
+    this.#threads = Array.from({ length: threads }, () => new SqliteThread(file))
+    this.#free = [...this.#threads]
   }
 
   read<Row>(read: Read): Promise<Row[]> {
@@ -47,20 +47,20 @@ export class SlowReads {
       }
       const timer = setTimeout(late, deadline)
       const until = performance.now() + deadline
-      const waiting: Waiting = { ...read, until, timer, resolve: resolve as (rows: unknown[]) => void, reject }
+      const waiting: WaitingRead = { ...read, until, timer, resolve: resolve as (rows: unknown[]) => void, reject }
       this.#waiting.push(account, waiting)
       this.#next()
     })
   }
 
-  /** What is under way is given up. */
+  /** Aborts running reads and rejects waiting ones. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const { timer, reject } of this.#waiting.clear()) {
       clearTimeout(timer)
       reject(stopping())
     }
-    await Promise.all(this.#helpers.map((helper) => helper.stop()))
+    await Promise.all(this.#threads.map((thread) => thread.stop()))
   }
 
   #next(): void {
@@ -71,14 +71,14 @@ export class SlowReads {
     }
   }
 
-  async #run(helper: SqliteThread, { account, text, values, until, timer, resolve, reject }: Waiting): Promise<void> {
+  async #run(thread: SqliteThread, { account, text, values, until, timer, resolve, reject }: WaitingRead): Promise<void> {
     clearTimeout(timer)
     this.#reading.add(account)
-    await helper.read(text, values, Math.max(1, until - performance.now())).then(resolve, reject)
-    await helper.left()
+    await thread.read(text, values, Math.max(1, until - performance.now())).then(resolve, reject)
+    await thread.terminated()
     this.#reading.delete(account)
-    // the thread that has begun is asked before the one that has not
-    this.#free.unshift(helper)
+    // a started thread is used before one that is not started
+    this.#free.unshift(thread)
     this.#next()
   }
 }

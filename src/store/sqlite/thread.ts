@@ -3,7 +3,7 @@ import type { SQLInputValue } from 'node:sqlite'
 import { Fault } from '../../core/fault.ts'
 import { stopping } from './failures.ts'
 
-interface Asked {
+interface PendingRequest {
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
   timer: NodeJS.Timeout | undefined
@@ -15,12 +15,12 @@ interface Answer {
   failure?: { message: string; errcode?: number }
 }
 
-/** A thread with its own connection: for checkpoints, and for reads that may take long. One question at a time. */
+/** A thread with its own connection, for checkpoints and slow reads. One request at a time. */
 export class SqliteThread {
   readonly #file: string
-  #asked: Asked | undefined
+  #pending: PendingRequest | undefined
   #worker: Worker | undefined
-  #leaving: Promise<void> | undefined
+  #terminating: Promise<void> | undefined
   #last = 0
   #stopped = false
 
@@ -28,40 +28,40 @@ export class SqliteThread {
     this.#file = file
   }
 
-  /** Resolves when the thread of a read that was given up has ended: SQLite may be deep in it, and another asks for a thread of its own. */
-  async left(): Promise<void> {
-    await this.#leaving
+  /** Resolves when the thread of an aborted read has ended, which may take until SQLite yields. */
+  async terminated(): Promise<void> {
+    await this.#terminating
   }
 
-  /** Copies what it can from the log into the database file; answers how many frames the log holds. */
+  /** Copies as much as possible of the log into the database file. Returns the number of frames in the log. */
   async checkpoint(): Promise<number> {
-    return (await this.#ask({ kind: 'checkpoint' })) as number
+    return (await this.#request({ kind: 'checkpoint' })) as number
   }
 
-  /** Gives up `deadline` milliseconds after the call with a Fault; what is asked next goes to a new thread. */
+  /** Runs a query. After `deadline` milliseconds it throws a Fault, and the next request starts a new thread. */
   async read<Row>(text: string, values: SQLInputValue[], deadline: number): Promise<Row[]> {
-    return (await this.#ask({ kind: 'read', text, values }, deadline)) as Row[]
+    return (await this.#request({ kind: 'read', text, values }, deadline)) as Row[]
   }
 
-  /** What is under way is given up. */
+  /** Aborts the running request. */
   async stop(): Promise<void> {
     this.#stopped = true
-    if (this.#asked) this.#drop(stopping())
+    if (this.#pending) this.#drop(stopping())
     else await this.#worker?.terminate()
-    await this.#leaving
+    await this.#terminating
   }
 
-  async #ask(question: object, deadline?: number): Promise<unknown> {
-    // a thread that is being ended may still be deep in SQLite: never two of them at work
-    await this.#leaving
+  async #request(request: object, deadline?: number): Promise<unknown> {
+    // a thread that is being terminated may still be running SQLite: never two at once
+    await this.#terminating
     if (this.#stopped) throw stopping()
-    if (this.#asked) throw new Error('The store’s helper thread was asked while it had a question.')
+    if (this.#pending) throw new Error('The store’s helper thread has a request already.')
     return new Promise((resolve, reject) => {
-      const asked: Asked = { resolve, reject, timer: undefined }
-      if (deadline !== undefined) asked.timer = setTimeout(() => this.#drop(tooSlow()), deadline)
-      this.#asked = asked
+      const pending: PendingRequest = { resolve, reject, timer: undefined }
+      if (deadline !== undefined) pending.timer = setTimeout(() => this.#drop(tooSlow()), deadline)
+      this.#pending = pending
       this.#worker ??= this.#start()
-      this.#worker.postMessage({ id: ++this.#last, ...question }, [])
+      this.#worker.postMessage({ id: ++this.#last, ...request }, [])
     })
   }
 
@@ -73,12 +73,12 @@ export class SqliteThread {
     })
     worker.unref()
     worker.on('message', (answer: Answer) => {
-      const asked = this.#asked
-      if (!asked || answer.id !== this.#last) return
-      this.#asked = undefined
-      settle(asked)
-      if (answer.failure) asked.reject(Object.assign(new Error(answer.failure.message), answer.failure))
-      else asked.resolve(answer.value)
+      const pending = this.#pending
+      if (!pending || answer.id !== this.#last) return
+      this.#pending = undefined
+      settle(pending)
+      if (answer.failure) pending.reject(Object.assign(new Error(answer.failure.message), answer.failure))
+      else pending.resolve(answer.value)
     })
     worker.on('error', (error) => this.#gone(worker, error))
     worker.on('exit', () => this.#gone(worker, new Error('The store’s helper thread ended.')))
@@ -88,33 +88,33 @@ export class SqliteThread {
   #gone(worker: Worker, error: unknown): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
-    const asked = this.#asked
-    this.#asked = undefined
-    if (asked) settle(asked).reject(error)
+    const pending = this.#pending
+    this.#pending = undefined
+    if (pending) settle(pending).reject(error)
   }
 
-  /** Rejects what is asked now and ends the thread that works on it. */
+  /** Rejects the running request and terminates its thread. */
   #drop(error: unknown): void {
-    const asked = this.#asked!
+    const pending = this.#pending!
     const worker = this.#worker!
-    this.#asked = undefined
+    this.#pending = undefined
     this.#worker = undefined
-    settle(asked).reject(error)
-    this.#leaving = this.#end(worker)
+    settle(pending).reject(error)
+    this.#terminating = this.#end(worker)
   }
 
   async #end(worker: Worker): Promise<void> {
     await worker.terminate()
-    this.#leaving = undefined
+    this.#terminating = undefined
   }
 }
 
-/** What is told of a read that had no answer in time. */
+/** The Fault of a read that exceeded its deadline. */
 export function tooSlow(): Fault {
   return new Fault('internal_error', 'The search took too long. Narrow it down.', { code: 'too_slow', retryAfter: 5 })
 }
 
-function settle(asked: Asked): Asked {
-  clearTimeout(asked.timer)
-  return asked
+function settle(pending: PendingRequest): PendingRequest {
+  clearTimeout(pending.timer)
+  return pending
 }

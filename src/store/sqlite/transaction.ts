@@ -3,7 +3,7 @@ import type { Sql } from 'sql-template-tag'
 import type { Transaction } from '../database.ts'
 import { parameters, type Statements } from './statements.ts'
 
-/** One piece of work inside a group; it refuses everything once its work has ended. */
+/** A transaction inside a group; it throws once its work has ended. */
 export class OpenTransaction implements Transaction {
   readonly listeners: (() => void)[] = []
   readonly #database: DatabaseSync
@@ -21,7 +21,7 @@ export class OpenTransaction implements Transaction {
     return this.#open
   }
 
-  /** Whether anything ran that may have written. */
+  /** Whether a statement ran that may have written. */
   get wrote(): boolean {
     return this.#wrote
   }
@@ -47,7 +47,7 @@ export class OpenTransaction implements Transaction {
     this.#open = false
   }
 
-  /** Throws the failure at which SQLite rolled back the whole group by itself, even when the work swallowed it. */
+  /** Throws the error at which SQLite rolled back the whole group by itself, even when the work caught it. */
   mustNotBeLost(): void {
     if (this.#lost !== undefined) throw this.#lost
   }

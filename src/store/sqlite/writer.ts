@@ -5,58 +5,58 @@ import { asFault } from './failures.ts'
 import { Statements } from './statements.ts'
 import { OpenTransaction } from './transaction.ts'
 
-/** Longest time one group of transactions may hold the event loop before it commits, in milliseconds. */
+/** Longest time that a group of transactions may block the event loop before it commits, in milliseconds. */
 const groupTime = 8
 
-/** A transaction that somebody asked for. */
-export interface Waiting {
+/** A queued transaction. */
+export interface WaitingTransaction {
   work: (tx: Transaction) => Promise<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
 }
 
-/** What became of those who committed together. */
+/** The transactions of one commit. */
 export interface Group {
-  taken: Waiting[]
-  finished: { waiting: Waiting; value: unknown; listeners: (() => void)[] }[]
+  taken: WaitingTransaction[]
+  finished: { waiting: WaitingTransaction; value: unknown; listeners: (() => void)[] }[]
   wrote: boolean
 }
 
-/** The one connection that writes. */
+/** The only connection that writes. */
 export class GroupWriter {
   readonly #database: DatabaseSync
   readonly #statements: Statements
   readonly #timeout: number
   readonly #inside = new AsyncLocalStorage<OpenTransaction>()
-  #giveUp: ((error: Error) => void) | undefined
+  #abort: ((error: Error) => void) | undefined
 
   constructor(file: string, timeout: number) {
     this.#timeout = timeout
     this.#database = new DatabaseSync(file, { timeout: 5000 })
-    // secure_delete: octets let go of are zeroed wherever that costs no further write
+    // secure_delete: deleted bytes are zeroed where that needs no further write
     this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;
       PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000;
       PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST`)
     // makes the log, if there is none
     this.#database.exec('BEGIN IMMEDIATE; COMMIT')
-    // nobody else writes: to wait for a lock would only hold up the event loop
+    // nothing else writes: waiting for a lock would only block the event loop
     this.#database.exec('PRAGMA busy_timeout = 50')
     this.#statements = new Statements(this.#database)
   }
 
-  /** Whether the caller stands inside the work of a transaction that has not ended. */
+  /** Whether the caller runs inside the work of an open transaction. */
   get inside(): boolean {
     return this.#inside.getStore()?.open ?? false
   }
 
   /**
-   * One BEGIN … COMMIT around as many transactions from the queue as fit into `groupTime`; they are on their way to disk when it resolves.
-   * Work that throws is rolled back and rejected alone. Throws when the whole group is lost; nobody is taken when not even BEGIN went through.
+   * One BEGIN … COMMIT around as many transactions from the queue as fit into `groupTime`; they are written, not yet synced, when it resolves.
+   * Work that throws is rolled back and rejected alone. Throws when the whole group is lost; none is taken when BEGIN itself failed.
    */
-  async commit(queue: Waiting[], group: Group, beforeCommit: () => void): Promise<void> {
+  async commit(queue: WaitingTransaction[], group: Group, beforeCommit: () => void): Promise<void> {
     this.#exec('BEGIN IMMEDIATE')
     const end = performance.now() + groupTime
-    const watchdog = setTimeout(() => this.#giveUp?.(stuck(this.#timeout)), this.#timeout)
+    const watchdog = setTimeout(() => this.#abort?.(stuck(this.#timeout)), this.#timeout)
     try {
       do await this.#one(queue.shift()!, group)
       while (queue.length > 0 && performance.now() < end)
@@ -70,7 +70,7 @@ export class GroupWriter {
     }
   }
 
-  /** Renews the statistics that queries are planned with. */
+  /** Updates the statistics of the query planner. */
   optimize(): void {
     this.#database.exec('PRAGMA optimize')
   }
@@ -79,7 +79,7 @@ export class GroupWriter {
     this.#database.close()
   }
 
-  async #one(waiting: Waiting, group: Group): Promise<void> {
+  async #one(waiting: WaitingTransaction, group: Group): Promise<void> {
     group.taken.push(waiting)
     this.#exec('SAVEPOINT one')
     const tx = new OpenTransaction(this.#database, this.#statements)
@@ -102,7 +102,7 @@ export class GroupWriter {
 
   #settled(work: () => Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#giveUp = reject
+      this.#abort = reject
       work().then(resolve, reject)
     })
   }

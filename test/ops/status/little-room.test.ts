@@ -12,8 +12,8 @@ import { fillDisk, freeOn, smallDisk } from '../../support/small-disk.ts'
 vi.setConfig({ testTimeout: 120_000 })
 
 const program = new URL('../../../src/main.ts', import.meta.url).pathname
-const short = 'the disk is short of room: nothing new is taken'
-const roomAgain = 'the disk has room again: new things are taken'
+const short = 'the disk is low on space: new data is refused'
+const roomAgain = 'the disk has space again: new data is accepted'
 const MiB = 1024 * 1024
 
 interface Running {

@@ -1,3 +1,4 @@
+import { day } from '../../../core/clock.ts'
 import { about, type Check, reasonOf, spell } from '../check.ts'
 
 /** A backup that is there. */
@@ -19,8 +20,6 @@ interface Deps {
   /** When the box was made, in milliseconds. */
   created: number
 }
-
-const day = 86_400_000
 
 /** Whether there is a backup, how old it is, and whether a box can be made of it without another file. */
 export function backups({ directory, newest, now, masterKey, created }: Deps): Check {

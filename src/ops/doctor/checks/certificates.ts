@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { day } from '../../../core/clock.ts'
 import { about, type Check, reasonOf, spell } from '../check.ts'
 import { type ShownCertificate, spelled } from '../conversation.ts'
 import type { Line } from '../model.ts'
@@ -27,8 +28,6 @@ interface Deps {
   acme: boolean
   now: () => number
 }
-
-const day = 86_400_000
 
 /** What is left when it is to be looked at, and when it is late: in milliseconds, and as a part of the life of one that has few days. */
 const early = { milliseconds: 21 * day, part: 21 / 90 }

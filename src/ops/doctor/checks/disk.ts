@@ -1,8 +1,9 @@
 import { statfs } from 'node:fs/promises'
+import { day, hour } from '../../../core/clock.ts'
 import { about, type Check, quoted, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
 import { makingRoom } from '../remedies.ts'
-import { existingPart, sized } from '../../../store/space.ts'
+import { existingPart, formatBytes } from '../../../store/space.ts'
 
 /** What `statfs` tells of a file system. */
 export type Measure = (path: string) => Promise<{ bsize: number; bavail: number; blocks: number; files: number; ffree: number }>
@@ -16,9 +17,6 @@ interface Deps {
   history?: ((free: number) => Promise<{ at: number; free: number }[]>) | undefined
   now: () => number
 }
-
-const hour = 3_600_000
-const day = 24 * hour
 
 /** Room on the disk of the data: octets, inodes, and how long it will last at the present pace. */
 export function disk({ directory, minimum, measure = statfs, history, now }: Deps): Check {
@@ -41,12 +39,12 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Dep
 
 function room(directory: string, free: number, minimum: number): Line {
   const line = about('disk', directory)
-  const much = `${sized(free)} are free`
+  const much = `${formatBytes(free)} are free`
   const fix = makingRoom(directory)
   if (free < minimum) {
-    return line.fail(`${much}, less than min_free (${sized(minimum)}): mail is put off, and nothing new is taken.`, fix)
+    return line.fail(`${much}, less than min_free (${formatBytes(minimum)}): mail is put off, and nothing new is taken.`, fix)
   }
-  if (minimum > 0 && free < 2 * minimum) return line.warn(`${much}; below ${sized(minimum)} nothing new is taken.`, fix)
+  if (minimum > 0 && free < 2 * minimum) return line.warn(`${much}; below ${formatBytes(minimum)} nothing new is taken.`, fix)
   return line.pass(`${much}.`)
 }
 
@@ -71,7 +69,7 @@ function trend(
   const line = about('disk', 'trend')
   const pace = (oldest.free - free) / (now - oldest.at)
   const left = pace > 0 ? Math.max(0, free - minimum) / pace : Infinity
-  const lately = `${sized(Math.round(Math.abs(pace) * day))} a day`
+  const lately = `${formatBytes(Math.round(Math.abs(pace) * day))} a day`
   if (left > 14 * day) return [line.pass(pace > 0 ? `It fills by ${lately}.` : 'It does not fill.')]
   const message = `It fills by ${lately}: at this pace nothing new is taken in ${spell(left)}.`
   return [line.warn(message, 'Make room or enlarge the disk, or keep mail for a shorter time.')]

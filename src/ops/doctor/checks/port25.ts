@@ -1,3 +1,4 @@
+import { hour } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
 import { about, type Check, reasonOf } from '../check.ts'
 import type { ExternalView } from '../external-view.ts'
@@ -16,8 +17,6 @@ interface Deps {
   isOurs: (domain: string) => boolean
   now: () => number
 }
-
-const hour = 3_600_000
 
 /** Longest time for reaching one server, in milliseconds. */
 const timeout = 20_000

@@ -1,3 +1,4 @@
+import { hour, minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
 import { about, type Check, spell } from '../check.ts'
 import type { Line } from '../model.ts'
@@ -7,9 +8,6 @@ interface Deps {
   now: () => number
   running: () => boolean
 }
-
-const minute = 60_000
-const hour = 60 * minute
 
 /** What waits to leave the box: how much, how long, and whether anything gets through. */
 export function queue({ database, now, running }: Deps): Check {

@@ -1,3 +1,4 @@
+import { minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
 import { about, type Check, spell } from '../check.ts'
 
@@ -14,7 +15,7 @@ interface Row {
 const most = 50
 
 /** Milliseconds of nothing but failure that are nobody's fault. */
-const usual = 10 * 60_000
+const usual = 10 * minute
 
 /** Webhooks that fail, or were switched off because they did; of everybody's accounts. */
 export function webhooks({ database, now }: { database: Database; now: () => number }): Check {

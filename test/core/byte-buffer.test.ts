@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Octets } from '../../src/core/octets.ts'
+import { ByteBuffer } from '../../src/core/byte-buffer.ts'
 
 test('pieces of a read are copied: what was read with them is not held', () => {
-  const octets = new Octets()
+  const octets = new ByteBuffer()
   const read = Buffer.alloc(65_536, 'abcdefg')
   for (let at = 0; at < 20_000; at += 1) octets.add(read.subarray(at, at + 1))
   expect(octets.size).toBe(20_000)
@@ -11,7 +11,7 @@ test('pieces of a read are copied: what was read with them is not held', () => {
 })
 
 test('pieces of any size come out as they went in', () => {
-  const octets = new Octets()
+  const octets = new ByteBuffer()
   const all = Buffer.from(Array.from({ length: 3_000_000 }, (_, place) => (place * 7) % 251))
   for (let at = 0, size = 0; at < all.length; at += size) {
     size = (size * 3 + 1) % 100_003 || 1
@@ -19,11 +19,11 @@ test('pieces of any size come out as they went in', () => {
     expect(octets.held).toBeLessThanOrEqual(2 * octets.size + 4096)
   }
   expect(octets.take()!.equals(all)).toBe(true)
-  expect(new Octets().take()).toHaveLength(0)
+  expect(new ByteBuffer().take()).toHaveLength(0)
 })
 
 test('what was taken is in memory of its own, and the next begin anew', () => {
-  const octets = new Octets()
+  const octets = new ByteBuffer()
   octets.add(Buffer.from('first'))
   const first = octets.take()!
   octets.add(Buffer.from('more octets'), 5, 11)
@@ -33,7 +33,7 @@ test('what was taken is in memory of its own, and the next begin anew', () => {
 })
 
 test('of too many none are kept, and so many as may be are', () => {
-  const octets = new Octets(100_000)
+  const octets = new ByteBuffer(100_000)
   octets.add(Buffer.alloc(100_000, 'a'))
   expect(octets.over).toBe(false)
   octets.add(Buffer.from('a'))
@@ -45,7 +45,7 @@ test('of too many none are kept, and so many as may be are', () => {
 })
 
 test('the first of them are seen while more may come', () => {
-  const octets = new Octets()
+  const octets = new ByteBuffer()
   for (let number = 0; number < 10_000; number += 1) octets.add(Buffer.from('0123456789'))
   expect(octets.beginning(5000).toString()).toBe('0123456789'.repeat(500))
   expect(octets.beginning(200_000).toString()).toBe('0123456789'.repeat(10_000))

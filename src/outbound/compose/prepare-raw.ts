@@ -9,10 +9,10 @@ const cr = 0x0d
 const lf = 0x0a
 
 /**
- * A message that was composed elsewhere, fit to be signed and sent: every line end CRLF, no Bcc and no Return-Path, with Date and Message-ID
+ * Prepares a message that was composed elsewhere for signing and sending: every line end CRLF, no Bcc and no Return-Path, with Date and Message-ID
  * (RFC 6409 8). Throws Fault invalid_request for a line that is too long, or a NUL.
  */
-export async function readyOctets(raw: Buffer, { now, domain }: { now: number; domain: string }): Promise<Buffer> {
+export async function prepareRaw(raw: Buffer, { now, domain }: { now: number; domain: string }): Promise<Buffer> {
   const octets = await withLineEnds(raw)
   if (octets.includes(0)) throw invalid('raw', 'The message holds a NUL.')
   if (hasLongLine(octets)) throw invalid('raw', `The message has a line of more than ${longestLine} octets.`, 'line_too_long')
@@ -35,7 +35,7 @@ export function freshMessageId(domain: string): string {
   return `<${randomUUID()}@${domain}>`
 }
 
-/** Octets that are looked at in one go. */
+/** Bytes that are processed before yielding to the event loop. */
 const slice = 1024 * 1024
 
 /**
@@ -68,7 +68,7 @@ function bareIn(raw: Buffer, from: number, to: number): number {
   return bare
 }
 
-/** Writes these octets behind the first `length`; answers how many there are then. */
+/** Writes these bytes after the first `length`; returns the new length. */
 function mend(raw: Buffer, from: number, to: number, octets: Buffer, length: number): number {
   let end = length
   for (let at = from; at < to; at += 1) {
