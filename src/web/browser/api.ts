@@ -20,7 +20,7 @@ export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   // what the browser refuses, such as a file that is gone, is no bug
   if (!(error instanceof DOMException)) reportError(error)
-  return new ApiError(`This did not work: ${(error as Error).message}`, { status: 0, code: 'unexpected' })
+  return new ApiError(`Failed: ${(error as Error).message}`, { status: 0, code: 'unexpected' })
 }
 
 /** A list as the API answers it. */
@@ -155,7 +155,7 @@ function errorOf(status: number, text: string): ApiError {
     const { message, code, param } = JSON.parse(text).error
     return new ApiError(message, { status, code, param })
   } catch {
-    return new ApiError(`The box, or something before it, answered ${status} and did not say why.`, { status, code: 'unknown' })
+    return new ApiError(`The box, or a proxy in front of it, answered ${status} without a reason.`, { status, code: 'unknown' })
   }
 }
 

@@ -71,7 +71,7 @@ function found(path: string): Found | undefined {
 function CurrentRoom(): JSX.Element {
   const here = found(place.value.path)
   useEffect(() => {
-    document.title = `${here?.view.title ?? 'Nothing here'} · Pillarbox`
+    document.title = `${here?.view.title ?? 'Not found'} · Pillarbox`
   }, [here?.view.title])
   return (
     <Layout>
@@ -79,8 +79,8 @@ function CurrentRoom(): JSX.Element {
         <Fetched view={here.view} params={here.params} />
       ) : (
         <>
-          <h1>Nothing here</h1>
-          <p>This page has no such address.</p>
+          <h1>Not found</h1>
+          <p>There is no page at this address.</p>
         </>
       )}
     </Layout>
@@ -108,10 +108,10 @@ function Fetched({ view, params }: Found): JSX.Element {
     void fetch()
   }, [load])
   if (Inside) return <Inside params={params} />
-  if (!failed) return <p class="waiting">Reading…</p>
+  if (!failed) return <p class="waiting">Loading…</p>
   return (
     <p class="trouble" role="alert">
-      This part of the page could not be fetched. <a href={place.value.path}>Load the page anew</a>
+      This part of the page could not be fetched. <a href={place.value.path}>Reload the page</a>
     </p>
   )
 }

@@ -48,7 +48,7 @@ export function Layout({ children }: { children: ComponentChildren }): JSX.Eleme
         </div>
       </header>
       <div role="status" class="connection">
-        {connection.value === 'lost' && <p>The connection to the box is lost. Trying again; nothing will be missed.</p>}
+        {connection.value === 'lost' && <p>The connection to the box is lost. Reconnecting; no events will be missed.</p>}
       </div>
       <main id="main" tabIndex={-1} ref={main}>
         {children}
@@ -66,7 +66,7 @@ function isAt(path: string): boolean {
 function ThemeSwitch(): JSX.Element {
   return (
     <label class="theme">
-      <span>Colours</span>
+      <span>Theme</span>
       <select value={theme.value} onChange={({ currentTarget }) => void (theme.value = currentTarget.value as Theme)}>
         {themes.map((one) => (
           <option key={one} value={one}>

@@ -27,7 +27,7 @@ function SignInForm({ email }: { email?: string | undefined }): JSX.Element {
         <Field
           name="totp"
           label="Code"
-          hint="Of your authenticator app. A recovery code does as well."
+          hint="From your authenticator app. A recovery code works as well."
           autoComplete="one-time-code"
           inputMode="text"
           required
@@ -66,7 +66,7 @@ export function Insecure(): JSX.Element {
   return (
     <main class="door" id="main">
       <h1>This page needs https, or localhost</h1>
-      <p>You came by plain http: whoever is on the way could read your password and your mail. Nobody can sign in like this.</p>
+      <p>This connection is plain http: others on the network could read your password and mail. Signing in is disabled.</p>
       <p class="hint">
         The operator sets <code>http.tls</code>, or puts a proxy with TLS in front, and sets <code>public_url</code> to https.
       </p>

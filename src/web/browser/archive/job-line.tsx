@@ -26,7 +26,7 @@ export function JobLine({ job, onEnd }: Props): JSX.Element {
 }
 
 function Made({ made: { url, expires_at, size, messages, sms } }: { made: Exported }): JSX.Element {
-  if (Date.parse(expires_at) <= Date.now()) return <p class="faint">It was there to be downloaded for 24 hours.</p>
+  if (Date.parse(expires_at) <= Date.now()) return <p class="faint">The download expired after 24 hours.</p>
   // the box may be reached here by another name than its own
   const { pathname, search } = new URL(url)
   return (
@@ -43,13 +43,13 @@ function Made({ made: { url, expires_at, size, messages, sms } }: { made: Export
 
 function wordsOf({ imported, duplicates, sms, too_large, header_too_large, unreadable, not_understood, ignored }: Tally): string {
   const rest = [
-    [duplicates, 'there already'],
+    [duplicates, 'already present'],
     [too_large, 'too large'],
     [header_too_large, 'with too large a header'],
     [unreadable, 'could not be read'],
-    [not_understood, 'not wholly understood'],
-    [ignored, 'no messages, and passed over'],
+    [not_understood, 'only partly parsed'],
+    [ignored, 'not messages, and skipped'],
   ] as const
   const others = rest.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`)
-  return `${[`${counted(imported, 'e-mail')} and ${counted(sms, 'text message')} were taken in`, ...others].join('; ')}.`
+  return `${[`${counted(imported, 'e-mail')} and ${counted(sms, 'text message')} were imported`, ...others].join('; ')}.`
 }

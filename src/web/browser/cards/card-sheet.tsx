@@ -75,7 +75,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
           run={() => change('freeze', `${card_name} is frozen.`)}
           onClose={close}
         >
-          <p>From then on nobody is handed the card, until it is unfrozen.</p>
+          <p>The card cannot be revealed until it is unfrozen.</p>
         </Confirm>
       )}
       {asking === 'cancel' && (
@@ -86,7 +86,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
           onClose={close}
         >
           <p>
-            For ever: what is encrypted of {brand} •••• {last4} is destroyed. Its transactions stay. At its bank the card is not
+            Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. At its bank the card is not
             cancelled by this.
           </p>
         </Confirm>

@@ -42,7 +42,7 @@ export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
         {left && (
           <p>
             {money(left.remaining_cents, left.currency)} left
-            {left.resets_at !== null && `; it begins again ${moment(left.resets_at)}`}.
+            {left.resets_at !== null && `; resets ${moment(left.resets_at)}`}.
           </p>
         )}
         <Field
@@ -61,7 +61,7 @@ export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
             </option>
           ))}
         </Select>
-        <Tick name="reset_spent" label="What is spent begins again at 0" />
+        <Tick name="reset_spent" label="Reset the amount spent to 0" />
       </Form>
     </Dialog>
   )

@@ -10,9 +10,9 @@ import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
 const marks = {
-  pass: { tone: 'good', word: 'well' },
+  pass: { tone: 'good', word: 'passed' },
   warn: { tone: 'warn', word: 'warning' },
-  fail: { tone: 'bad', word: 'failing' },
+  fail: { tone: 'bad', word: 'failed' },
 } as const
 
 const order: Status[] = ['fail', 'warn', 'pass']
@@ -23,14 +23,14 @@ export function DoctorLines(): JSX.Element {
   const look = async (): Promise<void> => {
     const { pass, warn, fail } = await post<DoctorReport>('/v1/doctor', {}, { harmless: true })
     await report.reload()
-    announce(`The doctor looked: ${pass} well, ${warn} warnings, ${fail} failing.`)
+    announce(`Checks done: ${pass} passed, ${warn} warnings, ${fail} failed.`)
   }
   return (
     <section aria-labelledby="doctor">
       <div class="head spaced">
         <h2 id="doctor">Doctor</h2>
         <span class="actions">
-          <Action run={look}>Look now</Action>
+          <Action run={look}>Run checks</Action>
         </span>
       </div>
       <Awaited of={report}>
@@ -38,10 +38,10 @@ export function DoctorLines(): JSX.Element {
           <>
             <p class="faint">
               {checked_at === null ? (
-                'It has not looked yet.'
+                'No check has run yet.'
               ) : (
                 <>
-                  {pass} well, {warn} warnings, {fail} failing; looked <Time at={checked_at} />.
+                  {pass} passed, {warn} warnings, {fail} failed; last run <Time at={checked_at} />.
                 </>
               )}
             </p>
@@ -73,7 +73,7 @@ function CheckLine({ line: { name, subject, status, message, fix, since } }: { l
         {fix !== null && (
           <>
             <br />
-            <code>{fix}</code> <CopyButton text={fix} what={`what mends ${name} ${subject}`} />
+            <code>{fix}</code> <CopyButton text={fix} what={`the fix for ${name} ${subject}`} />
           </>
         )}
       </span>

@@ -14,7 +14,7 @@ export function FigureCharts(): JSX.Element {
   return (
     <section aria-labelledby="figures">
       <div class="head spaced">
-        <h2 id="figures">What went on</h2>
+        <h2 id="activity">Activity</h2>
         <span class="actions">
           <button type="button" aria-pressed={step === 'minute'} onClick={() => setStep('minute')}>
             Last hour
@@ -30,7 +30,7 @@ export function FigureCharts(): JSX.Element {
             <Charts series={series} />
             <p>
               <button type="button" class="plain" aria-expanded={tabled} onClick={() => setTabled(!tabled)}>
-                The same as a table
+                Show as a table
               </button>
             </p>
             {tabled && <FigureTable series={series} />}
@@ -62,7 +62,7 @@ function Charts({ series }: { series: Series }): JSX.Element {
         at={at}
         strands={[
           { name: 'delivered', values: of('mail_delivered') },
-          { name: 'given up', values: of('mail_failed'), tone: 'bad' },
+          { name: 'failed', values: of('mail_failed'), tone: 'bad' },
         ]}
       />
       <Chart title="Events" at={at} strands={[{ name: 'in the log', values: of('events') }]} />
@@ -71,22 +71,22 @@ function Charts({ series }: { series: Series }): JSX.Element {
         at={at}
         strands={[
           { name: 'taken', values: of('webhooks_done') },
-          { name: 'given up', values: of('webhooks_failed'), tone: 'bad' },
+          { name: 'failed', values: of('webhooks_failed'), tone: 'bad' },
         ]}
       />
       <Chart title="API calls" at={at} strands={[{ name: 'answered', values: of('api_calls') }]} />
       <Chart
         title="Queue"
         at={at}
-        strands={[{ name: 'waited or under way', values: of('queue_depth') }]}
+        strands={[{ name: 'waiting or running', values: of('queue_depth') }]}
         summary={now(last('queue_depth'), (count) => `${count.toLocaleString('en')} now`)}
       />
       <Chart
-        title="Longest due"
+        title="Oldest due delivery"
         at={at}
         strands={[{ name: 'late', values: of('oldest_due') }]}
         say={span}
-        summary={now(last('oldest_due'), (seconds) => `${span(seconds)} late now`)}
+        summary={now(last('oldest_due'), (seconds) => `${span(seconds)} overdue`)}
       />
       <Chart
         title="Disk free"
@@ -100,17 +100,17 @@ function Charts({ series }: { series: Series }): JSX.Element {
 }
 
 function now(value: number | null, say: (value: number) => string): string {
-  return value === null ? 'not known yet' : say(value)
+  return value === null ? 'no data yet' : say(value)
 }
 
 const columns: [keyof StatsValues, string][] = [
   ['mail_in', 'Mail taken'],
   ['mail_refused', 'refused'],
   ['mail_delivered', 'delivered'],
-  ['mail_failed', 'given up'],
+  ['mail_failed', 'failed'],
   ['events', 'Events'],
   ['webhooks_done', 'Webhooks taken'],
-  ['webhooks_failed', 'given up'],
+  ['webhooks_failed', 'failed'],
   ['api_calls', 'API calls'],
   ['queue_depth', 'Queue'],
   ['oldest_due', 'Late, s'],
@@ -118,7 +118,7 @@ const columns: [keyof StatsValues, string][] = [
 
 function FigureTable({ series }: { series: Series }): JSX.Element {
   return (
-    <div class="scrolls" tabIndex={0} role="region" aria-label="What went on, as a table">
+    <div class="scrolls" tabIndex={0} role="region" aria-label="Activity as a table">
       <table>
         <thead>
           <tr>

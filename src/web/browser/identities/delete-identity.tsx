@@ -23,7 +23,7 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
   }
   return (
     <Confirm title={`Delete ${name}?`} action={`Delete ${name}`} run={run} onClose={onClose}>
-      <p>With it go:</p>
+      <p>This also deletes:</p>
       <ul>
         <li>
           its address <strong class="mono">{email}</strong>, which refuses mail from now on and is never given to anybody else

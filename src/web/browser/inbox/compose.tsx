@@ -20,7 +20,7 @@ interface DialogProps extends Props {
 function LetterDialog({ title, path, children, onClose, onSent }: DialogProps): JSX.Element {
   const send = async (typed: Typed, files: FormData): Promise<void> => {
     const sent = await post<Email>(path, await letterOf(typed, files))
-    announce(sent.status === 'scheduled' ? 'It is kept, and leaves at its time.' : 'It is on its way.')
+    announce(sent.status === 'scheduled' ? 'It is kept, and leaves at its time.' : 'The message was queued.')
     onClose()
     onSent(sent)
   }
@@ -60,7 +60,7 @@ export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.
     >
       <>
         <Text first />
-        {others && <Tick name="reply_all" label="To everybody who got it" />}
+        {others && <Tick name="reply_all" label="Reply to all" />}
         {bySignature && (others || reply_to_verified === false) && (
           <Tick name="allow_unsigned" label={`Also to addresses that ${verified_domain} did not sign`} />
         )}
@@ -87,7 +87,7 @@ export function ForwardDialog({ email, ...props }: Props & { email: Email }): JS
 function Recipients({ first = false }: { first?: boolean }): JSX.Element {
   return (
     <>
-      <Field name="to" label="To" hint="Several are parted by commas." autoComplete="off" autoCapitalize="none" first={first} />
+      <Field name="to" label="To" hint="Separate several with commas." autoComplete="off" autoCapitalize="none" first={first} />
       <Field name="cc" label="Copy" autoComplete="off" autoCapitalize="none" />
       <Field name="bcc" label="Blind copy" autoComplete="off" autoCapitalize="none" />
     </>

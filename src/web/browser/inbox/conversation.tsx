@@ -39,7 +39,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
             {messages.map((email, index) => (
               <Message key={email.id} email={email} last={index === messages.length - 1} />
             ))}
-            {has_more && <p class="hint">It goes on: what comes after these is in the inbox.</p>}
+            {has_more && <p class="hint">The conversation is longer: later messages are in the inbox.</p>}
           </>
         )}
       </Awaited>

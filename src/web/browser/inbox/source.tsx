@@ -22,7 +22,7 @@ export function Source({ path, onClose }: { path: string; onClose: () => void })
     <Dialog title="Source" wide onClose={onClose}>
       {error && <Trouble error={error} />}
       {text === undefined ? (
-        !error && <p class="waiting">Reading…</p>
+        !error && <p class="waiting">Loading…</p>
       ) : (
         <>
           <p class="actions">
@@ -34,7 +34,7 @@ export function Source({ path, onClose }: { path: string; onClose: () => void })
           <pre class="source" tabIndex={0} aria-label="Source">
             {text.slice(0, most)}
           </pre>
-          {text.length > most && <p class="hint">There is more: the file has all of it.</p>}
+          {text.length > most && <p class="hint">The source is truncated here: download the file for all of it.</p>}
         </>
       )}
     </Dialog>

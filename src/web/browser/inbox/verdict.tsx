@@ -7,12 +7,12 @@ import { dkimWords, dmarcWords, spfWords, tlsWords } from './verdict-words.ts'
 
 /** Whether the sender is who it says, in a word. */
 export function VerdictMark({ email: { verified_domain, authentication } }: { email: Email }): JSX.Element | null {
-  if (verified_domain !== null) return <Mark tone="good">really {verified_domain}</Mark>
+  if (verified_domain !== null) return <Mark tone="good">verified: {verified_domain}</Mark>
   if (authentication === null) return null
   return authentication.dmarc.result === 'fail' ? (
-    <Mark tone="bad">forged, perhaps</Mark>
+    <Mark tone="bad">possibly forged</Mark>
   ) : (
-    <Mark tone="warn">sender not proved</Mark>
+    <Mark tone="warn">unverified sender</Mark>
   )
 }
 
@@ -20,11 +20,11 @@ export function VerdictMark({ email: { verified_domain, authentication } }: { em
 export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
   const { authentication, identity_id, id } = email
   const [open, setOpen] = useState(false)
-  if (authentication === null) return <p class="hint">It was not judged: it came from within the box.</p>
+  if (authentication === null) return <p class="hint">Not checked: it was sent from within the box.</p>
   const { spf, dkim, dmarc } = authentication
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>Where it is from</summary>
+      <summary>Authentication</summary>
       <dl class="facts">
         <dt>SPF</dt>
         <dd>{spfWords(spf)}</dd>

@@ -59,7 +59,7 @@ export function Text({ message }: { message: Sms }): JSX.Element {
         </p>
       )}
       {status === 'unknown' && (
-        <p class="hint">The provider’s answer was lost. It may have arrived; it is not sent again by itself.</p>
+        <p class="hint">The provider’s answer was lost. The message may have been delivered; it is not resent automatically.</p>
       )}
     </li>
   )

@@ -59,13 +59,13 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
           send={async ({ body }) => {
             await post(path, { to: peer, body })
             await went.reload()
-            announce('The text message is on its way.')
+            announce('The text message was queued.')
           }}
         >
           <TextArea name="body" label="Text message" rows={2} />
         </Form>
       ) : (
-        <p class="hint">A sender with a name cannot be answered.</p>
+        <p class="hint">A sender with an alphanumeric name cannot be answered.</p>
       )}
     </>
   )

@@ -34,7 +34,7 @@ export function Code({ entry: { id, identity_id, service_name } }: { entry: Totp
       {shown && (
         <>
           <CopyButton text={code} what={`the code of ${service_name}`} />
-          <Ring left={left} of={period} label="Holds for" />
+          <Ring left={left} of={period} label="Expires in" />
         </>
       )}
       <Action run={read} label={`Show the code of ${service_name}`}>

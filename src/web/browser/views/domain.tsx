@@ -63,7 +63,7 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
     await onChange()
     const wrong = dns_records.filter((record) => record.status !== 'valid').length
     announce(
-      `${name} is ${status}; ${wrong === 0 ? 'every record is right' : `${wrong} of ${dns_records.length} records are not`}.`,
+      `${name} is ${status}; ${wrong === 0 ? 'every record is correct' : `${wrong} of ${dns_records.length} records are not`}.`,
     )
   }
   return (
@@ -86,13 +86,13 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
       </div>
       <p class="faint">
         {last_checked_at === null ? (
-          'Not looked up yet.'
+          'Not checked yet.'
         ) : (
           <>
             Looked up <Time at={last_checked_at} />.
           </>
         )}{' '}
-        The box goes on looking by itself.
+        The box keeps checking automatically.
       </p>
       {asking === 'rotate' && (
         <Confirm
@@ -119,7 +119,7 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
           }}
           onClose={close}
         >
-          <p>Mail to it is refused from then on. It can go only when no identity has an address in it.</p>
+          <p>Mail to it is refused from then on. A domain can be deleted only when no identity has an address in it.</p>
         </Confirm>
       )}
     </>

@@ -62,7 +62,7 @@ export function View(): JSX.Element {
               label="Name"
               first
               autoComplete="off"
-              hint="Such as agents.example.com. Then you are shown what to put into its DNS."
+              hint="Such as agents.example.com. The next page shows the DNS records to publish."
             />
           </Form>
         </Dialog>

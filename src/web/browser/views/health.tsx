@@ -23,8 +23,8 @@ export function View(): JSX.Element {
 /** The other calls wait for the first: they would all be refused alike. */
 function Inside({ status }: { status: Loaded<Status> }): JSX.Element {
   const { value, error } = status
-  if (error?.code === 'operator_only') return <p class="empty">Only the operator of the box sees how it is.</p>
-  return value || error ? <Everything status={status} /> : <p class="waiting">Reading…</p>
+  if (error?.code === 'operator_only') return <p class="empty">Only the operator of the box can see its health.</p>
+  return value || error ? <Everything status={status} /> : <p class="waiting">Loading…</p>
 }
 
 function Everything({ status }: { status: Loaded<Status> }): JSX.Element {

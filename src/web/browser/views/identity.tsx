@@ -35,7 +35,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
         <dl class="facts">
           <dt>Id</dt>
           <dd class="mono">{id}</dd>
-          <dt>Made</dt>
+          <dt>Created</dt>
           <dd>{moment(identity.created_at)}</dd>
           <dt>Phone number</dt>
           <dd>{identity.phone_number ?? 'none'}</dd>
@@ -77,7 +77,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
           onClose={close}
         >
           <p>
-            Mail to it is refused for now, so that senders try again later, and nothing leaves in its name. What is there stays.
+            Mail to it is deferred, so that senders retry later, and it cannot send. Its data is kept.
           </p>
         </Confirm>
       )}

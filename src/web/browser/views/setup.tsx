@@ -31,12 +31,12 @@ export function View(): JSX.Element {
       <h1>Welcome to Pillarbox</h1>
       {token === '' ? (
         <p>
-          This address is only good with what follows it in the link. The operator makes one with{' '}
+          This address works only with the token at the end of the link. The operator creates a link with{' '}
           <code>pillarbox account setup-link</code>.
         </p>
       ) : (
         <>
-          <p>Choose what you sign in with. Nothing is sent to the address.</p>
+          <p>Choose your e-mail address and password for signing in. No mail is sent to the address.</p>
           <Form send={send} submit="Set the password" label="Set the password">
             <Field name="email" label="E-mail address" type="email" autoComplete="username" first />
             <Field name="password" label="Password" hint="8 to 256 characters." type="password" autoComplete="new-password" />

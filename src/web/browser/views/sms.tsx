@@ -59,11 +59,11 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
             send={async ({ to, body }) => {
               const sent = await post<Sms>(`/v1/identities/${id}/sms`, { to, body })
               close()
-              announce('The text message is on its way.')
+              announce('The text message was queued.')
               go(`/identities/${id}/sms/${encodeURIComponent(sent.to)}`)
             }}
           >
-            <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country, such as +15550100123." />
+            <Field name="to" label="To" type="tel" first autoComplete="off" hint="With the country code, such as +15550100123." />
             <TextArea name="body" label="Text message" rows={3} />
           </Form>
         </Dialog>

@@ -63,7 +63,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
     <section class="sheet" aria-labelledby="about">
       <h2 id="about">About</h2>
       <dl class="facts">
-        <dt>Hears</dt>
+        <dt>Events</dt>
         <dd>{events.includes('*') ? 'every event' : events.join(', ')}</dd>
         <dt>Of</dt>
         <dd>{identity_id === null ? 'every identity' : <IdentityName id={identity_id} />}</dd>
@@ -73,7 +73,7 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
             <dd>{description}</dd>
           </>
         )}
-        <dt>Made</dt>
+        <dt>Created</dt>
         <dd>{moment(created_at)}</dd>
         {failing_since !== null && (
           <>
@@ -91,10 +91,10 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
         </button>
         {active ? (
           <button type="button" onClick={() => setAsking('off')}>
-            Switch off
+            Disable
           </button>
         ) : (
-          <Action run={() => change({ active: true }, 'The webhook is switched on.')}>Switch on</Action>
+          <Action run={() => change({ active: true }, 'The webhook is enabled.')}>Enable</Action>
         )}
         <button type="button" class="danger" onClick={() => setAsking('delete')}>
           Delete
@@ -116,17 +116,17 @@ function About({ webhook, path, loaded }: Props): JSX.Element {
           run={async () => setSecret((await post<{ secret: string }>(`${path}/secret/rotate`)).secret)}
           onClose={close}
         >
-          <p>For 24 hours what is sent is signed with the present one as well.</p>
+          <p>For 24 hours deliveries are signed with the current secret as well.</p>
         </Confirm>
       )}
       {asking === 'off' && (
         <Confirm
-          title="Switch the webhook off?"
+          title="Disable the webhook?"
           action="Switch off"
-          run={() => change({ active: false }, 'The webhook is switched off.')}
+          run={() => change({ active: false }, 'The webhook is disabled.')}
           onClose={close}
         >
-          <p>Nothing is sent to it until it is switched on. What happens meanwhile it is not told later.</p>
+          <p>Nothing is sent to it until it is enabled. Events in the meantime are not delivered later.</p>
         </Confirm>
       )}
       {asking === 'delete' && (

@@ -55,7 +55,7 @@ export function View(): JSX.Element {
           what="the secret"
           onClose={() => go(`/webhooks/${made.id}`)}
         >
-          <p>Whoever receives the events checks with it that they are from this box.</p>
+          <p>The receiver verifies with it that events are from this box.</p>
         </SecretDialog>
       )}
     </>

@@ -26,7 +26,7 @@ export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
   const again = async (): Promise<void> => {
     await post(`${path}/deliveries/${id}/redeliver`)
     await onChange()
-    announce('It is sent once more.')
+    announce('Redelivery was queued.')
   }
   return (
     <li class="delivery">

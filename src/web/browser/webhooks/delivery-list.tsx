@@ -23,7 +23,7 @@ export function DeliveryList({ path }: { path: string }): JSX.Element {
   const test = async (): Promise<void> => {
     await post(`${path}/test`)
     await list.reload()
-    announce('A test event is on its way.')
+    announce('A test event was queued.')
   }
   return (
     <section aria-labelledby="deliveries">

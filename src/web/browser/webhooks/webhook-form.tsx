@@ -40,7 +40,7 @@ export function WebhookDialog({ title, webhook, submit, send, onClose }: Props):
         <Field name="url" label="URL" type="url" first autoComplete="off" defaultValue={url} hint="https, at a public address." />
         <Tick
           name="all"
-          label="Every event, also of kinds that are yet to come"
+          label="Every event, including future kinds"
           defaultChecked={all}
           onChange={({ currentTarget }) => setAll(currentTarget.checked)}
         />
@@ -49,7 +49,7 @@ export function WebhookDialog({ title, webhook, submit, send, onClose }: Props):
         <Field name="description" label="Description" autoComplete="off" defaultValue={description ?? ''} />
         <TextArea
           name="headers"
-          label="Headers of your own"
+          label="Custom headers"
           rows={2}
           hint="Sent with each delivery, one on a line: Name: value"
           defaultValue={Object.entries(headers)

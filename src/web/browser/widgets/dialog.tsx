@@ -110,7 +110,7 @@ interface Props {
 export function SecretDialog({ title, secret, what, children, onClose }: Props): JSX.Element {
   return (
     <Dialog title={title} onClose={onClose}>
-      <p>It is shown only now: put it where it is needed before you close this.</p>
+      <p>It is shown only once: copy it before you close this.</p>
       {children}
       <p class="secret">
         <strong class="mono">{secret}</strong> <CopyButton text={secret} what={what} />

@@ -36,7 +36,7 @@ export function JobProgress({ id, label, onEnd }: { id: string; label: string; o
       clearTimeout(timer)
     }
   }, [id])
-  if (!job) return error ? <Trouble error={error} /> : <p class="waiting">Beginning…</p>
+  if (!job) return error ? <Trouble error={error} /> : <p class="waiting">Starting…</p>
   return (
     <div class="job">
       <Bar label={label} {...partOf(job)} text={wordsOf(job)} progress />

@@ -47,7 +47,7 @@ export function Awaited<Value>({
   return (
     <>
       {error && <Trouble error={error} again={reload} />}
-      {value === undefined ? !error && <p class="waiting">Reading…</p> : children(value)}
+      {value === undefined ? !error && <p class="waiting">Loading…</p> : children(value)}
     </>
   )
 }
