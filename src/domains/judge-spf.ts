@@ -2,12 +2,12 @@ import { addresses } from './answers.ts'
 import type { WantedRecord } from './records.ts'
 import { type Bench, invalid, type Judged, missing, only, Unanswered } from './verdict.ts'
 
-/** As many addresses a host may have and be judged by all of them. */
+/** The most addresses of a host that are evaluated. */
 const most = 8
 
 /**
- * SPF as receivers evaluate it: mail from every address of the box must pass. When mail leaves through others, only that there is one
- * record can be judged.
+ * Evaluates SPF as receivers do: mail from every address of the box must pass. When mail leaves through a relay, only the existence of
+ * exactly one record is checked.
  */
 export async function judgeSpf({ name, value }: WantedRecord, values: string[], bench: Bench): Promise<Judged> {
   const { direct, hostname, ipv6 } = bench.settings

@@ -5,7 +5,7 @@ import { judgeSpf } from './judge-spf.ts'
 import type { WantedRecord } from './records.ts'
 import { type Bench, invalid, type Judged, missing, only, valid } from './verdict.ts'
 
-/** Compares what the DNS says in one place with what it should say. Rejects with Unanswered when the DNS does not say. */
+/** Compares a DNS answer with the expected record. Rejects with Unanswered when no server answers. */
 export async function judge(wanted: WantedRecord, domain: string, bench: Bench): Promise<Judged> {
   if (wanted.type === 'MX') return judgeMx(wanted, bench)
   if (wanted.type === 'CNAME') return judgeHost(wanted, bench)
@@ -38,7 +38,7 @@ async function judgeMx({ name, value, priority }: WantedRecord, { lookup }: Benc
   return valid(found)
 }
 
-/** The host of the policy may also be reached without an alias, when it has the same address. */
+/** The policy host may also be reached without a CNAME, by the same address. */
 async function judgeHost({ name, value }: WantedRecord, { lookup }: Bench): Promise<Judged> {
   const target = await alias(lookup, name)
   const here = await addresses(lookup, name)
@@ -73,7 +73,7 @@ function judgeTlsRpt({ name, value }: WantedRecord, values: string[]): Judged {
   )
 }
 
-/** Names the commonest reason when it can be seen: the provider added the domain to a name that had it already. */
+/** Detects the most common mistake: the DNS provider appended the domain to a name that already had it. */
 async function whyMissing({ name, key }: WantedRecord, domain: string, aliases: string[], lookup: Lookup): Promise<string> {
   if (aliases.length > 0) return `${name} is an alias of ${aliases.join(', then ')}, where there is no TXT record.`
   const twice = `${name}.${domain}`

@@ -34,12 +34,12 @@ interface Deps {
   log: Log
   metrics: Metrics
   operatorAccount: string
-  /** Begins to ask the DNS anew. */
+  /** Creates DNS lookups without cache. */
   inquire: (settings: DomainSettings) => FreshInquiry
   testing?: { rsaPair?: RsaPair | undefined } | undefined
 }
 
-/** Our domains: what the DNS must say of them, whether it does, and the keys that sign for them. */
+/** Hosted domains: their expected DNS records, the checks of these, and their DKIM keys. */
 export class DomainsModule implements Module {
   readonly name = 'domains'
   readonly events: EventType[] = [domainVerified, domainFailed]
@@ -47,7 +47,7 @@ export class DomainsModule implements Module {
   readonly jobs: CronJob[]
   readonly sealed = [sealedKeys]
   readonly domains: Domains
-  /** How every domain stands; `fresh` looks at them before. */
+  /** The status of every domain; `fresh` checks them first. */
   readonly standing: (fresh: boolean) => Promise<DomainStatusReport[]>
   #settings: DomainSettings
 

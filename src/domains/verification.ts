@@ -33,24 +33,24 @@ interface Deps {
 
 interface Conclusion {
   domain: Domain
-  /** All is right, but another account holds the name. */
+  /** All records are correct, but another account holds the name. */
   held: boolean
   outcome: Look['outcome'] | 'late'
-  /** As it is now, when its status changed. */
+  /** The new row, when its status changed. */
   turned: DomainRow | null
 }
 
-/** How long a verified domain may be wrong in the DNS before it stops sending. */
+/** How long the DNS of a verified domain may be wrong before it stops sending. */
 const timeout = 72 * 3_600_000
 
-/** A run of the job begins no check after so many milliseconds, so that the box can stop. */
+/** A run of the job starts no check after this many milliseconds, so that the box can stop. */
 const longestRun = 10_000
 
-/** Between two looks that callers ask for, in milliseconds. */
+/** Minimum time between two checks requested by callers, in milliseconds. */
 const lookAgainPause = 5000
 const maxAtOnce = 8
 
-/** Finds out whether the DNS of our domains is as it should be, and draws the conclusion. */
+/** Checks the DNS of hosted domains and updates their status. */
 export class Verification {
   readonly #deps: Deps
   #lookedAgain = 0
@@ -59,7 +59,7 @@ export class Verification {
     this.#deps = deps
   }
 
-  /** Looks now. Throws Fault conflict, `domain_held`, when all is right but another account holds the name. */
+  /** Checks now. Throws Fault conflict, `domain_held`, when all records are correct but another account holds the name. */
   async verify(caller: Caller, id: string): Promise<Domain> {
     const row = await this.#deps.domains.row(caller, id)
     const { domain, held } = await this.#check(row, true)
@@ -71,8 +71,8 @@ export class Verification {
   }
 
   /**
-   * The spare keys take over; the DNS is asked whether they are there. Throws Fault conflict, `spares_not_published`, when one is not: mail
-   * would be signed with what nobody can check.
+   * Activates the spare keys after a check that they are published. Throws Fault conflict, `spares_not_published`, when one is not:
+   * signatures could not be verified.
    */
   async rotate(caller: Caller, id: string): Promise<Domain> {
     const { database, domains, keys, settings } = this.#deps
@@ -100,7 +100,7 @@ export class Verification {
     return rotated
   }
 
-  /** Looks at the domains whose turn it is. */
+  /** Checks the domains that are due. */
   async checkDue(): Promise<void> {
     const { database, clock, nextCheck } = this.#deps
     if (!nextCheck.isDue(clock.now())) return
@@ -115,7 +115,7 @@ export class Verification {
     }
   }
 
-  /** Looks at all domains, as many as one run of the job, but not again within some seconds: callers choose how often they ask. */
+  /** Checks all domains, as many as one run of the job allows, but not again within some seconds: callers choose how often they ask. */
   async lookAgain(): Promise<void> {
     const { database, clock } = this.#deps
     if (Math.abs(clock.now() - this.#lookedAgain) < lookAgainPause) return
@@ -140,7 +140,7 @@ export class Verification {
         try {
           await this.#check(row, false)
         } catch (error) {
-          // deleted while it was looked at
+          // deleted during the check
           if (error instanceof Fault && error.type === 'not_found') continue
           log.error({ domain: row.name, err: error }, 'a domain could not be checked')
         }
@@ -172,7 +172,7 @@ export class Verification {
   ): Promise<Conclusion> {
     const { keys, domains, settings, clock, nextCheck } = this.#deps
     const row = await domains.current(tx, id)
-    // what was begun earlier does not overrule what was seen later
+    // an older check does not overrule a newer one
     if (row.last_checked_at !== null && row.last_checked_at > began) {
       return { domain: await domains.toDomain(tx, row), held: false, outcome: 'late', turned: null }
     }
@@ -209,7 +209,7 @@ export class Verification {
     await this.#deps.events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
   }
 
-  /** Once it is on disk. */
+  /** Called once it is on disk. */
   #turn(row: DomainRow): void {
     const { domains, log } = this.#deps
     domains.know(row)
@@ -218,7 +218,7 @@ export class Verification {
   }
 }
 
-/** Where a look takes a domain; one without a clear answer leaves it where it is. */
+/** The next status of a domain after a check; without a clear result it stays. */
 function moved(row: DomainRow, outcome: Look['outcome'], now: string): DomainRow {
   if (outcome === 'unknown') return row
   if (outcome === 'right') {

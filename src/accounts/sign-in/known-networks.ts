@@ -2,13 +2,13 @@ import { type Clock, iso } from '../../core/clock.ts'
 import { neighbourhood } from '../../net/networks.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 
-/** Networks of one account that are remembered, the last ones. */
+/** The most networks of one account that are stored; the latest are kept. */
 const most = 32
 
-/** For how long, in milliseconds. */
+/** How long a network is stored, in milliseconds. */
 const kept = 90 * 86_400_000
 
-/** From where people signed in: IPv4 addresses and IPv6 /64s. Guesses of strangers elsewhere do not hold up who comes from there. */
+/** The networks from which people signed in: IPv4 addresses and IPv6 /64s. Guesses from other networks do not delay sign-ins from these. */
 export class KnownNetworks {
   readonly #database: Database
   readonly #clock: Clock
@@ -18,7 +18,7 @@ export class KnownNetworks {
     this.#clock = clock
   }
 
-  /** Asked with an empty account where there is none, so that the time tells nothing. */
+  /** Called with an empty account id where there is no account, so that the response time does not reveal it. */
   async has(accountId: string, address: string): Promise<boolean> {
     const row = await this.#database.get(
       sql`SELECT 1 FROM sign_in_networks WHERE account_id = ${accountId} AND network = ${neighbourhood(address)}
@@ -27,7 +27,7 @@ export class KnownNetworks {
     return row !== undefined
   }
 
-  /** Somebody signed in from here. */
+  /** Records a sign-in from this address. */
   async note(tx: Transaction, accountId: string, address: string): Promise<void> {
     const now = iso(this.#clock.now())
     await tx.run(
