@@ -32,11 +32,11 @@ interface Deps {
   identities: Identities
   plan: Plan
   publicUrl: () => string
-  /** A name as lower-case ASCII; empty when nothing of it is left. */
+  /** Transliterates a name to lower-case ASCII; empty when nothing is left. */
   transliterate: (name: string) => string
 }
 
-/** The public faces of identities, and the handles that are theirs for ever. */
+/** The public profiles of identities, and their handles, which are reserved for ever. */
 export class Agents implements AgentDirectory {
   readonly #deps: Deps
 
@@ -130,7 +130,7 @@ export class Agents implements AgentDirectory {
     })
   }
 
-  /** Tells the log that the agent, or what belongs to it, was changed just now; what only takes away is not refused for want of room. */
+  /** Emits an update event of the agent; a change that only removes data is not refused above the quota. */
   async touch(tx: Transaction, id: string, refusable = true): Promise<Agent> {
     await tx.run(sql`UPDATE agents SET updated_at = ${iso(this.#deps.clock.now())} WHERE id = ${id}`)
     const row = (await first(tx, sql`id = ${id}`))!
@@ -152,12 +152,12 @@ export class Agents implements AgentDirectory {
     return this.#known(sql`id = ${id}`)
   }
 
-  /** Also by a handle it had before: nobody else can have that. */
+  /** Also finds former handles, which stay reserved. */
   byHandle(handle: string): Promise<KnownAgent | undefined> {
     return this.#known(sql`id = (SELECT agent_id FROM agent_handles WHERE agent_handles.handle = ${handle.toLowerCase()})`)
   }
 
-  /** The row of an agent, whoever asks: what is public of it is public. Throws Fault not_found. */
+  /** The public row of an agent, for any caller. Throws Fault not_found. */
   async published(id: string): Promise<AgentRow> {
     const row = await first(this.#deps.database, sql`id = ${id}`)
     if (!row) throw notFound('agent')

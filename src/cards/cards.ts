@@ -37,10 +37,10 @@ interface Deps {
   plan: Plan
 }
 
-/** The furthest any place's calendar lies behind UTC, in milliseconds: a card is good to the end of its month there. */
+/** The furthest time zone behind UTC, in milliseconds: a card is valid to the end of its month there. */
 const latest = 12 * 60 * 60 * 1000
 
-/** The cards of every identity: what may be told of them, their status and their limits. */
+/** The cards of every identity: their public data, status and limits. */
 export class Cards {
   readonly #deps: Deps
 
@@ -53,7 +53,7 @@ export class Cards {
     )
   }
 
-  /** What was said of the cards of an identity that is gone, and a handful of what was done with them. Answers whether there may be more. */
+  /** Deletes the cards of a deleted identity and a batch of their transactions. Returns whether there may be more. */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
     const its = sql`SELECT id FROM cards WHERE identity_id = ${identityId}`
     const gone = await tx.all<{ octets: number }>(
@@ -119,7 +119,7 @@ export class Cards {
     return limitsOf(await rowOf(this.#deps.database, caller, id), this.#deps.clock.now())
   }
 
-  /** When it resolves, no reveal succeeds any more. A frozen card stays as it is. */
+  /** Once it resolves, no reveal succeeds. A card that is already frozen stays so. */
   freeze(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
       const row = await livingRowOf(tx, caller, id)
@@ -136,7 +136,7 @@ export class Cards {
     })
   }
 
-  /** For ever: what is secret of the card is destroyed in the same transaction. */
+  /** Permanent: the encrypted data is destroyed in the same transaction. */
   cancel(caller: Caller, id: string): Promise<Card> {
     return this.#deps.database.transaction(async (tx) => {
       await livingRowOf(tx, caller, id)
@@ -144,7 +144,7 @@ export class Cards {
     })
   }
 
-  /** Changes budget, currency and period, and begins what is spent again at 0. */
+  /** Changes budget, currency and period, and can reset the amount spent to 0. */
   setLimits(caller: Caller, id: string, change: LimitsChange): Promise<CardLimits> {
     const { database, clock, ledger } = this.#deps
     const input = budgetOf(change)
@@ -187,7 +187,7 @@ export class Cards {
     const { size } = (await tx.get<{ size: number }>(
       sql`SELECT length(encrypted_data) AS size FROM card_secrets WHERE card_seq = ${row.seq}`,
     ))!
-    // of the same size, so that the octets are written over where they lie
+    // of the same size, so that the bytes are overwritten in place
     await tx.run(sql`UPDATE card_secrets SET encrypted_data = ${Buffer.alloc(size)} WHERE card_seq = ${row.seq}`)
     return this.#tell(tx, cardCancelled, row)
   }

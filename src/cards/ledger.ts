@@ -14,20 +14,20 @@ import { type CardRow, livingRowOf, rowOf, standing } from './row.ts'
 export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
   seq: number
   allowed: number
-  /** The card's round in which it counts. */
+  /** The budget period of the card in which it counts. */
   round: number
 }
 
 type Entry = Pick<CardTransaction, 'type' | 'amount_cents'> &
   Partial<Pick<CardTransaction, 'reason' | 'reveal_id' | 'purpose' | 'description' | 'allowed'>>
 
-/** A header can be kilobytes long. */
+/** The stored length of a header that can be kilobytes long. */
 const longestUserAgent = 500
 
-/** Octets of the texts of a row that take no room of the account's. */
+/** Bytes of a row's texts that are not counted against the quota. */
 const little = 256
 
-/** What was revealed, refused and spent of each card. */
+/** The ledger of each card: reveals, refusals and spending. */
 export class Ledger {
   readonly #database: Database
   readonly #clock: Clock
@@ -60,7 +60,7 @@ export class Ledger {
     })
   }
 
-  /** Real spending, which is never refused for the budget; `amount_cents` replaces what the reveal it names reserved. */
+  /** Reports real spending, which is never refused for the budget; `amount_cents` replaces the amount that the named reveal reserved. */
   report(caller: Caller, cardId: string, input: NewTransaction): Promise<CardTransaction> {
     return this.#database.transaction(async (tx) => {
       const before = await livingRowOf(tx, caller, cardId)
@@ -80,7 +80,7 @@ export class Ledger {
     })
   }
 
-  /** Writes down what happened to a card at this moment; `card` is its row after it. Throws Fault `plan_limit_reached` for long texts without room. */
+  /** Adds a transaction; `card` is its row afterwards. Throws Fault `plan_limit_reached` for long texts above the quota. */
   async record(tx: Transaction, caller: Caller, card: CardRow, now: number, entry: Entry): Promise<TransactionRow> {
     const { type, amount_cents, allowed = true, reason = null, reveal_id = null, purpose = null, description = null } = entry
     const { spent_cents, round } = standing(card, now)
@@ -137,10 +137,10 @@ async function requireUnreported(tx: Transaction, reveal: TransactionRow): Promi
   }
 }
 
-/** What a call adds to what is spent in this round. */
+/** The change to the amount spent in this period. */
 function changeOf({ type, amount_cents }: NewTransaction, reveal: TransactionRow | undefined, round: number): number {
   if (type === 'refund') return -amount_cents
   if (!reveal) return amount_cents
-  // what was reserved in an earlier round is spent of that one's budget
+  // an amount reserved in an earlier period counts against that period's budget
   return reveal.round === round ? amount_cents - (reveal.amount_cents ?? 0) : 0
 }

@@ -21,10 +21,10 @@ interface Deps {
 
 const tag = 'SMS'
 
-/** Octets of the largest message that a bridge hands in: its pictures are in it. Everything else that strangers may send is small. */
+/** The largest message from a bridge in bytes, including its media. All other callbacks are small. */
 const largest = 16 * 1024 * 1024
 
-/** How providers reach the box; each has an endpoint of its own, and what it did not sign has no effect. */
+/** The callback endpoints of the providers; a call without a valid signature has no effect. */
 export function callbacks(deps: Deps): AnyRoute[] {
   return [...twilioCallbacks(deps), ...jsonCallbacks(deps), injection(deps)]
 }
@@ -53,7 +53,7 @@ function twilioCallbacks(deps: Deps): AnyRoute[] {
 const Heard = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
 
 function jsonCallbacks(deps: Deps): AnyRoute[] {
-  // nothing is signed for a provider that is not set: then nobody may send much either
+  // an unconfigured provider has no key to verify with, so its bodies stay small
   const large = deps.provider?.name === 'http' ? { limit: largest } : {}
   const one = (name: 'http' | 'android', kind: string, summary: string, description: string, more: typeof large = {}): AnyRoute =>
     route({
@@ -79,7 +79,7 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
   ]
 }
 
-/** Reads a callback, and does what it says. Answers whether it had an effect. */
+/** Parses and applies a callback. Returns whether it had an effect. */
 async function hear(deps: Deps, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
   const { provider, inbound, log } = deps
   if (provider?.name !== name || !provider.read) throw notFound(`provider; sms.provider is not ${name}`)

@@ -23,13 +23,13 @@ interface Deps {
   provider: SmsProvider | undefined
 }
 
-/** What is kept of an attempt, as the queue's answer. */
+/** The stored result of an attempt: the queue's answer. */
 type Said = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
 
 const minute = 60_000
 const hour = 60 * minute
 
-/** Hands messages to the provider. One whose answer was lost is handed over once more only where that cannot send it twice. */
+/** Sends messages through the provider. After a lost answer it retries only where that cannot send the message twice. */
 export class SmsCourier implements Courier<SmsLoad> {
   readonly kind = smsKind
   readonly schedule = [0, 15_000, minute, 5 * minute, 15 * minute, hour, 2 * hour, 4 * hour]
@@ -40,7 +40,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     this.#deps = deps
   }
 
-  /** An attempt that was begun and has no end on disk was cut off: nobody knows how far it came. */
+  /** An attempt that was started and has no stored end was interrupted: its result is unknown. */
   async begin(tx: Transaction, { sms_id }: SmsLoad): Promise<void> {
     await tx.run(sql`UPDATE sms SET lost = max(lost, attempting), attempting = 1 WHERE id = ${sms_id}`)
   }
@@ -59,7 +59,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
       if (error instanceof Busy) throw new Later(error.message, error.retryAfter)
-      // also what nobody foresaw: it may have happened after the message was taken
+      // covers unforeseen errors too: the provider may have accepted the message
       if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
       throw error instanceof Lost ? new Later(error.message) : error
     }
@@ -69,7 +69,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     const { events, clock } = this.#deps
     const row = await tx.get<SmsRow>(sql`UPDATE sms SET attempting = 0, lost = 0 WHERE id = ${sms_id} RETURNING *`)
     if (outcome === 'deferred' || row?.status !== 'queued') {
-      // a callback was faster than our own record: it still lacks the provider's name of the message
+      // a callback arrived before our own record, which lacks the provider's message id
       const early = outcome === 'done' ? read(answer) : undefined
       if (row && early && 'taken' in early) {
         await tx.run(sql`UPDATE sms SET provider_id = coalesce(provider_id, ${early.taken.provider_id}) WHERE id = ${sms_id}`)
@@ -128,7 +128,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     if (row) await tell(tx, this.#deps.events, smsFailed, row)
   }
 
-  /** It may have waited for hours: what would refuse it as new refuses it now. */
+  /** A message may have waited for hours: the rules for new messages apply again. */
   async #requireWanted({ identity_id, sender, recipient }: SmsRow): Promise<void> {
     const { database } = this.#deps
     const holder = await database.get<{ status: string }>(
@@ -153,11 +153,13 @@ function lost(message: string): Refused {
   return new Refused(JSON.stringify({ lost: message } satisfies Said))
 }
 
-/** A sentence of the queue's own, as of an attempt that failed once too often, is an error like any other. */
-/** What became of a message; nobody knows of one whose answer was lost. */
+/**
+ * The status after an attempt; unknown when the answer was lost. A sentence of the queue's own, as after the last attempt, is an error like
+ * any other.
+ */
 function resultOf(outcome: Outcome | 'interrupted', answer: string): string {
   if (outcome === 'interrupted' || outcome === 'deferred') return outcome
-  // it was taken back before it left
+  // cancelled before it was sent
   if (answer === '') return 'cancelled'
   const said = read(answer)
   if ('taken' in said) return said.taken.status ?? 'sent'

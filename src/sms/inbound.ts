@@ -28,23 +28,23 @@ interface Deps {
   plan: Plan
   trash: Trash
   numbers: Numbers
-  /** Octets of the largest picture or file. */
+  /** The largest media file in bytes. */
   mediaLimit: () => number
-  /** The one-time codes of a text, best first. */
+  /** The one-time codes in a text, best first. */
   codesIn: (subject: string, text: string) => string[]
 }
 
-/** What a message may become from what it is; what is delivered or failed stays so. */
+/** The allowed status transitions; delivered and failed are final. */
 const next: Record<StatusUpdate['status'], readonly SmsRow['status'][]> = {
   sent: ['queued', 'unknown'],
   delivered: ['queued', 'sent', 'unknown'],
   failed: ['queued', 'sent', 'unknown'],
 }
 
-/** How long it is known what was handed in, in milliseconds: Twilio, whose calls bear no time, keeps messages for 13 months. */
+/** How long received message ids are remembered, in milliseconds: Twilio, whose calls carry no time, stores messages for 13 months. */
 const remembered = 400 * 24 * 60 * 60 * 1000
 
-/** Keeps what providers hand in: messages for our numbers, and what became of those we sent. */
+/** Stores callbacks of providers: messages for our numbers, and delivery statuses of sent ones. */
 export class Inbound {
   readonly #deps: Deps
   readonly #received: Counter<'provider' | 'result'>
@@ -58,7 +58,7 @@ export class Inbound {
     )
   }
 
-  /** Keeps a message, once. Answers whether it is kept now, was before, or is for nobody here. */
+  /** Stores a message once. Returns whether it is stored now, was before, or has no recipient here. */
   async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
     await this.#makeRoom(sms)
     const result = await this.#receive(provider, sms)
@@ -86,7 +86,7 @@ export class Inbound {
     })
   }
 
-  /** Whether a message is kept, or was before it was deleted. */
+  /** Whether a message is stored, or was before it was deleted. */
   async has(provider: ProviderName, id: string, reader: Reader = this.#deps.database): Promise<boolean> {
     const known = await reader.get(
       sql`SELECT 1 FROM sms_seen WHERE provider = ${provider} AND provider_id = ${id}
@@ -95,13 +95,13 @@ export class Inbound {
     return known !== undefined
   }
 
-  /** Forgets what was handed in so long ago that no provider has it any more. What is still here stays known. */
+  /** Drops ids that are too old for any provider to repeat. Ids of stored messages are kept. */
   async forget(): Promise<void> {
     const { database, clock } = this.#deps
     await database.transaction((tx) => tx.run(sql`DELETE FROM sms_seen WHERE seen_at < ${iso(clock.now() - remembered)}`))
   }
 
-  /** Writes down what became of a message; answers whether that was news. */
+  /** Stores a delivery status; returns whether it was a change. */
   async update(provider: ProviderName, update: StatusUpdate): Promise<boolean> {
     const { database, log } = this.#deps
     return database.transaction(async (tx) => {
@@ -114,14 +114,14 @@ export class Inbound {
         log.debug({ provider, ...update }, 'a status that changes nothing')
         return false
       }
-      // no status is skipped for those who follow
+      // followers of the log get every status, none is skipped
       if (update.status === 'delivered' && row.sent_at === null) await this.#advance(tx, row, { ...update, status: 'sent' })
       await this.#advance(tx, row, update)
       return true
     })
   }
 
-  /** What was deleted makes way for the pictures of a message. */
+  /** Purges the trash if the media of a message need space. */
   async #makeRoom({ to, body, media }: IncomingSms): Promise<void> {
     const { database, numbers, plan, trash } = this.#deps
     const holder = await numbers.holder(to, database)

@@ -3,31 +3,31 @@ import { sql, type Transaction } from '../store/database.ts'
 
 type Owner = { account_id: string; identity_id: string }
 
-/** Takes room for what came with a message, in octets. Answers false when its account has none left, or its identity is gone. */
+/** Reserves bytes of the quota for media. Returns false when the account has no quota left, or the identity is deleted. */
 export async function takeStorage(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<boolean> {
   if (octets > (await plan.room(tx, owner.account_id))) return false
   return change(tx, plan, owner, octets)
 }
 
-/** Octets of the row of a message beside its texts. */
+/** Bytes of a message's row besides its texts. */
 const row = 256
 
-/** Octets of room that a text message takes beside its media: its texts, and what its row takes. */
+/** Bytes of quota that a text message uses besides its media: its texts and its row. */
 export function octetsOfTexts(...texts: (string | null)[]): number {
   return texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), row)
 }
 
-/** Takes room for a text that came, whether there is any or not: it may be a code that somebody waits for. */
+/** Counts a received text even above the quota: it may be a code that a caller is waiting for. */
 export async function countTexts(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<void> {
   await change(tx, plan, owner, octets)
 }
 
-/** Gives it back. */
+/** Releases bytes of the quota. */
 export async function releaseStorage(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<void> {
   if (octets > 0) await change(tx, plan, owner, -octets)
 }
 
-// what an identity kept was given back whole when it was deleted
+// the deletion of an identity released its whole usage
 async function change(tx: Transaction, plan: Plan, { account_id, identity_id }: Owner, octets: number): Promise<boolean> {
   const { changes } = await tx.run(
     sql`UPDATE identities SET media_bytes = max(0, media_bytes + ${octets}) WHERE id = ${identity_id} AND status <> 'deleted'`,

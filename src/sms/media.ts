@@ -32,10 +32,10 @@ interface MediaRow {
   blob_id: number | null
 }
 
-/** Types that a browser may be told of; everything else is served as octets. Nothing is ever shown inline. */
+/** Content types that browsers get; all others are served as application/octet-stream. Nothing is served inline. */
 const harmless = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(?:plain|vcard))$/
 
-/** What came with messages, for callers. */
+/** The media of messages, for callers. */
 export class MediaStore {
   readonly #database: Database
   readonly #messages: Messages
@@ -54,7 +54,7 @@ export class MediaStore {
     return { index: position, content_type, status, size, sha256, ...this.#urls.sign(caller, id, position, { place: 'media' }) }
   }
 
-  /** What a signed URL opens. */
+  /** Opens the file of a signed URL. */
   async open(smsId: string, index: string, query: SignedQuery): Promise<Download> {
     const position = positionOf(index)
     await this.#urls.verify(smsId, position, query)
@@ -81,7 +81,7 @@ export class MediaStore {
 
 const minute = 60_000
 
-/** Fetches what came with a message from the provider. */
+/** Fetches the media of messages from the provider. */
 export class MediaCourier implements Courier<MediaLoad> {
   readonly kind = mediaKind
   readonly schedule = [0, 5000, minute, 10 * minute, 60 * minute]
@@ -92,7 +92,7 @@ export class MediaCourier implements Courier<MediaLoad> {
   readonly #plan: Plan
   readonly #trash: Trash
   readonly #fetches: FetchLimiter
-  /** The octets of those that were fetched and are not written down yet. */
+  /** Fetched files that are not stored yet. */
   readonly #fetched = new Map<string, { bytes: Buffer; share: FetchShare }>()
 
   constructor(parts: { database: Database; provider: SmsProvider | undefined; plan: Plan; trash: Trash; fetches: FetchLimiter }) {
@@ -129,7 +129,7 @@ export class MediaCourier implements Courier<MediaLoad> {
     }
   }
 
-  /** Whether there is room of so many octets; what was deleted makes way for it. */
+  /** Whether the quota has room for this many bytes; purges the trash if needed. */
   async #hasRoom(account_id: string, octets: number): Promise<boolean> {
     const lacking = octets - (await this.#plan.room(this.#database, account_id))
     return lacking <= 0 || this.#trash.giveWay({ account_id }, lacking)

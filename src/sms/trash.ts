@@ -13,10 +13,10 @@ interface Deps {
 
 const columns: Sql = join(storedColumns.map((name) => raw(name)))
 
-/** Messages of an identity that is gone that go in one transaction. */
+/** The most messages of a deleted identity removed in one transaction. */
 const handful = 16
 
-/** Text messages that were deleted: out of sight of everything that looks for text messages, and whole until they are purged. */
+/** Deleted text messages: invisible to all other queries, and complete until they are purged. */
 export class SmsTrash {
   readonly kind = 'sms'
   readonly #deps: Deps
@@ -34,7 +34,7 @@ export class SmsTrash {
     await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await octetsOf(tx, row) })
   }
 
-  /** The row of one that is in the trash of this identity. */
+  /** The row of a message in the trash of this identity. */
   find(tx: Transaction, identityId: string, id: string): Promise<SmsRow | undefined> {
     return tx.get<SmsRow>(sql`SELECT * FROM sms_trash WHERE id = ${id} AND identity_id = ${identityId}`)
   }
@@ -77,7 +77,7 @@ export class SmsTrash {
   }
 }
 
-/** Octets of room that a message takes, with its media. */
+/** Bytes of quota that a message uses, with its media. */
 async function octetsOf(tx: Transaction, { id, octets }: Pick<SmsRow, 'id' | 'octets'>): Promise<number> {
   const kept = await tx.get<{ size: number }>(
     sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,

@@ -9,28 +9,28 @@ interface Kept {
   asked: number
   until: number
   document: Promise<UnverifiedDidDocument>
-  /** A younger document, as long as it is asked for; undefined when there is none. */
+  /** A newer document while it is being fetched; undefined when there is none. */
   renewal?: Promise<UnverifiedDidDocument | undefined> | undefined
 }
 
-/** How many documents are remembered, and how many are asked for at once: of all, and of one host, so that none keeps us from the others. */
+/** The most cached documents and concurrent fetches, overall and for one host, so that one host cannot block the others. */
 const most = 1000
 const mostInFlight = 64
 const maxOfHost = 8
 
-/** Octets of a document, and milliseconds for the whole of it. */
+/** The largest document in bytes, and the timeout in milliseconds. */
 const largest = 64 * 1024
 const timeout = 5000
 
-/** Milliseconds: the least and the most that a document is kept, whatever its server says, and how long a failure is. */
+/** In milliseconds: the shortest and longest time a document is cached, whatever its server says, and the time a failure is. */
 const least = 60_000
 const longest = 300_000
 const failureKept = 30_000
 
-/** Milliseconds before a document is asked for anew because something is not in it. */
+/** Milliseconds before a document is fetched again for something it lacks. */
 const pause = 30_000
 
-/** The DID documents of other boxes, fetched through the guarded client and kept for a few minutes. */
+/** The DID documents of other boxes, fetched through the outbound HTTP client and cached for a few minutes. */
 export class Issuers {
   readonly #outside: Outside
   readonly #clock: Clock
@@ -42,7 +42,7 @@ export class Issuers {
     this.#clock = clock
   }
 
-  /** The document of a did:web. Throws Disbelief when there is none, when it cannot be read, and when its host gives no answer. */
+  /** The document of a did:web. Throws Disbelief when it does not exist, cannot be parsed, or its host does not answer. */
   document(place: DidWebLocation): Promise<UnverifiedDidDocument> {
     const known = this.#kept.get(place.url)
     if (known && known.until > this.#clock.now()) {
@@ -56,8 +56,8 @@ export class Issuers {
   }
 
   /**
-   * As `document`, for who misses in that one what may be in a younger one, such as a key; undefined when there is none yet. It is asked for
-   * twice a minute at most, and what is kept stays when nobody answers.
+   * A newer document than that of `document`, for something that one lacks, such as a key; undefined when there is none yet. It is fetched
+   * at most twice a minute, and the cached one stays when the fetch fails.
    */
   async younger(place: DidWebLocation): Promise<UnverifiedDidDocument | undefined> {
     const known = this.#kept.get(place.url)
@@ -66,7 +66,7 @@ export class Issuers {
     return known.renewal
   }
 
-  /** After settings changed: what was refused may be allowed now, and the other way round. */
+  /** Drops the cache after settings changed, which may allow or refuse other hosts. */
   forget(): void {
     this.#kept.clear()
   }
@@ -86,7 +86,7 @@ export class Issuers {
     }
   }
 
-  /** Throws Disbelief when too many are asked; whoever asks while it is under way waits for the same answer. */
+  /** Throws Disbelief when too many fetches are running; callers share a running fetch. */
   #ask(place: DidWebLocation): Kept {
     const all = [...this.#inFlight.values()].reduce((sum, inFlight) => sum + inFlight, 0)
     if (all >= mostInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
@@ -105,7 +105,7 @@ export class Issuers {
     return document
   }
 
-  /** The one last used is the last to be forgotten. */
+  /** The least recently used is dropped first. */
   #keep(url: string, kept: Kept): void {
     this.#kept.delete(url)
     this.#kept.set(url, kept)
@@ -124,7 +124,7 @@ export class Issuers {
   async #fetch({ url, did, host }: DidWebLocation): Promise<{ age: number; document: UnverifiedDidDocument }> {
     this.#count(host, 1)
     try {
-      // not the signal of a caller: others may wait for the same document
+      // not the signal of one caller: others may wait for the same document
       const { signal } = new AbortController()
       const accept = { accept: 'application/did+json, application/did+ld+json, application/json' }
       const { status, headers, body } = await this.#outside.get(url, {
@@ -137,7 +137,7 @@ export class Issuers {
       if (status === 429 || status >= 500) throw new Disbelief('issuer_unreachable', `${host} answered ${status}.`, true)
       if (status !== 200) throw new Disbelief('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
       const [encoding = 'identity'] = [headers['content-encoding']].flat()
-      // unpacked by us it could be a thousand times as large
+      // decompressed it could be a thousand times as large
       if (encoding.toLowerCase() !== 'identity') throw new Disbelief('issuer_invalid', `${host} sent ${did} packed, unasked.`)
       return { age: ageOf([headers['cache-control']].flat().join(',')), document: read(body, did) }
     } catch (error) {
@@ -161,7 +161,7 @@ function read(body: Buffer, did: string): UnverifiedDidDocument {
   return document
 }
 
-/** Milliseconds that the document may be kept. */
+/** Milliseconds that the document may be cached. */
 function ageOf(control: string): number {
   const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(control) ?? []
   return Math.min(longest, Math.max(least, Number(seconds ?? 0) * 1000))

@@ -23,7 +23,7 @@ interface Subject {
   agentId: string | null
 }
 
-/** Looks at identity tokens: ours by our keys and by who lives here, those of other boxes by their DID documents. */
+/** Verifies identity tokens: ours by our keys and the existing identities, those of other boxes by their DID documents. */
 export class Judging implements TokenJudge {
   readonly #deps: Deps
 
@@ -37,7 +37,7 @@ export class Judging implements TokenJudge {
       const said = readToken(token)
       const check = (): void => checkClaims(said, this.#deps.clock.now(), audience ?? this.#deps.publicUrl())
       const own = said.iss === this.#deps.publicUrl()
-      // nobody is asked about a token that is no good anyway
+      // an expired or malformed token causes no fetch
       if (!own) check()
       const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(said)
       if (key === undefined) throw new Disbelief('unknown_key', 'Its key is none that its issuer publishes for this.')
@@ -52,7 +52,7 @@ export class Judging implements TokenJudge {
     }
   }
 
-  /** Who of ours it is about, living and with this generation of tokens. */
+  /** The subject of our token, if the identity exists and has this generation of tokens. */
   async #subject({ sub, claims }: Said): Promise<Subject> {
     const { agents, bearers, publicUrl } = this.#deps
     const agentId = agentOfDid(publicUrl(), sub) ?? null
@@ -69,13 +69,13 @@ export class Judging implements TokenJudge {
     const { issuers } = this.#deps
     const key = assertionKey(await issuers.document(place), place.did, said.kid)
     if (key !== undefined) return key
-    // it may have been published since
+    // the key may have been published since
     const younger = await issuers.younger(place)
     return younger && assertionKey(younger, place.did, said.kid)
   }
 }
 
-/** Whose document has the key: that of the subject, or of the box that speaks of somebody without a DID. */
+/** Which document has the key: that of the subject, or of the issuer for a subject without a DID. */
 function placeOfIssuer({ iss, sub }: Said): DidWebLocation {
   const url = URL.parse(iss)
   if (url?.protocol !== 'https:' || url.origin !== iss) {

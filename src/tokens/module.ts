@@ -36,7 +36,7 @@ interface Deps {
   testing?: { outsideDial?: OutsideDial | undefined } | undefined
 }
 
-/** Who an identity is, said so that others can check it: the keys of the box, tokens, and what looks at tokens. */
+/** Verifiable identity: the keys of the box, identity tokens, and their verification. */
 export class TokensModule implements Module {
   readonly name = 'tokens'
   readonly routes: AnyRoute[]
@@ -71,7 +71,7 @@ export class TokensModule implements Module {
     identities.onRemove((tx, id) => bearers.forget(tx, id))
   }
 
-  /** Before the start: whoever knows how far to trust somebody must know who signs. */
+  /** Before the start: connects the reputations, which depend on the signing keys. */
   equip(standing: ReputationSource): void {
     this.#standing = standing
   }

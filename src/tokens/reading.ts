@@ -1,7 +1,7 @@
 import { parseJson } from '../http/json.ts'
 import { type Flaw, leeway, longestToken } from './model.ts'
 
-/** What a token says of itself, in the form that all tokens must have; nothing of it is proved. */
+/** The claims of a token in the required form; unverified. */
 export interface Said {
   kid: string
   iss: string
@@ -11,7 +11,7 @@ export interface Said {
   times: { iat: number; exp: number; nbf: number }
 }
 
-/** Thrown by whoever finds that a token is not to be believed. */
+/** Thrown when a token is invalid. */
 export class Disbelief extends Error {
   readonly reason: Flaw
   readonly temporary: boolean
@@ -24,10 +24,10 @@ export class Disbelief extends Error {
   }
 }
 
-/** Characters of the longest token that is read. */
+/** The longest accepted token in characters. */
 const longest = 8192
 
-/** Takes a token apart without believing any of it. Throws Disbelief when it has not the form of an identity token (RFC 7519, RFC 8725). */
+/** Parses a token without verifying it. Throws Disbelief when it does not have the form of an identity token (RFC 7519, RFC 8725). */
 export function readToken(token: string): Said {
   if (token.length > longest) throw new Disbelief('malformed', `A token has at most ${longest} characters.`)
   const parts = token.split('.')
@@ -44,7 +44,7 @@ export function readToken(token: string): Said {
   return { kid, iss, sub, claims, times: timesOf(claims) }
 }
 
-/** Throws Disbelief when a token is not good now, or not for this audience. */
+/** Throws Disbelief when a token is not valid now, or not for this audience. */
 export function checkClaims({ claims, times }: Said, now: number, audience: string): void {
   const { iat, exp, nbf } = times
   if (exp <= iat || exp - iat > longestToken || exp - nbf > longestToken) {
@@ -60,7 +60,7 @@ export function checkClaims({ claims, times }: Said, now: number, audience: stri
   if (!named.includes(audience)) throw new Disbelief('wrong_audience', `It is for somebody else: its aud is not ${audience}.`)
 }
 
-/** RFC 7515 4.1: whatever could name another key, or asks for what is not understood, is refused; whatever else there is means nothing. */
+/** RFC 7515 4.1: header fields that could name another key, or require an extension, are refused; other unknown fields are ignored. */
 function readHeader(header: Record<string, unknown>): string {
   const { alg, kid, typ } = header
   if (alg !== 'EdDSA') throw new Disbelief('unsupported_algorithm', 'Only tokens signed with EdDSA are believed.')
@@ -82,12 +82,12 @@ function timesOf({ iat, exp, nbf = iat }: Record<string, unknown>): Said['times'
   return { iat, exp, nbf }
 }
 
-/** RFC 7519 2: seconds since 1970, also broken ones. */
+/** RFC 7519 2: seconds since 1970, possibly fractional. */
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value < 1e11
 }
 
-/** Strictly RFC 4648 5: what only decodes to the same octets is another token. */
+/** Strictly RFC 4648 5: another encoding of the same bytes is another token. */
 function octetsOf(part: string): Buffer {
   const octets = Buffer.from(part, 'base64url')
   if (part === '' || octets.toString('base64url') !== part) throw new Disbelief('malformed', 'A part of it is no base64url.')

@@ -4,7 +4,7 @@ import type { Issuers } from './issuers.ts'
 import type { DidResolver, Resolution } from './model.ts'
 import { Disbelief } from './reading.ts'
 
-/** Looks DIDs of other boxes up where they say they are, as for tokens: guarded, and kept for minutes. */
+/** Resolves DIDs of other boxes as for tokens: through the outbound HTTP client, cached for minutes. */
 export class Resolving implements DidResolver {
   readonly #issuers: Pick<Issuers, 'document'>
 

@@ -13,7 +13,7 @@ interface Deps {
 
 type Believed = Extract<TokenVerdict, { valid: true }>
 
-/** Answers whether a token is to be believed, and who it is about, to whom it was shown. */
+/** Answers the verification endpoint: whether a token is valid, and its subject. */
 export class Verifying {
   readonly #deps: Deps
 
@@ -40,7 +40,7 @@ export class Verifying {
     }
     const { bearers, agents, standing } = this.#deps
     const [bearer, known] = await Promise.all([bearers.find(identityId), agentId === null ? undefined : agents.byId(agentId)])
-    // deleted since it was judged
+    // deleted since the token was verified
     if (!bearer) return { identity: null, agent: null, reputation: null }
     const mine = bearer.account_id === caller.account_id && (caller.identity_id ?? bearer.id) === bearer.id
     const { score, tier } = await standing().of(identityId)

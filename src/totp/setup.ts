@@ -4,7 +4,7 @@ import { readBase32 } from './base32.ts'
 import { longestSecret, type Recipe } from './codes.ts'
 import { AccountName, Algorithm, Digits, type NewTotpEntry, Period, ServiceName } from './model.ts'
 
-/** All there is to know of a new entry. */
+/** The parsed data of a new entry. */
 export interface NewEntry extends Recipe {
   secret: Buffer
   service_name: string
@@ -14,8 +14,8 @@ export interface NewEntry extends Recipe {
 type Named = Partial<NewEntry>
 
 /**
- * Puts together what the caller and the uri say. Names of the caller's own win; a secret, algorithm, digits or period that the uri has
- * otherwise is refused. Throws Fault 400 naming the field; no part of the secret is in it.
+ * Combines the caller's fields with the URI. The caller's names take precedence; a secret, algorithm, digits or period that differs from
+ * the URI is refused. Throws Fault 400 naming the field, without any part of the secret.
  */
 export function readSetup(input: NewTotpEntry): NewEntry {
   const told = input.uri === undefined ? {} : readUri(input.uri)
@@ -48,7 +48,7 @@ function contradiction(name: string): Error {
   return invalid(name, `${name} is not what the uri says; leave one of the two out.`, 'contradiction')
 }
 
-/** `otpauth://totp/Issuer:account?secret=…&issuer=…&algorithm=…&digits=…&period=…`: the key URI format of authenticator apps. */
+/** Parses `otpauth://totp/Issuer:account?secret=…&issuer=…&algorithm=…&digits=…&period=…`: the key URI format of authenticator apps. */
 function readUri(text: string): Named {
   const url = URL.parse(text.trim())
   if (url?.protocol !== 'otpauth:') throw badUri('must be an otpauth:// URI, as in the QR code of the service')
@@ -68,7 +68,7 @@ function readUri(text: string): Named {
   }
 }
 
-/** By lower-case name; those we know may be there once. */
+/** By lower-case name; known parameters may occur once. */
 function parametersOf(url: URL): Map<string, string> {
   const values = new Map<string, string>()
   for (const [name, value] of url.searchParams) {

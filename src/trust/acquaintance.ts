@@ -2,21 +2,21 @@ import { Fault } from '../core/fault.ts'
 import { type Caller, may } from '../core/scopes.ts'
 import { type Database, sql, type Sql } from '../store/database.ts'
 
-/** What an account knows of an address that is not of this box. */
+/** The history of an account with an outside address. */
 export interface Acquaintance {
-  /** Messages that came from it with a DMARC pass and were no spam; at most 20 are looked for. Else why they were not looked at. */
+  /** Messages from it with a DMARC pass that were not spam, counted up to 20; otherwise why they were not counted. */
   proven: number | 'not_allowed' | 'too_slow'
-  /** Why the account writes to it no more, when that is so and the key may know. */
+  /** Why the address is suppressed, if so and the key may know. */
   suppressed: 'manual' | 'bounce' | 'complaint' | undefined
 }
 
-/** Enough to know somebody. */
+/** The count at which counting stops. */
 const enough = 20
 
-/** Milliseconds after which a large mailbox is looked through no further. */
+/** The timeout for counting in a large mailbox, in milliseconds. */
 const timeout = 3000
 
-/** What the caller's account knows of an address (its domain in ASCII, all in lower case), as far as this key may read. */
+/** The history of the caller's account with an address (its domain in ASCII, all in lower case), as far as this key may read. */
 export async function acquaintanceOf(database: Database, caller: Caller, address: string): Promise<Acquaintance> {
   const { account_id, identity_id } = caller
   const bound = identity_id === null ? sql`` : sql` AND identities.id = ${identity_id}`
@@ -33,7 +33,7 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
   return { proven, suppressed: listed?.source }
 }
 
-/** Who asks how far to trust somebody is answered with what is known in time. */
+/** An answer uses what was counted within the timeout. */
 async function counted(database: Database, accountId: string, letters: Sql): Promise<number | 'too_slow'> {
   try {
     return (await database.slow(letters, timeout, accountId)).length

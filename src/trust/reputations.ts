@@ -16,7 +16,7 @@ interface Deps {
   agents: AgentDirectory
 }
 
-/** What is known of an identity, whether or not anything was counted of it. */
+/** The counters of an identity, null where nothing was counted. */
 interface Row extends Record<keyof Counters, number | null> {
   id: string
   account_id: string
@@ -28,7 +28,7 @@ interface Row extends Record<keyof Counters, number | null> {
 
 const day = 86_400_000
 
-/** The reputation of the living identities of the box. */
+/** The reputation of the box's identities. */
 export class Reputations implements ReputationSource {
   readonly #deps: Deps
 
@@ -54,14 +54,14 @@ export class Reputations implements ReputationSource {
     return this.of(known.agent.identity_id)
   }
 
-  /** Adds to the counters, and tells the log when the tier is another than was told, or `always`. */
+  /** Adds to the counters, and emits an event when the tier changed since the last event, or `always`. */
   async add(tx: Transaction, identityId: string, more: Counters, at: string, always: boolean): Promise<void> {
     const before = await tx.get<Counters & { tier: Tier }>(sql`SELECT * FROM reputations WHERE identity_id = ${identityId}`)
     const told = before?.tier ?? 'bronze'
     const counters = sumOf(countersOf(before), more)
     await saveReputation(tx, identityId, counters, told, at)
     const row = await this.#row(tx, identityId)
-    // deleted: still counted, so that the log counted again says the same
+    // deleted identities are counted as well, so that a recount gives the same result
     if (!row) return
     const data = await this.#shown(row)
     if (data.tier === told && !always) return
@@ -95,12 +95,12 @@ export class Reputations implements ReputationSource {
   }
 }
 
-/** Two sets of counters in one. */
+/** The sum of two sets of counters. */
 export function sumOf(one: Counters, other: Counters): Counters {
   return mapped((name) => one[name] + other[name])
 }
 
-/** Writes the counters of an identity over what was there. */
+/** Overwrites the counters of an identity. */
 export async function saveReputation(
   tx: Transaction,
   identityId: string,
@@ -118,12 +118,12 @@ export async function saveReputation(
   )
 }
 
-/** The counters of a row, which may not be there. */
+/** The counters of a row, zero without one. */
 export function countersOf(row: Partial<Record<keyof Counters, number | null>> | undefined): Counters {
   return mapped((name) => row?.[name] ?? 0)
 }
 
-/** Whether two sets of counters are alike. */
+/** Whether two sets of counters are equal. */
 export function same(one: Counters, other: Counters): boolean {
   return Object.entries(one).every(([name, value]) => other[name as keyof Counters] === value)
 }

@@ -2,7 +2,7 @@ import type { Scope } from '../core/scopes.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { EventNames } from './event-names.ts'
 
-/** What some webhooks of an account ask for, as their rows have it, and the types of event that they hear. */
+/** A distinct combination of event names and scopes of an account's webhooks, and the event types it matches. */
 export interface Asked {
   events: string
   scopes: string
@@ -10,15 +10,15 @@ export interface Asked {
 }
 
 interface Kept {
-  /** The account's number of changes when it was read. */
+  /** The account's change counter when it was read. */
   changes: number
   asked: readonly Asked[]
 }
 
-/** Of so many different wishes at once what they hear is kept, of all accounts together. */
+/** The most distinct combinations whose event types are cached, over all accounts. */
 const maxKept = 2000
 
-/** What the webhooks of each account ask for: kept in memory until one of theirs asks for something else. */
+/** The event types wanted by the webhooks of each account, cached until one of the account's webhooks changes. */
 export class Wishes {
   readonly #database: Database
   readonly #names: EventNames
@@ -30,7 +30,7 @@ export class Wishes {
     this.#names = names
   }
 
-  /** Also of those that listen no more, until the next change. */
+  /** Includes disabled webhooks, until the next change. */
   async of(accountId: string, reader: Reader = this.#database): Promise<readonly Asked[]> {
     const changes = await changesOf(reader, accountId)
     const kept = this.#kept.get(accountId)
@@ -42,7 +42,7 @@ export class Wishes {
       const heard = this.#names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
       return { events, scopes, heard }
     })
-    // what a transaction reads may never be on disk
+    // a transaction may read rows that are never committed
     if (reader === this.#database) this.#keep(accountId, { changes, asked })
     return asked
   }
@@ -63,7 +63,7 @@ export class Wishes {
   }
 }
 
-/** To be said in the transaction in which a webhook begins to ask for something, or stops. */
+/** Called in every transaction that changes what a webhook wants. */
 export async function changeWishes(tx: Transaction, accountId: string): Promise<void> {
   await tx.run(
     sql`INSERT INTO webhook_changes (account_id, changes) VALUES (${accountId}, 1) ON CONFLICT DO UPDATE SET changes = changes + 1`,

@@ -10,7 +10,7 @@ import type { Sealed } from './signature.ts'
 /** The kind of its deliveries in the queue; the lane is the webhook's id. */
 export const kind = 'webhook'
 
-/** What waits in the queue. */
+/** The payload in the queue. */
 export interface WebhookLoad {
   webhook_id: string
   event_id: string
@@ -36,39 +36,39 @@ export interface WebhookRow {
   disabled_reason: Webhook['disabled_reason']
   created_by: string | null
   updated_by: string | null
-  /** When it ends, with the key that made it. */
+  /** When it ends, with the key that created it. */
   expires_at: string | null
   after_seq: number
   created_at: string
   updated_at: string
 }
 
-/** Each bound to its webhook. */
+/** Each is bound to its webhook. */
 export const sealedTexts: SealedColumn[] = ['headers', 'secret', 'previous_secret'].map((column) => ({
   table: 'webhooks',
   column,
   context: ({ id }) => String(id),
 }))
 
-/** The row of a webhook the caller may see, as it is now; throws Fault not_found. A bound key sees only those of its identity. */
+/** The current row of a webhook the caller may see; throws Fault not_found. A key bound to an identity sees only its webhooks. */
 export async function rowOf(reader: Reader, clock: Clock, caller: Caller, id: string): Promise<WebhookRow> {
   const row = await reader.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${id} AND account_id = ${caller.account_id}`)
   if (!row || (caller.identity_id !== null && row.identity_id !== caller.identity_id)) throw notFound('webhook')
   return asOf(row, clock.now())
 }
 
-/** A row as it is at a moment: one whose key has ended is switched off, also before anybody has written that down. */
+/** A row at a time: a webhook whose key has ended is disabled, also before the sweep stores that. */
 export function asOf(row: WebhookRow, now: number): WebhookRow {
   if (row.active !== 1 || row.expires_at === null || row.expires_at > iso(now)) return row
   return { ...row, active: 0, disabled_at: row.expires_at, disabled_reason: 'key_ended' }
 }
 
-/** The webhooks that listen at a moment. */
+/** The condition of webhooks that are active at a time. */
 export function listening(now: number): Sql {
   return sql`active = 1 AND (expires_at IS NULL OR expires_at > ${iso(now)})`
 }
 
-/** Switches webhooks off for a reason of our own, and says so in the log. */
+/** Disables webhooks for an internal reason, and emits events. */
 export async function disable(
   tx: Transaction,
   events: EventLog,

@@ -3,17 +3,17 @@ import { type Sealed, signingKey, type WebhookKey } from './signature.ts'
 
 type Closed = Pick<WebhookRow, 'id' | 'headers' | 'secret' | 'previous_secret'>
 
-/** What a delivery needs of the sealed columns of its webhook. */
+/** The decrypted columns of a webhook. */
 export interface Contents {
   headers: Record<string, string>
   key: WebhookKey
   previous: WebhookKey | null
 }
 
-/** Webhooks whose contents are kept. */
+/** The most cached webhooks. */
 const most = 10_000
 
-/** Sealed columns, opened once: what is kept counts only for the very octets it was opened from, so a change needs to tell nobody. */
+/** Caches decrypted columns. An entry is valid only for the same encrypted bytes, so changes need no invalidation. */
 export class SecretCache {
   readonly #sealed: Sealed
   readonly #kept = new Map<string, { from: Closed; contents: Contents }>()
