@@ -4,7 +4,7 @@ import type { Certificate } from './model.ts'
 import { type Pair, readingOf } from './pair.ts'
 import type { Obtained } from './renewal.ts'
 
-/** Every certificate the box shows or should show: from files, by ACME (`fileOf` says where each is kept), and its own. */
+/** Every certificate the box uses or should use: from files, by ACME (`fileOf` returns the file of each), and self-signed. */
 export function inventory(certificates: Certificates, obtained: Obtained[], fileOf: (name: string) => string): Certificate[] {
   const { own, files } = certificates
   return [
@@ -19,7 +19,7 @@ export function inventory(certificates: Certificates, obtained: Obtained[], file
     ...obtained.map(({ name, hosts, pair, renew_at, standing }) => ({
       ...blank,
       ...(pair ? read(pair) : { names: hosts }),
-      // each other one is for a host that the API is asked for
+      // each other one is for a host of the API
       uses: name === main ? certificates.uses('acme') : pair ? ['api' as const] : [],
       source: 'acme' as const,
       file: fileOf(name),

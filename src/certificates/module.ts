@@ -28,14 +28,14 @@ interface Deps {
   metrics: Metrics
   database: Database
   events: EventLog
-  /** The account of the operator. */
+  /** The operator's account. */
   account: string
   version: string
   publicUrl: () => string
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
 }
 
-/** Certificates: from files that others replace, by ACME, or the box's own; for SMTP and the API alike. */
+/** Certificates of SMTP and the API: from files that are replaced from outside, by ACME, or self-signed. */
 export class CertificatesModule implements Module {
   readonly name = 'certificates'
   readonly events: EventType[] = [certificateRenewed, certificateFailed]
@@ -78,7 +78,7 @@ export class CertificatesModule implements Module {
     )
   }
 
-  /** What a CA is to read; undefined for a token that nobody was given. */
+  /** The response to an ACME challenge; undefined for an unknown token. */
   readonly challenge = (token: string): string | undefined => this.#challenges.answer(token)
 
   async start(): Promise<void> {
@@ -102,7 +102,7 @@ export class CertificatesModule implements Module {
     const next = settingsOf(config)
     if (!isDeepStrictEqual(this.#settings.acme, next.acme) || (next.acme && !this.#acme)) {
       await this.#acme?.renewal.stop()
-      // gone, should the next one not open: then a further reload opens it
+      // cleared in case the next one does not open: then a further reload opens it
       this.#acme = undefined
       this.#acme = await this.#openAcme(next)
     }
@@ -110,7 +110,7 @@ export class CertificatesModule implements Module {
     await this.shown.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
   }
 
-  /** Also of a box that is open and not started, which has nobody it could ask. */
+  /** Also for a box that is open and not started, which contacts no CA. */
   #opened(): Promise<void> {
     this.#open ??= (async () => {
       this.#acme = await this.#openAcme(this.#settings)
@@ -135,7 +135,7 @@ export class CertificatesModule implements Module {
     })
   }
 
-  /** Every certificate the box shows or should show; also of a box that is open and not started. */
+  /** Every certificate that the box uses or should use; also of a box that is open and not started. */
   async list(): Promise<Certificate[]> {
     await this.#opened()
     const obtained = (await this.#acme?.renewal.all()) ?? []
@@ -151,7 +151,7 @@ export class CertificatesModule implements Module {
     await this.#acme?.renewal.now(host)
   }
 
-  /** One event for each that is meant. */
+  /** Emits one event for each selected certificate. */
   async #tell(meant: (one: Certificate) => boolean): Promise<void> {
     const { database, events, account, log } = this.#deps
     try {
@@ -185,7 +185,7 @@ function settingsOf({ hostname, data_dir, keys_dir, public_url, smtp, http, acme
       binding: input.eab_key_id && input.eab_hmac_key ? { kid: input.eab_key_id, hmacKey: input.eab_hmac_key } : undefined,
       ca_file: input.ca_file,
       hosts: input.names.length > 0 ? input.names : [...new Set(served)].filter((host) => host.includes('.') && isIP(host) === 0),
-      // also while mail.mta_sts is none: that is said there, to those who remember a policy
+      // also while mail.mta_sts is none: senders that cached a policy must be able to fetch it
       policies: tls !== undefined,
       renew_before: input.renew_before,
       webroot: input.webroot,

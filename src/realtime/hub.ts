@@ -2,13 +2,13 @@ import type { EventLog } from '../events/log.ts'
 import type { Event } from '../events/model.ts'
 import { Frames } from './frames.ts'
 
-/** Hears events of one account. */
+/** Receives events of one account. */
 export interface Watcher {
   readonly account_id: string
   hear(frames: Frames): void
 }
 
-/** Brings each event of the log to those who watch its identity or its account; what nobody watches costs a look-up. */
+/** Passes each event of the log to the watchers of its identity or account; without watchers it costs one lookup. */
 export class Hub {
   readonly #watchers = new Map<string, Set<Watcher>>()
 
@@ -16,7 +16,7 @@ export class Hub {
     events.tail((event) => this.#tell(event))
   }
 
-  /** `place` is the id of an identity or of an account. Answers how to stop. */
+  /** `place` is the id of an identity or of an account. Returns a function that stops watching. */
   watch(place: string, watcher: Watcher): () => void {
     const watchers = this.#watchers.get(place) ?? new Set()
     this.#watchers.set(place, watchers.add(watcher))
@@ -34,7 +34,7 @@ export class Hub {
     const failures: unknown[] = []
     for (const watchers of [near, all]) {
       for (const watcher of watchers ?? []) {
-        // a place is a text a subscriber may have chosen: the account is what decides
+        // a place may be any text from a subscriber: the account decides
         if (watcher.account_id !== event.account_id) continue
         try {
           watcher.hear(frames)
@@ -43,7 +43,7 @@ export class Hub {
         }
       }
     }
-    // one's failure keeps the event from nobody else; the log of events tells it
+    // a failing watcher does not affect the others; the event log reports it
     if (failures.length > 0) throw new AggregateError(failures, 'Sockets could not be told.')
   }
 }

@@ -6,14 +6,14 @@ import type { UpgradeRequest } from '../http/server/upgrades.ts'
 import type { Access, Grant } from './access.ts'
 import { Socket, type SocketEvents, type SocketSession } from './socket.ts'
 
-/** A session as the rules of life and death see it. */
+/** A session whose lifetime `Sockets` manages. */
 export interface Guest extends SocketSession {
   readonly socket: Socket
-  /** What was granted to it and still counts; until there is any, it counts by its address. */
+  /** Its valid grants; without any it counts for its address. */
   readonly grants: Iterable<Grant>
-  /** When it last showed a token, in milliseconds since the epoch. */
+  /** When it last gave a token, in milliseconds since the epoch. */
   readonly shownAt: number
-  /** Ends what hung on the identity. */
+  /** Ends the subscriptions of the identity. */
   identityDeleted(id: string): void
 }
 
@@ -31,16 +31,16 @@ interface Deps {
   limits: SocketLimits
 }
 
-/** Milliseconds of silence after which a client is asked, and then given up. */
+/** Milliseconds of silence before a ping, and before the socket is closed. */
 const heartbeat = { ask: 25_000, timeout: 35_000 }
 
-/** The longest life of what was joined, without a fresh token. */
+/** The longest lifetime of a subscription without a new token. */
 const day = 24 * 60 * 60 * 1000
 
-/** How long a client may stay that has not shown a good token, and how many such one address, and which part of the box, may have. */
+/** Sockets without a valid token: their timeout, the most of one address, and their share of all sockets. */
 const strangers = { timeout: 30_000, most: 20, share: 0.2 }
 
-/** Every open socket: how many there may be, and when one has to go. */
+/** Every open socket: their limits, and their lifetimes. */
 export class Sockets {
   readonly #access: Access
   readonly #clock: Clock
@@ -79,7 +79,7 @@ export class Sockets {
     this.#limits = limits
   }
 
-  /** Opens a socket that counts as each of the holders. Throws Fault rate_limited when there are enough. */
+  /** Opens a socket that counts for each of the holders. Throws Fault rate_limited at a limit. */
   accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => Guest): void {
     if (this.#guests.size >= this.#limits.max_sockets) throw full('This box has as many sockets open as it may')
     for (const holder of holders) this.#requireRoom(holder)
@@ -88,7 +88,7 @@ export class Sockets {
     for (const holder of holders) this.#add(guest.socket, holder)
   }
 
-  /** From now on the socket counts among those of the grant's key or session, and account. Throws Fault rate_limited when there are enough. */
+  /** Counts the socket for the grant's key or session, and account, from now on. Throws Fault rate_limited at a limit. */
   hold(socket: Socket, grant: Grant): void {
     const fresh = holdersOf(grant).filter((holder) => !socket.holders.has(holder))
     for (const holder of fresh) this.#requireRoom(holder)
@@ -96,13 +96,13 @@ export class Sockets {
     for (const holder of fresh) this.#add(socket, holder)
   }
 
-  /** Looks again at what a changed key or session still grants. */
+  /** Re-checks the grants of a changed key or session. */
   async holderChanged(holderId: string): Promise<void> {
     for (const guest of this.#guests.values()) {
       for (const grant of guest.grants) {
         if (grant.holder_id !== holderId) continue
         grant.until = await this.#access.until(grant).catch((error: unknown) => {
-          // what was changed and cannot be read again opens nothing
+          // a changed key that cannot be read again grants nothing
           this.#events.failed(error)
           return 0
         })
@@ -118,7 +118,7 @@ export class Sockets {
     }
   }
 
-  /** Says goodbye to everybody. */
+  /** Closes every socket. */
   close(): void {
     clearInterval(this.#timer)
     for (const socket of this.#guests.keys()) socket.close(1001, 'the box stops; come back and resume with since')
@@ -180,12 +180,12 @@ export class Sockets {
   }
 }
 
-/** How a socket counts before it has shown a token. */
+/** The holder of a socket without a token. */
 export function asAddress(neighbourhood: string): string {
   return `address ${neighbourhood}`
 }
 
-/** How a socket counts once it has shown a token. */
+/** The holders of a socket with a token. */
 export function holdersOf({ holder_id, account_id }: Grant): string[] {
   return [holder_id, `account ${account_id}`]
 }

@@ -13,7 +13,7 @@ export interface BackupDirectorySettings {
   keep: number
 }
 
-/** One backup on the shelf. */
+/** One backup in the directory. */
 export interface Shelved {
   name: string
   size: number
@@ -22,13 +22,13 @@ export interface Shelved {
 
 const form = /^pillarbox-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.tar$/
 
-/** What a process that was killed can have left. */
+/** Files that a killed process can leave behind. */
 const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal)?)?$/
 
-/** A draft that nobody has written to for so long is nobody's, in milliseconds. */
+/** The age at which an unchanged draft is abandoned, in milliseconds. */
 const abandoned = 3_600_000
 
-/** The directory in which the box keeps its newest backups. It may be another machine's: nothing here waits for it on the event loop. */
+/** The directory of the newest backups. It may be on a network file system: no call here blocks the event loop. */
 export class BackupDirectory {
   readonly #settings: BackupDirectorySettings
 
@@ -36,7 +36,7 @@ export class BackupDirectory {
     this.#settings = settings
   }
 
-  /** Makes one, then removes those of this box that are too many. Throws Fault. */
+  /** Makes a backup, then removes the oldest ones of this box. Throws Fault. */
   async add(input: Omit<BackupInput, 'file' | 'passphrase'>, heed: Heed = {}): Promise<MadeBackup & { removed: string[] }> {
     const directory = this.#directory()
     const passphrase = passphraseIn(this.#settings.passphrase_file)
@@ -46,7 +46,7 @@ export class BackupDirectory {
     return { ...made, removed: await this.#prune(directory, made.manifest.box_id) }
   }
 
-  /** The names that are there, of whatever box, newest first; none when no directory is set. Throws Fault when it cannot be read. */
+  /** The names of all backups, of any box, newest first; none without a directory. Throws Fault when it cannot be read. */
   async names(): Promise<string[]> {
     const { directory } = this.#settings
     if (directory === undefined) return []
@@ -55,8 +55,8 @@ export class BackupDirectory {
   }
 
   /**
-   * The newest backup of a box that is there, whatever its file is called: `pillarbox backup FILE` may have put it there. Of the files it looks
-   * into the 50 that were written last. Throws Fault when the directory cannot be read.
+   * The newest backup of a box, under any file name: `pillarbox backup FILE` may have put it there. Looks into the 50 most recently written
+   * files. Throws Fault when the directory cannot be read.
    */
   async newest(box: string): Promise<Shelved | undefined> {
     const { directory } = this.#settings
@@ -73,7 +73,7 @@ export class BackupDirectory {
     return found.toSorted((one, other) => (one.manifest.created_at < other.manifest.created_at ? 1 : -1))[0]
   }
 
-  /** One of them; undefined when it is gone or damaged at its beginning: verify tells. */
+  /** One backup; undefined when it is gone or its manifest is damaged: verify says more. */
   async read(name: string): Promise<Shelved | undefined> {
     try {
       const { size, manifest } = await BackupArchive.open(join(this.#directory(), name))
@@ -83,7 +83,7 @@ export class BackupDirectory {
     }
   }
 
-  /** Throws Fault when nothing can be put there. */
+  /** Throws Fault when the directory is not writable. */
   async mustBeThere(): Promise<void> {
     await namesIn(this.#directory())
   }
@@ -113,7 +113,7 @@ export class BackupDirectory {
   }
 }
 
-/** The moment that a backup of this name holds, in milliseconds since 1970. */
+/** The time of the backup in this name, in milliseconds since 1970. */
 export function momentOf(name: string): number {
   return Date.parse(name.replace(form, '$1-$2-$3T$4:$5:$6.$7Z'))
 }

@@ -11,29 +11,29 @@ import { entryNames, formatName, formatVersion, type Manifest } from './archive/
 import { keysContext, sealKeys } from './sealed-keys.ts'
 import { takeSnapshot } from './snapshot.ts'
 
-/** What is backed up, and where to. */
+/** The sources and the target of a backup. */
 export interface BackupInput extends KeyPlace {
   file: string
   data_dir: string
-  /** What the keys are sealed under; without it they are left out. */
+  /** Encrypts the keys; without it they are left out. */
   passphrase?: string | undefined
-  /** Write over a file that is there. */
+  /** Overwrites an existing file. */
   force?: boolean
   program_version: string
   mail_domain: string
   created_at: string
 }
 
-/** A backup that was made. */
+/** The result of a backup. */
 export interface MadeBackup {
   file: string
-  /** In octets. */
+  /** In bytes. */
   size: number
   manifest: Manifest
   warnings: string[]
 }
 
-/** Makes one file of a box, running or not: all of it is on disk under its name, or nothing is there. Throws Fault. */
+/** Makes a backup file of a box, running or not: the complete file appears under its name, or nothing. Throws Fault. */
 export async function makeBackup(
   input: BackupInput,
   told: (done: number, total: number) => void = () => {},
@@ -82,7 +82,7 @@ export async function makeBackup(
   }
 }
 
-/** What lies beside a backup while it is made: the archive, and the copy of the database. */
+/** The temporary files of a backup: the archive, and the copy of the database. */
 export function draftsOf(file: string): [archive: string, copy: string] {
   return [`${file}.part`, `${file}.part.db`]
 }
@@ -106,7 +106,7 @@ function checkPlace(input: BackupInput): void {
   mustBeFree(input)
 }
 
-/** A copy that cannot fit must not fill the disk first: the box may live on it. */
+/** Checks the space first, as a copy that does not fit would fill the disk of the box. */
 function checkRoom({ file, data_dir }: BackupInput): void {
   const folder = dirname(resolve(file))
   const { bavail, bsize } = statfsSync(folder)
@@ -135,7 +135,7 @@ async function* compressed(file: string, told: (done: number) => void, signal?: 
   await flow
 }
 
-/** Gives the finished archive its name, for good. */
+/** Renames the finished archive durably. */
 function adopt(writer: ArchiveWriter, draft: string, file: string): void {
   if (!writer.isAt(draft))
     throw refused(`Another backup is being written to ${file}. Wait for it, or choose another name.`, 'busy')

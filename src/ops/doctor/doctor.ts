@@ -15,9 +15,9 @@ interface Deps {
   log: Log
   metrics: Metrics
   dataDirectory: string
-  /** The account of the operator. */
+  /** The operator's account. */
   account: string
-  /** As the settings are now; their names differ. */
+  /** The checks for the current settings; their names are unique. */
   checks: () => readonly Check[]
 }
 
@@ -25,13 +25,13 @@ type Row = DoctorLine & { check_name: string; place: number }
 
 const minute = 60_000
 
-/** Milliseconds between two runs of a check, by itself. */
+/** Milliseconds between two automatic runs of a check. */
 const paces: Record<Pace, number> = { often: 5 * minute, usual: 15 * minute, seldom: 6 * 60 * minute }
 
-/** What comes by a clock a little early counts as its turn. */
+/** A run this much early still counts, as timers are inexact. */
 const slack = minute / 2
 
-/** Looks at the box, remembers what it saw, and tells the log what changed. */
+/** Checks the box, stores the results, and emits an event for changes. */
 export class Doctor {
   readonly #deps: Deps
   readonly #ran = new Map<string, number>()
@@ -53,19 +53,19 @@ export class Doctor {
     )
   }
 
-  /** What was seen last; looks when nothing was yet. */
+  /** The last results; runs the checks if there are none. */
   async report(): Promise<DoctorReport> {
     const rows = await this.#rows()
     return rows.length === 0 ? this.run() : this.#shown(rows)
   }
 
-  /** Looks at everything now; who asks while that is under way hears of the same look. */
+  /** Runs all checks now; concurrent callers share a run. */
   run(): Promise<DoctorReport> {
     this.#running ??= this.#look(this.#deps.checks(), true).finally(() => (this.#running = undefined))
     return this.#running
   }
 
-  /** Runs the checks whose turn it is. */
+  /** Runs the checks that are due. */
   async runDue(): Promise<void> {
     if (this.#running) return
     const now = performance.now()
@@ -84,7 +84,7 @@ export class Doctor {
       this.#tell(await this.#deps.database.transaction((tx) => this.#write(tx, results)))
       return this.#shown(await this.#rows())
     } catch (error) {
-      // a store that takes nothing is what there is to be told
+      // a failing store is itself one of the results
       this.#deps.log.error({ err: error }, 'what the doctor saw could not be kept')
       const at = iso(this.#deps.clock.now())
       const store = about('store', 'writing').fail(
@@ -120,7 +120,7 @@ export class Doctor {
           changes.push({ ...line, before: before?.status ?? null, since })
         }
       }
-      // what could not be looked at is as it was
+      // checks that could not run keep their status
       if (error !== undefined) continue
       for (const row of [...known.values()].filter(({ check_name }) => check_name === check.name)) {
         known.delete(keyOf(row))

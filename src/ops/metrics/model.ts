@@ -3,7 +3,7 @@ import { Timestamp, TimestampInput } from '../../core/shapes.ts'
 
 const Count = (description: string) => z.int().nullable().meta({ description })
 
-/** What is kept of each minute. */
+/** The values of each minute. */
 export const StatsValues = z.object({
   mail_in: Count('messages that were taken by SMTP'),
   mail_refused: Count('messages and recipients that were refused by SMTP'),
@@ -27,7 +27,7 @@ export const StatsFilter = z.strictObject({
 })
 export type StatsFilter = z.output<typeof StatsFilter>
 
-/** What went on, step by step. */
+/** Metrics by step. */
 export const Stats = z
   .object({
     from: Timestamp.meta({ description: 'when the first step began' }),

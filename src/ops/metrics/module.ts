@@ -20,12 +20,12 @@ interface Deps {
   clock: Clock
   log: Log
   metrics: Metrics
-  /** What the receiver of mail has counted since the start; undefined before. */
+  /** The counters of the SMTP receiver since the start; undefined before. */
   received: () => Received | undefined
   space: Space
 }
 
-/** What went on in the box, minute by minute, for a week. */
+/** Metrics of the box, minute by minute, for a week. */
 export class MetricsModule implements Module {
   readonly name = 'figures'
   readonly routes: AnyRoute[]
@@ -45,7 +45,7 @@ export class MetricsModule implements Module {
     this.#deaf = this.#events.tail(() => this.#minutes.happened())
   }
 
-  /** What was counted since the last minute is not lost. */
+  /** Stores the counts since the last minute. */
   async stop(): Promise<void> {
     if (!this.#deaf) return
     this.#deaf()

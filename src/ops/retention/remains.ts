@@ -3,10 +3,10 @@ import { sweep } from '../../core/cron.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 import type { Trash } from './trash.ts'
 
-/** Removes for good a little of what an identity that is gone had. Answers whether there may be more. */
+/** Deletes a batch of the data of a deleted identity. Returns whether there may be more. */
 export type Clearing = (tx: Transaction, identityId: string) => Promise<boolean>
 
-/** What identities leave behind: messages that nobody can reach any more go as late as those in the trash. */
+/** The data of deleted identities: their messages are deleted as late as those in the trash. */
 export class Remains {
   readonly #database: Database
   readonly #clock: Clock

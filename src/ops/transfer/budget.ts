@@ -3,27 +3,27 @@ import { release } from '../../core/memory.ts'
 import { Turns } from '../../core/paced-work.ts'
 import type { ZipEntry, ZipFile } from '../../core/zip/unzip.ts'
 
-/** One thing that a file brings: an e-mail, a text message, or why there is none. */
+/** One item of an imported file: an e-mail, a text message, or the reason for its absence. */
 export type Incoming =
   | { email: Buffer; told: unknown }
   | { sms: unknown; media: (Buffer | undefined)[] }
   | { flaw: 'too_large' | 'unreadable' | 'ignored' }
 
-/** How far the reading is, in octets: of the file, or of what is packed in it. */
+/** The progress of reading in bytes: of the file, or of its unpacked contents. */
 export interface ReadProgress {
   done: number
   total: number
 }
 
-/** Bounds of what is read. */
+/** The limits of an import. */
 export interface Bounds {
-  /** Octets of one message. */
+  /** Bytes of one message. */
   message: number
-  /** Octets that an archive may hold unpacked. */
+  /** Bytes that an archive may have unpacked. */
   unpacked: number
 }
 
-/** Reads from an archive, and no more than it may hold in all. */
+/** Reads from an archive, within a total limit. */
 export class Budget {
   readonly bounds: Bounds
   readonly #archive: ZipFile
@@ -41,7 +41,7 @@ export class Budget {
     yield* this.#read(entry, Infinity)
   }
 
-  /** A message that is a file; `exact` when its line ends are not ours to mend. */
+  /** A message in a file of its own; `exact` when its line ends must not be converted. */
   async message(entry: ZipEntry, told: unknown, exact = false): Promise<Incoming> {
     try {
       const octets = await this.octets(entry, this.bounds.message)
@@ -52,9 +52,9 @@ export class Budget {
     }
   }
 
-  /** Of a file that is not large. */
+  /** The bytes of a small file. */
   async octets(entry: ZipEntry, most: number): Promise<Buffer> {
-    // as many as the archive says: when there are more or fewer, reading throws in the end
+    // the size that the archive declares: reading throws at the end when it differs
     const octets = Buffer.allocUnsafeSlow(Math.min(entry.size, most))
     let length = 0
     for await (const chunk of this.#read(entry, most)) {
@@ -64,7 +64,7 @@ export class Budget {
     return octets
   }
 
-  /** What is refused for its own sake counts too: the next that is read finds less. */
+  /** Refused files count too, and reduce the remaining limit. */
   async *#read(entry: ZipEntry, most: number): AsyncGenerator<Buffer> {
     this.#require()
     for await (const chunk of this.#archive.read(entry, most)) {
@@ -78,7 +78,7 @@ export class Budget {
   }
 }
 
-/** Which flaw of one file a Fault means; what concerns the whole archive is thrown on. */
+/** The flaw that a Fault means for one file; faults of the whole archive are thrown on. */
 export function flawOf(error: unknown): 'too_large' | 'unreadable' {
   const code = error instanceof Fault ? error.code : undefined
   if (code === 'too_large') return code
@@ -94,12 +94,12 @@ function tooMuch(most: number): Fault {
   )
 }
 
-/** Octets that are looked at before others have their turn. */
+/** Bytes processed in one turn of the event loop. */
 const slice = 1024 * 1024
 
 const lf = 0x0a
 
-/** Line ends as mail has them, where the file has only those of Unix; the octets as they were are given back then. Null when there are more than `most`. */
+/** Converts Unix line ends to CRLF; bytes with other line ends are returned unchanged. Null above `most` bytes. */
 export async function canonical(octets: Buffer, most: number): Promise<Buffer | null> {
   if (octets.includes('\r\n')) return octets
   const turns = new Turns()

@@ -26,26 +26,26 @@ interface Deps {
   clock: Clock
 }
 
-/** A place on disk for the lines about messages, which are known only while the messages are written. */
+/** A temporary file for the lines about messages, which are produced while the messages are written. */
 interface Spool {
   path: string
   /** Of the lines of messages. */
   lines: FileHandle
 }
 
-/** What one export holds, file by file, oldest first; it is never in memory as a whole. */
+/** The files of an export, oldest first; streamed, never in memory as a whole. */
 export class Contents {
   readonly #deps: Deps
   readonly #caller: Caller
   readonly #identity: Identity
   readonly #format: ExportInput['format']
   readonly #step: () => void
-  /** E-mails whose octets an mbox would change, by their place. */
+  /** E-mails whose bytes an mbox would change, by position. */
   #inexact: { row: StoredEmail; file: string }[] = []
   readonly counts = { messages: 0, sms: 0 }
   readonly files: string[] = []
 
-  /** `step` is called for each message, and throws to break off. */
+  /** `step` is called for each message, and throws to abort. */
   constructor(deps: Deps, input: { caller: Caller; identity: Identity; format: ExportInput['format']; step: () => void }) {
     this.#deps = deps
     this.#caller = input.caller
@@ -54,7 +54,7 @@ export class Contents {
     this.#step = input.step
   }
 
-  /** `spool` names a file that may be written meanwhile. */
+  /** `spool` is the path of a temporary file. */
   async *all(spool: string): AsyncGenerator<Packable> {
     const identity = this.#identity
     yield this.#file('identity.json', text(JSON.stringify(identity, null, 2)))
@@ -158,7 +158,7 @@ export class Contents {
     return this.#quietly(file, content)
   }
 
-  /** One of many alike. */
+  /** One of many similar files. */
   #quietly(file: string, content: Packable['content'], modified = this.#deps.clock.now()): Packable {
     return { name: file, modified, content }
   }
@@ -186,7 +186,7 @@ function text(words: string): Buffer {
   return Buffer.from(words)
 }
 
-/** What a person finds first in an export. */
+/** The README of an export. */
 export function readme(address: string, made: string, files: readonly string[]): string {
   return `An export of ${address}, made ${made} by Pillarbox.
 

@@ -6,7 +6,7 @@ import { isMbox, messagesOf, timeOf } from './mbox.ts'
 import { type Bounds, Budget, canonical, type Incoming, type ReadProgress } from './budget.ts'
 import { exportedIn } from './exported.ts'
 
-/** What lies in a file: an mbox, one message, or a ZIP of those, of a maildir, or that we made. */
+/** Reads a file: an mbox, one message, or a ZIP of those, of a maildir, or an export of Pillarbox. */
 export async function* incomingFrom(path: string, bounds: Bounds, reading: ReadProgress): AsyncGenerator<Incoming> {
   const start = await firstOf(path)
   if (start.toString('latin1', 0, 2) === 'PK') yield* fromZip(path, bounds, reading)
@@ -44,7 +44,7 @@ async function* fromZip(path: string, bounds: Bounds, reading: ReadProgress): As
   }
 }
 
-/** The files of any archive, in the order of its list. */
+/** The files of any archive, in the order of its directory. */
 async function* loose(budget: Budget, reading: ReadProgress): AsyncGenerator<Incoming> {
   for (const entry of budget.entries) {
     const before = reading.done
@@ -64,11 +64,11 @@ function kindOf(path: string): 'eml' | 'mbox' | undefined {
 
 const flags: Record<string, string> = { R: 'answered', F: 'flagged', D: 'draft', T: 'deleted', P: 'forwarded' }
 
-/** What the name of a message in a maildir says: folder, flags, when it was delivered. */
+/** The metadata in the name of a maildir message: folder, flags, and time of delivery. */
 function toldBy(path: string): unknown {
   const [, folders = '', kind, name = ''] = /^(?:(.*)\/)?(cur|new)\/([^/]+)$/.exec(path) ?? []
   if (kind === undefined) return {}
-  // a colon cannot be in every file system
+  // some file systems do not allow a colon
   const letters = Array.from(/[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? '')
   const folder = folders
     .split('/')
@@ -82,7 +82,7 @@ function toldBy(path: string): unknown {
   }
 }
 
-/** Whether it begins with a header field (RFC 5322 2.2). */
+/** Whether it starts with a header field (RFC 5322 2.2). */
 function isMessage(start: Buffer): boolean {
   return /^(?:\ufeff|\xef\xbb\xbf)?[!-9;-~]{1,100}[ \t]*:/.test(start.toString('latin1'))
 }

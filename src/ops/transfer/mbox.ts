@@ -3,11 +3,11 @@ import { Turns } from '../../core/paced-work.ts'
 
 /** One message of an mbox. */
 export interface Found {
-  /** The octets with CRLF line ends; null when there were more than are taken. */
+  /** The bytes with CRLF line ends; null above the limit. */
   octets: Buffer | null
-  /** The line that began it, without its end. */
+  /** Its `From ` line without the line end. */
   from_line: string
-  /** Octets of the file up to the end of this message. */
+  /** The position in the file after this message, in bytes. */
   end: number
 }
 
@@ -19,24 +19,23 @@ const cr = 0x0d
 const lf = 0x0a
 const quote = 0x3e
 
-/** Octets that are written before others have their turn. */
+/** Bytes written in one turn of the event loop. */
 const slice = 1024 * 1024
 
-/** Longest line that is held back until its end is there. */
+/** The longest line that is buffered until its end. */
 const longestLine = 64 * 1024
 
 /**
- * The messages of an mbox (RFC 4155), one by one as the file is read; `mboxrd`, whose `>From ` loses one `>`. A message begins at a line
- * `From …` that names a time and a year, at the start or after an empty line. Of a message above `most` octets none are kept, and nothing
- * is allocated for a line.
+ * The messages of an mbox (RFC 4155), streamed; in `mboxrd` a `>From ` loses one `>`. A message starts at a line `From …` with a time and a
+ * year, at the start of the file or after an empty line. A message above `most` bytes is skipped, and nothing is allocated for its lines.
  */
 export async function* messagesOf(file: AsyncIterable<Uint8Array>, most: number): AsyncGenerator<Found> {
   const gathered = new Gathered(most)
   let fromLine: string | undefined
   let afterEmpty = true
-  /** Whether what comes next begins a line, and does not go on with one that is too long to be held back. */
+  /** Whether the next bytes start a line, and do not continue one that is too long to buffer. */
   let begins = true
-  /** Octets of the file before `octets`. */
+  /** Bytes of the file before `octets`. */
   let before = 0
   let rest: Buffer = nothing
   for await (const chunk of file) {
@@ -77,7 +76,7 @@ export async function* messagesOf(file: AsyncIterable<Uint8Array>, most: number)
   if (fromLine !== undefined) yield gathered.found(fromLine, before + rest.length)
 }
 
-/** Whether a file that begins like this is an mbox. */
+/** Whether a file that starts like this is an mbox. */
 export function isMbox(start: Buffer): boolean {
   const text = start.toString('latin1').replace(/^[\r\n]+/, '')
   const head = Buffer.from(text.slice(0, text.search(/\n|$/)), 'latin1')
@@ -85,15 +84,15 @@ export function isMbox(start: Buffer): boolean {
 }
 
 /**
- * A message as it stands in an mbox (`mboxrd`), with its `From ` line and the empty line behind; line ends are LF. `exact` says whether
- * `messagesOf` gives back what was put in: it knows no line end but CRLF.
+ * A message in an mbox (`mboxrd`), with its `From ` line and the empty line after it; line ends are LF. `exact` says whether `messagesOf`
+ * restores the same bytes, as it only produces CRLF line ends.
  */
 export async function mboxrd(octets: Buffer, sender: string, time: number): Promise<{ entry: Buffer; exact: boolean }> {
   const date = new Date(time).toUTCString()
   const [, weekday, day, month, year, clock] = /^(\w+), (\d+) (\w+) (\d+) ([\d:]+)/.exec(date)!
   const from = /^[\x21-\x7e]+$/.test(sender) ? sender : 'MAILER-DAEMON'
   const turns = new Turns()
-  // a line grows by two octets at most
+  // a line grows by at most two bytes
   const entry = new Octets(2 * octets.length + 1024)
   entry.add(Buffer.from(`From ${from} ${weekday} ${month} ${day} ${clock} ${year}\n`, 'latin1'))
   let exact = octets.length > 0 && octets.at(-1) === lf
@@ -116,7 +115,7 @@ export async function mboxrd(octets: Buffer, sender: string, time: number): Prom
   return { entry: entry.take()!, exact }
 }
 
-/** The time that a `From ` line names, in milliseconds since the epoch; undefined when it cannot be read. */
+/** The time in a `From ` line, in milliseconds since the epoch; undefined when it cannot be parsed. */
 export function timeOf(fromLine: string): number | undefined {
   const date = /(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w{0,20}\s+\d.*/s.exec(fromLine)?.[0]
   // without a zone it is UTC (RFC 4155)
@@ -125,7 +124,7 @@ export function timeOf(fromLine: string): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-/** Of a line: with its end where it is `whole`, the first of it where it `begins`. */
+/** A part of a line: with its end if `whole`, its start if `begins`. */
 interface Piece {
   whole: boolean
   begins: boolean
@@ -136,10 +135,10 @@ const firstPiece: Piece = { whole: false, begins: true }
 const middlePiece: Piece = { whole: false, begins: false }
 const lastPiece: Piece = { whole: true, begins: false }
 
-/** The lines of a message as they come. */
+/** Collects the lines of a message. */
 class Gathered {
   readonly #octets: Octets
-  /** The empty line that may be the one between two messages. */
+  /** An empty line that may be the separator of two messages. */
   #held = false
 
   constructor(most: number) {
@@ -157,7 +156,7 @@ class Gathered {
     if (bare) this.#octets.add(crlf)
   }
 
-  /** The message, and begins the next. */
+  /** Returns the message, and starts the next. */
   found(fromLine: string, end: number): Found {
     const octets = this.#octets.take()
     this.#held = false
@@ -165,10 +164,10 @@ class Gathered {
   }
 }
 
-/** Octets that are looked at one by one before the end of a line is searched for. */
+/** Bytes that are examined one by one before the end of a line is searched for. */
 const near = 16
 
-/** The place of the next LF, or -1. */
+/** The position of the next LF, or -1. */
 function lineEnd(octets: Buffer, start: number): number {
   const stop = Math.min(octets.length, start + near)
   for (let at = start; at < stop; at += 1) if (octets[at] === lf) return at
@@ -186,7 +185,7 @@ function isQuoted(octets: Buffer, start: number, end: number): boolean {
   return octets[start] === quote && isQuotable(octets, start + 1, end)
 }
 
-/** Whether it is `From `, behind any number of `>`. */
+/** Whether it is `From `, after any number of `>`. */
 function isQuotable(octets: Buffer, start: number, end: number): boolean {
   let at = start
   while (at < end && octets[at] === quote) at += 1

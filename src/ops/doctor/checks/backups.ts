@@ -1,28 +1,28 @@
 import { about, type Check, reasonOf, spell } from '../check.ts'
 
-/** A backup that is there. */
+/** An existing backup. */
 export interface Newest {
   name: string
   created_at: string
-  /** Whether the keys are in it. */
+  /** Whether it contains the keys. */
   keys: boolean
 }
 
 interface Deps {
-  /** Where the box keeps its backups; undefined when it is not said. */
+  /** The backup directory; undefined when it is not configured. */
   directory: string | undefined
-  /** The newest one. Throws a sentence when the directory cannot be read. */
+  /** The newest backup. Throws a sentence when the directory cannot be read. */
   newest: () => Promise<Newest | undefined>
   now: () => number
   /** The file of the master key. */
   masterKey: string
-  /** When the box was made, in milliseconds. */
+  /** When the box was created, in milliseconds. */
   created: number
 }
 
 const day = 86_400_000
 
-/** Whether there is a backup, how old it is, and whether a box can be made of it without another file. */
+/** Checks that there is a recent backup, and that it can be restored without another file. */
 export function backups({ directory, newest, now, masterKey, created }: Deps): Check {
   return {
     name: 'backup',

@@ -3,14 +3,14 @@ import { about, type Check } from '../check.ts'
 
 interface Deps {
   database: Database
-  /** The ids of the accounts that may be signed in to. */
+  /** The ids of the accounts with a login. */
   accounts: () => readonly string[]
 }
 
-/** Longest list of lines. */
+/** The most lines. */
 const most = 50
 
-/** People who sign in with a password and nothing else. */
+/** Checks for people who sign in without a second factor. */
 export function secondFactors({ database, accounts }: Deps): Check {
   return {
     name: 'second_factor',

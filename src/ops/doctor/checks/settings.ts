@@ -9,13 +9,13 @@ interface Deps {
   publicUrl: () => string
   wanted: readonly ListenerEndpoint[]
   proxies: number
-  /** Whether mail leaves, and whether from our own addresses. */
+  /** How mail leaves: directly, by a relay, or not at all. */
   mode: 'direct' | 'relay' | 'none'
 }
 
 const pretended = /(?:^|\.)(?:test|example|invalid|localhost|local)$/
 
-/** Settings that are not wrong, but hardly meant. */
+/** Checks for settings that are valid but probably unintended. */
 export function settings(deps: Deps): Check {
   return {
     name: 'config',
@@ -58,7 +58,7 @@ function reached({ publicUrl, wanted, proxies }: Deps): Line[] {
 
 function inTheClear({ wanted, proxies }: Deps): Line[] {
   const open = wanted.filter(({ speech, host }) => speech === 'http' && !isLoopback(host))
-  // a proxy on another machine, or outside of a container, must reach it
+  // a proxy on another machine, or outside of a container, must be able to connect
   if (proxies > 0) return []
   return open.map(({ host, port }) =>
     about('config', 'http.listen').warn(
