@@ -18,7 +18,7 @@ export function addConfigCommand(program: Command): void {
     const { data_dir } = await loadConfig(sources)
     const user = actAsBoxUser(data_dir)
     if (user === undefined) return say(options, { good: true }, 'The configuration is good.')
-    // root may read every file that the settings name, and whoever the box runs as perhaps not
+    // root may read every configured file, but possibly not the box's user
     await loadConfig(sources).catch((error: unknown) => {
       if (!(error instanceof ConfigError)) throw error
       throw new ConfigError([`For user ${user.uid}, whom the box runs as:`, ...error.problems])

@@ -144,7 +144,7 @@ async function catchAll(name: string, who: string | undefined, { none, ...option
   })
 }
 
-/** The local part of an address, and the domain that it is of. */
+/** The local part of an address, and its domain. */
 async function placeOf(box: Box, address: string): Promise<{ local: string; id: string; name: string }> {
   const at = address.lastIndexOf('@')
   if (at < 1) throw new Failure(`${address} is no address such as sales@example.com.`, 'invalid_request', 'address')
@@ -162,7 +162,7 @@ async function named(box: Box, name: string): Promise<Domain> {
   return domain
 }
 
-/** What a check came to, in a sentence; `silent` when the DNS gave no answer about some of the records. */
+/** The result of a check as a sentence; `silent` when the DNS gave no answer about some of the records. */
 function outcome({ name, status, dns_records }: Domain): { silent: boolean; words: string } {
   const open = dns_records.filter(({ unanswered }) => unanswered)
   if (open.length === 0) return { silent: false, words: `${name} is ${status}.` }
@@ -171,10 +171,10 @@ function outcome({ name, status, dns_records }: Domain): { silent: boolean; word
   return { silent: true, words: folded(words, 0).join('\n') }
 }
 
-/** Columns that a line may have. */
+/** The width of a line in columns. */
 const width = 100
 
-/** Each record on lines of its own: values of keys are longer than any line. */
+/** Each record on lines of its own, as keys are longer than a line. */
 function formatRecords({ dns_records }: Domain): string {
   return dns_records
     .map(({ type, name, priority, value, status, reason, unanswered, seen_at }) => {
@@ -190,7 +190,7 @@ function formatRecords({ dns_records }: Domain): string {
     .join('\n\n')
 }
 
-/** Text on lines of at most `width` columns, broken at spaces; a word that is longer is cut. */
+/** Wraps text at `width` columns, broken at spaces; a longer word is split. */
 function folded(text: string, indent: number): string[] {
   const room = width - indent
   const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${room}}`, 'g')) ?? [''])

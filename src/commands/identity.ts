@@ -94,11 +94,11 @@ async function remove(who: string, { yes, ...options }: Options & { yes: boolean
   })
 }
 
-/** What goes with an identity, in words. */
+/** What is deleted with an identity, in words. */
 async function belongings(box: Box, id: string): Promise<string> {
   const { storage, phone_number } = await wholeOf(box, id)
   const at = `/v1/identities/${id}`
-  // as many as a person wants to read: the rest is “more than”
+  // larger counts are shown as “more than”
   const most = 1000
   const count = async (path: string, one: string, many: string): Promise<string[]> => {
     const { length } = await everyOne(box, `${at}/${path}`, most)

@@ -21,7 +21,7 @@ interface ApiKey {
 
 const which = 'its id or label'
 
-/** `pillarbox key …`. Throws a sentence when there is no box, or its key cannot be changed (for `rotate-master` also when it runs). */
+/** `pillarbox key …`. Throws a sentence when there is no box, or its key cannot be changed (for `rotate-master` also while it runs). */
 export function addKeyCommand(program: Command): void {
   const key = program.command('key').description('API keys, and the keys of the box itself')
   const add = (name: string, words: string): Command => withJson(ofBox(key.command(name).description(words)))
@@ -112,7 +112,7 @@ async function revoke(who: string, options: Options & { keep?: boolean }): Promi
   })
 }
 
-/** Throws Failure when there is none, or a label is that of several. */
+/** Throws Failure when there is none, or several have this label. */
 async function named(box: Box, who: string): Promise<ApiKey> {
   const keys = await everyOne<ApiKey>(box, '/v1/api-keys')
   const found = keys.filter(({ id, label }) => id === who || label === who)

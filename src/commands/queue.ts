@@ -151,7 +151,7 @@ function serverOf({ mx, ip }: Pick<Entry, 'mx' | 'ip'>): string {
   return [mx, ip === null ? null : `[${ip}]`].filter((part) => part !== null).join(' ')
 }
 
-/** What a line of a list has room for. */
+/** Cuts an answer to fit a line of a list. */
 function cut(answer: string): string {
   const line = answer.replaceAll(/\s+/g, ' ')
   return line.length > 60 ? `${line.slice(0, 59)}…` : line

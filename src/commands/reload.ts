@@ -4,7 +4,7 @@ import { type BoxOptions, ofBox, runningBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { say, withJson } from './support/say.ts'
 
-/** `pillarbox reload`: exit status 1 when the box does not run, or refuses the settings and goes on with those it had. */
+/** `pillarbox reload`: exit status 1 when the box does not run, or rejects the settings and keeps the former ones. */
 export function addReloadCommand(program: Command): void {
   const reload = program
     .command('reload')

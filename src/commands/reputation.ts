@@ -3,7 +3,7 @@ import type { BoxOptions } from './support/box.ts'
 import { say } from './support/say.ts'
 import { ofStoppedBox, opened } from './support/stopped-box.ts'
 
-/** `pillarbox reputation recount`. Throws a sentence when there is no box, it is running, or its log does not go back to the beginning. */
+/** `pillarbox reputation recount`. Throws a sentence when there is no box, it is running, or the beginning of its log was pruned. */
 export function addReputationCommand(program: Command): void {
   const recounting = program
     .command('reputation')

@@ -32,13 +32,13 @@ interface Email {
   deliveries: Delivery[]
 }
 
-/** Milliseconds between two looks, and seconds that are waited unless said. */
+/** The polling interval in milliseconds, and the default timeout in seconds. */
 const pause = 250
 const timeout = 120
 
 const over = ['delivered', 'sent', 'bounced', 'failed', 'cancelled']
 
-/** `pillarbox send`: a message of an identity, as its callers would send it. */
+/** `pillarbox send`: sends a message of an identity. */
 export function addSendCommand(program: Command): void {
   const send = program
     .command('send')
@@ -64,12 +64,12 @@ async function deliver(options: Options): Promise<void> {
     if (!(seconds > 0)) throw new Failure(`--wait ${String(wait)} is no number of seconds.`, 'invalid_value', 'wait')
     const last = await watched(box, `${at}/${email.id}`, seconds, options.json === true ? () => undefined : step)
     if (options.json) say(options, last, '')
-    // what the exit status says, a script need not read
+    // a script can use the exit status
     if (last.deliveries.some(({ status }) => status !== 'delivered' && status !== 'sent')) process.exitCode = 1
   })
 }
 
-/** Looks until every delivery is over or the time is; answers the message as it was seen last. */
+/** Polls until every delivery has ended or the timeout; returns the last state of the message. */
 async function watched(box: Box, path: string, seconds: number, told: (one: Delivery) => void): Promise<Email> {
   const end = Date.now() + seconds * 1000
   const seen = new Map<string, string>()

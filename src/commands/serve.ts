@@ -54,7 +54,7 @@ function onSignals(app: App, log: Log): void {
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  // what is refused is in the log
+  // the log contains the reason of a refusal
   process.on('SIGHUP', () => void app.reread().catch(() => undefined))
   const crash = (error: unknown): void => {
     log.fatal({ err: error }, 'a bug: the box stops so that nothing is lost')

@@ -13,13 +13,13 @@ interface Status {
   disk: { free: number | null; database: number; low: boolean; min_free: number }
 }
 
-/** `pillarbox status`: exit status 1 when something does not work, or the box does not run. */
+/** `pillarbox status`: exit status 1 when a component fails, or the box does not run. */
 export function addStatusCommand(program: Command): void {
   const status = program.command('status').description('how the box is, on one screen')
   withJson(ofBox(status)).action((options: BoxOptions & { json?: boolean }) =>
     withBox(options, async (box) => {
       const now = await box.call<Status>('GET', '/v1/status')
-      // what is only open for this command has no ports, and no uptime
+      // a box opened for this command has no ports, and no uptime
       const failing = box.running ? now.failing : []
       say(options, { running: box.running, ...now, failing }, formatStatus(now, failing, box.running))
       if (!box.running || failing.length > 0) process.exitCode = 1
@@ -55,7 +55,7 @@ function formatStatus(
   return lines.map(([name, value]) => `${name!.padEnd(12)}${value}`).join('\n')
 }
 
-/** What of a box does not work, as people say it. */
+/** The failing components in words. */
 function lacking(failing: readonly string[]): string {
   const broken = failing.filter((what) => what !== 'space')
   const words = [

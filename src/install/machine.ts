@@ -4,32 +4,32 @@ import { networkInterfaces } from 'node:os'
 import { isPublic } from '../net/public-addresses.ts'
 import { listenerAt } from './listeners.ts'
 
-/** One thing that was looked at. */
+/** One result of the checks. */
 export interface Finding {
   subject: 'addresses' | 'hostname' | 'ptr' | 'port_25_in' | 'port_25_out' | 'web_server'
   good: boolean
-  /** What was found, and where it is not good, what would be right. */
+  /** The finding, with a remedy for a problem. */
   text: string
 }
 
-/** What the machine is and where it stands. */
+/** The input of the checks. */
 export interface Look {
   hostname: string
   domain: string
-  /** A domain whose mail servers may be greeted, to see whether port 25 leads out; undefined: nothing outside the machine is asked. */
+  /** A domain whose mail servers may be contacted, to test port 25; undefined: no outside connections. */
   outside: string | undefined
-  /** Where mail servers are greeted: 25. */
+  /** The port of mail servers: 25. */
   port: number
-  /** Name servers; none: the system's. */
+  /** Name servers; empty: the system's. */
   servers: string[]
   /** Addresses of the machine. */
   addresses: string[]
 }
 
-/** How long one answer may take, in milliseconds. */
+/** The timeout of one answer in milliseconds. */
 const timeout = 3000
 
-/** The addresses of this machine's interfaces by which the internet could reach it. */
+/** The public addresses of this machine's interfaces. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])
@@ -37,7 +37,7 @@ export function ownAddresses(): string[] {
     .map(({ address }) => address)
 }
 
-/** Looks around. Nothing is changed, nothing is asked of anybody but the DNS and one mail server, and no network at all is an answer too. */
+/** Checks the machine. Changes nothing, contacts only the DNS and one mail server, and works without a network. */
 export async function look(input: Look): Promise<Finding[]> {
   const local = [addresses(input), ...ports()]
   if (input.outside === undefined) return local
@@ -110,7 +110,7 @@ async function portOut(domain: string, port: number, resolver: Resolver): Promis
   )
 }
 
-/** Whether a mail server says hello at the port. */
+/** Whether a mail server greets at the port. */
 function greets(address: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: address, port, timeout: timeout })
@@ -128,7 +128,7 @@ function greets(address: string, port: number): Promise<boolean> {
   })
 }
 
-/** Programs by the names of their processes, and how each is stopped. */
+/** Mail servers by process name, with the command that stops each. */
 const mailServers: Record<string, [string, string]> = {
   master: ['Postfix', 'postfix'],
   exim4: ['Exim', 'exim4'],

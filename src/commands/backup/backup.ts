@@ -56,7 +56,7 @@ async function auto(options: Options): Promise<void> {
   }
   const config = await settingsOf(options)
   const input = inputOf(config)
-  // what root put there the box could neither list nor remove
+  // the box could neither list nor remove a file of root
   if (existsSync(config.data_dir)) actAsOwner(config.data_dir)
   const made = await untilSignal((signal) => new BackupDirectory(config.backup).add(input, { signal }))
   return tell(options, made, { ...answerOf(made), removed: made.removed })
@@ -68,7 +68,7 @@ interface Result {
   warnings: string[]
 }
 
-/** Has the running box do it, and waits for the end. */
+/** Runs the backup in the running box, and waits for its end. */
 async function byTheBox(box: RunningBox, signal: AbortSignal): Promise<Result> {
   let job = await box.call<Running>('POST', '/v1/backups', {})
   while (job.status === 'running') {

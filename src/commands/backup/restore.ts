@@ -62,7 +62,7 @@ function formatRestored(restored: RestoredBox): string {
   return lines.join('\n')
 }
 
-/** What leaves a box, by kind. */
+/** Kinds of undelivered messages. */
 const words: Record<string, string> = {
   email: 'e-mails (one for each recipient)',
   'email-release': 'e-mails of which the time had not come',
@@ -72,7 +72,7 @@ const words: Record<string, string> = {
   sms: 'text messages',
 }
 
-/** What an operator should know before the box starts. */
+/** Warnings for the operator before the box starts. */
 function warningsOf({ manifest, waiting, lost, keys, data_dir }: RestoredBox): string[] {
   const { created_at } = manifest
   const warnings = [

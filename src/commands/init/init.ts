@@ -19,7 +19,7 @@ import { formatOutcome, type InitOutcome } from './report.ts'
 import { withJson } from '../support/say.ts'
 import { untilSignal } from '../support/signals.ts'
 
-/** `pillarbox init`: from nothing to a box that can be started. What is there is never written over; what it wrote goes when it fails. */
+/** `pillarbox init`: sets up a box that can be started. Never overwrites files, and removes what it wrote when it fails. */
 export function addInitCommand(program: Command): void {
   const init = program
     .command('init')
@@ -130,7 +130,7 @@ async function make(places: Places, choice: InitChoice, { units, findings, journ
   }
 }
 
-/** The box, started once: with that it has its keys, its account and its domain. */
+/** Starts the box once, which creates its keys, its account and its domain. */
 async function begun(places: Places): Promise<FirstRun<{ dns_records: ZoneRecord[]; zone: string }>> {
   const env = { ...process.env, PILLARBOX_DATA_DIR: places.data }
   const config = await loadConfig({ file: places.config, env, cwd: process.cwd() })
@@ -150,7 +150,7 @@ function usedSince({ data }: Places, { file }: Journal): string {
   )
 }
 
-/** Notes what was looked at and now made; a directory that cannot be written to is told as a sentence. */
+/** Starts the journal; a directory that is not writable becomes a sentence. */
 function begin(journal: Journal): void {
   try {
     journal.begin()
@@ -159,7 +159,7 @@ function begin(journal: Journal): void {
   }
 }
 
-/** What is done, on the way; not to programs, which read the errors. */
+/** Prints progress for people; with --json nothing. */
 function narrate({ json }: InitOptions, text: string, journal?: Journal): void {
   journal?.note(text)
   if (!json) process.stderr.write(`${text}\n`)

@@ -18,10 +18,10 @@ interface Options {
   json?: boolean
 }
 
-/** Exit statuses: 0, something was found; 1, nothing was; 2, the log could not be read. */
+/** Exit statuses: 0, lines found; 1, none found; 2, the log could not be read. */
 const statuses = { nothing: 1, unread: 2 }
 
-/** `pillarbox log`: one message's whole life. */
+/** `pillarbox log`: all lines of one message. */
 export function addLogCommand(program: Command): void {
   const command = program
     .command('log')
@@ -91,7 +91,7 @@ async function write(text: string): Promise<void> {
 
 const units: Record<string, number> = { s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Milliseconds since the Unix epoch. Throws Failure for what is no time. */
+/** Milliseconds since the Unix epoch. Throws Failure for an invalid time. */
 function timeOf(text: string): number {
   const [, amount, unit] = /^(\d{1,6}) ?(s|min|h|d)(?: ago)?$/.exec(text) ?? []
   if (amount !== undefined) return Date.now() - Number(amount) * units[unit!]!

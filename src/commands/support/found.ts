@@ -7,7 +7,7 @@ interface Listed<Item> {
   next_cursor: string | null
 }
 
-/** Everything that a list holds, or as much of it as is wanted. */
+/** The items of a list, up to a limit. */
 export async function everyOne<Item>(box: Box, path: string, most = Infinity): Promise<Item[]> {
   const all: Item[] = []
   const joint = path.includes('?') ? '&' : '?'
@@ -20,7 +20,7 @@ export async function everyOne<Item>(box: Box, path: string, most = Infinity): P
   }
 }
 
-/** An identity as lists show it. */
+/** An identity in lists. */
 export interface Found {
   id: string
   name: string

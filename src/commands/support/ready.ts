@@ -8,16 +8,18 @@ import { say, withJson } from './say.ts'
 
 type Options = BoxOptions & { json?: boolean; wait: string }
 
-/** What keeps a box from its work, by the names of `/readyz`, and the same as a sentence. */
+/** What makes a box not ready, by the names of `/readyz`, and as a sentence. */
 interface Lack {
   failing: string[]
   message: string
 }
 
-/** Between two looks, in milliseconds. */
+/** The polling interval in milliseconds. */
 const rhythm = 250
 
-/** `pillarbox ready`: for a service manager, a container's health check, a script that waits. It asks the box's own socket, and opens nothing. */
+/**
+ * `pillarbox ready`: for a service manager, a container's health check, a script that waits. It uses the box's socket, and opens nothing.
+ */
 export function addReadyCommand(program: Command): void {
   const ready = program
     .command('ready')
@@ -44,12 +46,12 @@ export function addReadyCommand(program: Command): void {
     })
 }
 
-/** Without room it still reads, deletes and sends, and takes mail by itself once there is room: a restart would mend nothing. */
+/** With a full disk the box still reads, deletes and sends, and recovers by itself: a restart would not help. */
 function serves({ failing }: Lack): boolean {
   return failing.length === 1 && failing[0] === 'space'
 }
 
-/** systemd names the process of the service (systemd.exec(5)); what has ended will not become ready, and the start need not wait for it. */
+/** systemd sets the process id of the service (systemd.exec(5)); a process that has ended will not become ready. */
 function endOf(processId: string | undefined): string | undefined {
   if (processId === undefined || !/^[1-9]\d*$/.test(processId)) return undefined
   try {
@@ -61,7 +63,7 @@ function endOf(processId: string | undefined): string | undefined {
   return undefined
 }
 
-/** Undefined when nothing is lacking. */
+/** Undefined when the box is ready. */
 function lacks(socketPath: string): Promise<Lack | undefined> {
   return new Promise((resolve) => {
     const call = request(

@@ -11,7 +11,7 @@ import { SignInAgain, SignInPage } from './sign-in.tsx'
 import { Announcer } from './widgets/announcer.tsx'
 import { Trouble } from './widgets/trouble.tsx'
 
-/** The whole page: the way in, or the view that the address names. */
+/** The page: the sign-in form, or the view of the current path. */
 export function App(): JSX.Element {
   const [error, setError] = useState<ApiError>()
   const find = (): Promise<void> =>
@@ -23,7 +23,7 @@ export function App(): JSX.Element {
       },
     )
   useEffect(() => {
-    // the view comes while it is asked who is there
+    // loads the view while the session is checked
     found(place.value.path)
       ?.view.load()
       .catch(() => {})
@@ -89,7 +89,7 @@ function CurrentRoom(): JSX.Element {
 
 const fetched = new Map<View['load'], ComponentType<ViewProps>>()
 
-/** A view whose module comes when it is first needed. */
+/** A view whose module is loaded on first use. */
 function Fetched({ view, params }: Found): JSX.Element {
   const [, setTurn] = useState(0)
   const [failed, setFailed] = useState(false)

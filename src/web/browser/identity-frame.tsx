@@ -10,12 +10,12 @@ import { Mark } from './widgets/mark.tsx'
 
 const Current = createContext<Loaded<Identity> | undefined>(undefined)
 
-/** The identity whose view this is; to be asked inside of IdentityFrame. */
+/** The identity of the current view; used inside of IdentityFrame. */
 export function useIdentity(): Loaded<Identity> {
   return useContext(Current)!
 }
 
-/** What is above every view of one identity: who it is, and its tabs. What is below it can rely on the id to be one that the box gave out. */
+/** The heading and tabs above every view of one identity. Its children can rely on a valid id. */
 export function IdentityFrame({
   id,
   children,

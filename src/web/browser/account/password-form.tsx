@@ -9,7 +9,7 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** Another address to sign in with, or another password. */
+/** Changes the address or password for signing in. */
 export function PasswordForm({ account, onChange }: Props): JSX.Element {
   return (
     <section class="sheet" aria-labelledby="password">

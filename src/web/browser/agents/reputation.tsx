@@ -19,7 +19,7 @@ const names: Record<string, string> = {
 
 const tones: Record<Tier, 'good' | undefined> = { bronze: undefined, silver: undefined, gold: 'good', platinum: 'good' }
 
-/** How far an agent is to be trusted, and what each component adds or takes. */
+/** The reputation of an agent, and the effect of each component. */
 export function ReputationSheet({ agentId, identityId }: { agentId: string; identityId: string }): JSX.Element {
   const reputation = useThing<Reputation>(
     `/v1/agents/${agentId}/reputation`,
@@ -50,7 +50,7 @@ export function ReputationSheet({ agentId, identityId }: { agentId: string; iden
   )
 }
 
-/** The most that one component adds or takes: a whole side of its bar. */
+/** The largest effect of one component: half the width of its bar. */
 const most = 0.5
 const side = 50
 

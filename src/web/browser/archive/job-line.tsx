@@ -9,7 +9,7 @@ interface Props {
   onEnd: () => Promise<void>
 }
 
-/** One export or import: how far it is, and what came of it. */
+/** One export or import: its progress, and its result. */
 export function JobLine({ job, onEnd }: Props): JSX.Element {
   const { id, kind, status, result, created_at } = job
   return (
@@ -27,7 +27,7 @@ export function JobLine({ job, onEnd }: Props): JSX.Element {
 
 function Made({ made: { url, expires_at, size, messages, sms } }: { made: Exported }): JSX.Element {
   if (Date.parse(expires_at) <= Date.now()) return <p class="faint">The download expired after 24 hours.</p>
-  // the box may be reached here by another name than its own
+  // the page may use another host name than the configured one
   const { pathname, search } = new URL(url)
   return (
     <p class="actions middle">

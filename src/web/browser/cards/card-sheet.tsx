@@ -18,7 +18,7 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** One card as far as the box knows it: never its number. */
+/** One card, without its number. */
 export function CardSheet({ card, onChange }: Props): JSX.Element {
   const [asking, setAsking] = useState<'cancel' | 'freeze' | 'limits'>()
   const [open, setOpen] = useState(false)

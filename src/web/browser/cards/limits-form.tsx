@@ -14,7 +14,7 @@ interface Props {
   onClose: () => void
 }
 
-/** What may be spent with a card, and in what time. */
+/** The budget of a card and its period. */
 export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
   const { id, card_name, currency, period, budget_cents } = card
   const path = `/v1/cards/${id}/limits`
@@ -67,7 +67,7 @@ export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
   )
 }
 
-/** What a budget is for. */
+/** The periods in words. */
 export const periodWords: Record<Period, string> = {
   one_time: 'in all',
   daily: 'a day',

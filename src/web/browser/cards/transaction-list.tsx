@@ -20,7 +20,7 @@ const reasons: Record<NonNullable<CardTransaction['reason']>, string> = {
   repeated: 'repeated call',
 }
 
-/** Who asked for a card, for what, and what was spent; newest first. */
+/** The ledger of a card, newest first. */
 export function TransactionList({ card: { id, card_name, currency } }: { card: Card }): JSX.Element {
   const list = useList<CardTransaction>(
     `/v1/cards/${id}/transactions`,

@@ -16,7 +16,7 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** The further addresses of a domain, and who receives mail for unknown ones. */
+/** The aliases of a domain, and its catch-all. */
 export function AliasList({ domain, path, onChange }: Props): JSX.Element {
   const [asking, setAsking] = useState<'add' | 'catch-all' | Alias>()
   const close = (): void => setAsking(undefined)

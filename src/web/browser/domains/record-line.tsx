@@ -18,7 +18,7 @@ const states = {
   missing: { tone: 'warn', word: 'missing' },
 } as const
 
-/** One record to put into the DNS, what was found of it, and what would be right. */
+/** One DNS record to publish, and what was found instead. */
 export function RecordLine({ record }: { record: DnsRecord }): JSX.Element {
   const { purpose, required, type, name, value, priority, ttl, status, found, reason } = record
   const { tone, word } = states[status]

@@ -10,7 +10,7 @@ import { moment, octets } from '../widgets/format.ts'
 import { JobProgress } from '../widgets/job-progress.tsx'
 import { Listing } from '../widgets/listing.tsx'
 
-/** The backups of the box, and one more. */
+/** The backups of the box, with a button for a new one. */
 export function BackupList(): JSX.Element {
   const list = useList<Backup>('/v1/backups')
   const [making, setMaking] = useState<string>()

@@ -17,7 +17,7 @@ const marks = {
 
 const order: Status[] = ['fail', 'warn', 'pass']
 
-/** What the doctor says of the box, the worst first, with what mends it. */
+/** The results of the doctor with their fixes, the worst first. */
 export function DoctorLines(): JSX.Element {
   const report = useThing<DoctorReport>('/v1/doctor', ({ type }) => type === 'doctor.changed', true)
   const look = async (): Promise<void> => {

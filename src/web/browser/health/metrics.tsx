@@ -6,7 +6,7 @@ import { Chart } from '../widgets/chart.tsx'
 import { moment, octets, span } from '../widgets/format.ts'
 import { Awaited } from '../widgets/listing.tsx'
 
-/** What went on in the last hour or day, drawn and as a table. */
+/** The activity of the last hour or day, as charts and as a table. */
 export function FigureCharts(): JSX.Element {
   const [step, setStep] = useState<Stats['step']>('minute')
   const [tabled, setTabled] = useState(false)

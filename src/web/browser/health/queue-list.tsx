@@ -13,7 +13,7 @@ import { Time } from '../widgets/time.tsx'
 
 const states = { open: 'waiting or running', failed: 'failed', done: 'done', all: 'all' }
 
-/** What leaves the box: how much waits, for how long, and each delivery with its last answer. */
+/** The queue: its length and age, and each delivery with its last answer. */
 export function QueueList(): JSX.Element {
   const [state, setState] = useState('open')
   const [dropping, setDropping] = useState<QueueEntry>()

@@ -5,7 +5,7 @@ import { octets, span } from '../widgets/format.ts'
 import { Awaited } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
-/** What runs, what came and went in a day, and the disk. */
+/** Version, uptime, counts of the last 24 hours, and the disk. */
 export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element {
   return (
     <section class="sheet" aria-labelledby="box">

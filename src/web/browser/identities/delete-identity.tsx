@@ -9,7 +9,7 @@ import { octets } from '../widgets/format.ts'
 
 const most = 200
 
-/** Deletes an identity, once somebody has read what goes with it. */
+/** Deletes an identity after listing what is deleted with it. */
 export function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: () => void }): JSX.Element {
   const { id, name, email, phone_number, storage } = identity
   const threads = useAmount(`/v1/identities/${id}/threads`)
@@ -45,7 +45,7 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
   )
 }
 
-/** Says how many there are, as far as one page tells. */
+/** Describes the length of a list, as far as one page shows. */
 function useAmount(path: string): (what: string) => string {
   const { value } = useThing<Page<unknown>>(`${path}?limit=${most}`)
   return (what) => {

@@ -10,7 +10,7 @@ interface Props {
   onMade: (identity: Identity) => void
 }
 
-/** Asks what the new identity is to be called. */
+/** The form of a new identity. */
 export function NewIdentityDialog({ onClose, onMade }: Props): JSX.Element {
   const send = async (typed: Typed): Promise<void> => {
     const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''))

@@ -47,7 +47,7 @@ export function ComposeDialog({ id, ...props }: Props & { id: string }): JSX.Ele
   )
 }
 
-/** An answer, in the conversation of what it answers. */
+/** A reply, in the conversation of the original. */
 export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.Element {
   const { id, identity_id, from, from_name, recipients, direction, reply_to_verified, verified_domain, authentication } = email
   const others = recipients.to.length + recipients.cc.length > 1
@@ -70,7 +70,7 @@ export function ReplyDialog({ email, ...props }: Props & { email: Email }): JSX.
   )
 }
 
-/** The message, handed on. */
+/** Forwards the message. */
 export function ForwardDialog({ email, ...props }: Props & { email: Email }): JSX.Element {
   const { id, identity_id } = email
   return (

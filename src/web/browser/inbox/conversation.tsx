@@ -10,10 +10,10 @@ import { Message } from './message.tsx'
 
 const none: Email[] = []
 
-/** Messages of a conversation, the newest, that are looked at again and again. */
+/** The newest messages of a conversation that are polled. */
 const most = 200
 
-/** One conversation, oldest message first; the last is open, and so is what was not read. */
+/** One conversation, oldest message first; the last and the unread ones are expanded. */
 export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
   const path = `/v1/identities/${id}`
   const thread = useThing<ThreadWithMessages>(
@@ -47,7 +47,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
   )
 }
 
-/** Whoever looks at a message has read it; one that is marked unread by hand stays so while it is looked at. */
+/** Marks displayed messages as read, but not one that was marked unread manually, while it is displayed. */
 function useReadMarks(id: string, messages: Email[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
@@ -59,7 +59,7 @@ function useReadMarks(id: string, messages: Email[]): void {
         await Promise.all(fresh.map((email) => patch(`/v1/identities/${id}/emails/${email.id}`, { read: true })))
         reread()
       } catch (error) {
-        // it is read all the same, and marked when somebody looks again
+        // shown as read all the same, and marked at the next display
         if (!(error instanceof ApiError)) throw error
       }
     }
@@ -67,18 +67,18 @@ function useReadMarks(id: string, messages: Email[]): void {
   }, [id, messages])
 }
 
-/** What was marked or deleted on another screen, of which no event tells, is looked for without the bodies: those may be large. */
+/** Polls for changes made elsewhere that emit no event, without the bodies, which may be large. */
 function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>): void {
   useEffect(() => {
     const look = async (): Promise<void> => {
       if (!value || document.visibilityState !== 'visible') return
       try {
         const shown = value.messages.filter(({ spam }) => !spam).slice(-most)
-        // that it was tried once more is told by no event either, and no list shows it
+        // a further attempt emits no event, and is in no list
         const deferred = shown.some(({ status }) => status === 'deferred')
         if (deferred || marksOf((await get<Page<EmailRow>>(path)).data) !== marksOf(shown)) await reload()
       } catch (error) {
-        // the next glance finds it
+        // the next poll finds it
         if (!(error instanceof ApiError)) throw error
       }
     }

@@ -6,7 +6,7 @@ import { moment } from '../widgets/format.ts'
 import { Awaited } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
-/** How the message fares on its way to each recipient, as it changes. */
+/** The delivery status of a message for each recipient, updated live. */
 export function Deliveries({ path, deliveries }: { path: string; deliveries: Delivery[] }): JSX.Element {
   const [whole, setWhole] = useState(false)
   return (
@@ -86,7 +86,7 @@ const tones: Partial<Record<Email['status'], 'good' | 'warn' | 'bad'>> = {
   cancelled: 'warn',
 }
 
-/** How far an e-mail, or its delivery to one recipient, has come. */
+/** The status of an e-mail, or of its delivery to one recipient. */
 export function StatusMark({ status }: { status: Email['status'] }): JSX.Element {
   return <Mark tone={tones[status]}>{status}</Mark>
 }

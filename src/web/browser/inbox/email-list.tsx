@@ -17,7 +17,7 @@ interface Props {
   current: string | undefined
 }
 
-/** Single e-mails: what a search finds, or what is on a shelf. */
+/** Single e-mails: the results of a search, or a folder. */
 export function EmailList({ id, backupDirectory, query, current }: Props): JSX.Element {
   const path = `/v1/identities/${id}/emails${query === '' ? '' : '/search'}`
   const list = useList<EmailRow>(
@@ -79,7 +79,7 @@ function EmailLine({ email }: { email: EmailRow }): JSX.Element {
   )
 }
 
-/** The ways to look at the mail of an identity, with what the API is asked for each. */
+/** The folders of an identity, with their API filters. */
 export const shelves = {
   conversations: { label: 'Conversations', query: {} },
   received: { label: 'Received', query: {} },

@@ -12,7 +12,7 @@ const purposes: Record<Link['kind'], string> = {
 
 const most = 20
 
-/** What agents look for in a message, lifted out of it: codes, and links with what they seem to be for. */
+/** The codes and links of a message, as agents get them. */
 export function Finds({ codes, links }: Pick<Email, 'codes' | 'links'>): JSX.Element | null {
   const first = links.toSorted((one, other) => Number(one.kind === 'other') - Number(other.kind === 'other'))
   if (codes.length === 0 && links.length === 0) return null

@@ -23,7 +23,7 @@ interface Props {
   last: boolean
 }
 
-/** One message; those that were read before are folded up. */
+/** One message; those already read are collapsed. */
 export function Message({ email, last }: Props): JSX.Element {
   const [open, setOpen] = useState(last || !email.read)
   const { direction, from, from_name, status, received_at } = email

@@ -5,10 +5,10 @@ import { CopyButton } from '../widgets/copy-button.tsx'
 import { Dialog } from '../widgets/dialog.tsx'
 import { Trouble } from '../widgets/trouble.tsx'
 
-/** Characters of a source that are shown; the file has all. */
+/** The most characters of a source that are shown; the file has all. */
 const most = 200_000
 
-/** The octets of a message as they came, our trace before them. */
+/** The raw message, with our Received fields. */
 export function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
   const [text, setText] = useState<string>()
   const [error, setError] = useState<ApiError>()

@@ -1,6 +1,6 @@
 import type { Authentication } from '../../../mail/model.ts'
 
-/** What SPF says, as a sentence. */
+/** The SPF result as a sentence. */
 export function spfWords({ result, domain, reason }: Authentication['spf']): string {
   const who = domain ?? 'its sender'
   switch (result) {
@@ -18,7 +18,7 @@ export function spfWords({ result, domain, reason }: Authentication['spf']): str
   }
 }
 
-/** What one DKIM signature is worth. */
+/** The result of one DKIM signature as a sentence. */
 export function dkimWords({ result, domain, selector, aligned, reason }: Authentication['dkim'][number]): string {
   const by = `${domain} (key ${selector})`
   if (result === 'pass') {
@@ -31,12 +31,12 @@ export function dkimWords({ result, domain, selector, aligned, reason }: Authent
 
 const policyWords = { none: 'none', quarantine: 'quarantine', reject: 'reject' }
 
-/** Whether the sender that is shown is proved. */
+/** The DMARC result as a sentence. */
 export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authentication['dmarc']): string {
   const who = domain ?? 'the sender'
   switch (result) {
     case 'pass':
-      // an author that is proved, of a message that can be read in two ways
+      // an authenticated author, of a message that can be parsed in two ways
       if (reason?.startsWith('not verified')) return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
       return `Verified: it is from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
     case 'fail':
@@ -48,7 +48,7 @@ export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authe
   }
 }
 
-/** How the last server handed it to us, from the first Received field, which is ours (RFC 5321 4.4). */
+/** The transport of the last hop, from the first Received field, which is ours (RFC 5321 4.4). */
 export function tlsWords(source: string): string {
   const field = /^Received:.*\r?\n(?:[ \t].*\r?\n)*/im.exec(source)?.[0]
   if (field === undefined) return 'Its transport is unknown.'

@@ -5,7 +5,7 @@ import { ApiError, getText } from '../api.ts'
 import { Mark } from '../widgets/mark.tsx'
 import { dkimWords, dmarcWords, spfWords, tlsWords } from './verdict-words.ts'
 
-/** Whether the sender is who it says, in a word. */
+/** The authentication of the sender as a mark. */
 export function VerdictMark({ email: { verified_domain, authentication } }: { email: Email }): JSX.Element | null {
   if (verified_domain !== null) return <Mark tone="good">verified: {verified_domain}</Mark>
   if (authentication === null) return null
@@ -16,7 +16,7 @@ export function VerdictMark({ email: { verified_domain, authentication } }: { em
   )
 }
 
-/** What was found out about a message on its arrival, a sentence each. */
+/** The results of authentication, a sentence each. */
 export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
   const { authentication, identity_id, id } = email
   const [open, setOpen] = useState(false)
@@ -43,7 +43,7 @@ export function VerdictLines({ email }: { email: Email }): JSX.Element | null {
   )
 }
 
-/** How it came is in the first lines of the source, which the box wrote itself. */
+/** The transport is in the first lines of the source, which the box wrote itself. */
 function Transport({ path }: { path: string }): JSX.Element {
   const [words, setWords] = useState('…')
   useEffect(() => {

@@ -10,7 +10,7 @@ interface Props {
   onClose: () => void
 }
 
-/** What a new key is to be called, and may do. */
+/** The form of a new key. */
 export function NewKeyDialog({ send, onClose }: Props): JSX.Element {
   return (
     <Dialog title="New API key" onClose={onClose} wide>

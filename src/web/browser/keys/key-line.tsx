@@ -5,7 +5,7 @@ import { IdentityName } from '../widgets/identity-field.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** What each scope lets a key do. */
+/** What each scope permits. */
 export const scopeWords: Record<ApiKey['scopes'][number], string> = {
   'identities:read': 'read identities, their events and one-time codes',
   'identities:write': 'create, change and delete identities',
@@ -29,7 +29,7 @@ interface Props {
 
 const every = Object.keys(scopeWords).length
 
-/** One key: what it may do, and when it was last used. */
+/** One key: its scopes, and its last use. */
 export function KeyLine({ apiKey, onRotate, onRevoke }: Props): JSX.Element {
   const { label, key_prefix, scopes, identity_id, last_used_at, expires_at, created_at, rate_limit } = apiKey
   const over = expires_at !== null && Date.parse(expires_at) <= Date.now()

@@ -8,7 +8,7 @@ import { CopyButton } from '../widgets/copy-button.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 
-/** The number of an identity, or the way to one. */
+/** The number of an identity, or a form to get one. */
 export function PhoneNumberLine({ identity: { id, name, phone_number } }: { identity: Identity }): JSX.Element {
   const { reload } = useIdentity()
   const [asking, setAsking] = useState(false)

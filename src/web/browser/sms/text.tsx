@@ -20,7 +20,7 @@ export function Text({ message }: { message: Sms }): JSX.Element {
   const ours = direction === 'outbound'
   const download = async (index: number): Promise<void> => {
     const { url } = await get<SmsMediaWithUrl>(`/v1/identities/${identity_id}/sms/${id}/media/${index}`)
-    // the box may be reached here by another name than its own
+    // the page may use another host name than the configured one
     const { pathname, search } = new URL(url)
     location.assign(pathname + search)
   }

@@ -11,13 +11,13 @@ import { Awaited } from '../widgets/listing.tsx'
 import { Text } from './text.tsx'
 import { woven } from './texts.ts'
 
-/** What was exchanged with one number, oldest first, and what is to be answered. */
+/** The conversation with one number, oldest first, with a reply form. */
 export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element {
   const path = `/v1/identities/${id}/sms`
   const concerns = ({ type, identity_id }: LiveEvent): boolean => identity_id === id && type.startsWith('sms.')
   const came = useList<Sms>(path, { direction: 'inbound', from: peer }, concerns, true)
   const went = useList<Sms>(path, { direction: 'outbound', to: peer }, concerns, true)
-  // the filter finds parts of numbers as well
+  // the filter matches parts of numbers as well
   const theirs = (came.value ?? []).filter(({ from }) => from === peer)
   const ours = (went.value ?? []).filter(({ to }) => to === peer)
   const messages = woven({ rows: theirs, hasMore: came.hasMore }, { rows: ours, hasMore: went.hasMore })
@@ -71,7 +71,7 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
   )
 }
 
-/** Whoever looks at a message has read it. */
+/** Marks displayed messages as read. */
 function useReadMarks(id: string, messages: readonly Sms[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
@@ -81,7 +81,7 @@ function useReadMarks(id: string, messages: readonly Sms[]): void {
       try {
         await patch(`/v1/identities/${id}/sms/${message.id}`, { read: true })
       } catch (error) {
-        // it is read all the same, and marked when somebody looks again
+        // shown as read all the same, and marked at the next display
         if (!(error instanceof ApiError)) throw error
       }
     }

@@ -10,7 +10,7 @@ interface Props {
   onMade: () => Promise<void>
 }
 
-/** Takes what a service shows when its second factor is switched on. */
+/** The form for the secret of a service's second factor. */
 export function NewEntryDialog({ id, onClose, onMade }: Props): JSX.Element {
   return (
     <Dialog title="New one-time password" onClose={onClose}>

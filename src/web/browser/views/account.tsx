@@ -6,7 +6,7 @@ import { SessionList } from '../account/session-list.tsx'
 import { useThing } from '../loaded.ts'
 import { Awaited } from '../widgets/listing.tsx'
 
-/** How one signs in, and where one is signed in. */
+/** The login and the sessions of the account. */
 export function View(): JSX.Element {
   const account = useThing<Account>('/v1/account')
   return (

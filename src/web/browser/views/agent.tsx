@@ -14,7 +14,7 @@ import { IdentityName } from '../widgets/identity-field.tsx'
 import { Awaited } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
-/** One agent: what strangers can read of it, and how far it is to be trusted. */
+/** One agent: its public profile, and its reputation. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/agents/${encodeURIComponent(id)}`
   const agent = useThing<Agent>(path, ({ type, data }) => type.startsWith('agent.') && data['id'] === id)

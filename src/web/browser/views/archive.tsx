@@ -9,7 +9,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { Field, Form, Select } from '../widgets/form.tsx'
 import { Listing } from '../widgets/listing.tsx'
 
-/** All that one identity has, taken out of the box; and messages taken in. */
+/** Export and import of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{() => <Archive key={id} id={id} />}</IdentityFrame>
 }

@@ -15,10 +15,10 @@ import { Confirm } from '../widgets/dialog.tsx'
 import { Awaited } from '../widgets/listing.tsx'
 import { Time } from '../widgets/time.tsx'
 
-/** One domain: what its DNS is to say, and what it says. */
+/** One domain: its expected DNS records and their status. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/domains/${encodeURIComponent(id)}`
-  // the box looks by itself too, and tells only when that changes something
+  // the box's automatic checks emit an event for changes only
   const domain = useThing<Domain>(path, ({ type }) => type.startsWith('domain.'), true)
   return (
     <>

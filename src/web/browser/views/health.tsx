@@ -7,7 +7,7 @@ import { QueueList } from '../health/queue-list.tsx'
 import { StatusSheet } from '../health/status-sheet.tsx'
 import { type Loaded, useThing } from '../loaded.ts'
 
-/** How the box is: for its operator. */
+/** The health of the box, for its operator. */
 export function View(): JSX.Element {
   const status = useThing<Status>('/v1/status', () => false, true)
   return (
@@ -20,7 +20,7 @@ export function View(): JSX.Element {
   )
 }
 
-/** The other calls wait for the first: they would all be refused alike. */
+/** Rendered after the first call, as all of them would be forbidden alike. */
 function Inside({ status }: { status: Loaded<Status> }): JSX.Element {
   const { value, error } = status
   if (error?.code === 'operator_only') return <p class="empty">Only the operator of the box can see its health.</p>

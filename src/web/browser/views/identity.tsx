@@ -12,7 +12,7 @@ import { Confirm } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
 import { moment, octets } from '../widgets/format.ts'
 
-/** What one identity is, and what can be done with it as a whole. */
+/** The settings of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{(identity) => <Settings identity={identity} />}</IdentityFrame>
 }

@@ -11,7 +11,7 @@ import { go } from '../router.tsx'
 import type { ViewProps } from '../view.ts'
 import { announce } from '../widgets/announcer.tsx'
 
-/** The mail of one identity: its conversations beside the one that is read. */
+/** The mail of one identity: its conversations, and the selected one. */
 export function View({ params: { id = '', thread_id } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{({ email }) => <Inbox key={id} id={id} own={email} threadId={thread_id} />}</IdentityFrame>
 }

@@ -12,7 +12,7 @@ import { Listing } from '../widgets/listing.tsx'
 
 type Made = ApiKey & { key: string }
 
-/** The keys that programs call the API with. */
+/** The API keys of the account. */
 export function View(): JSX.Element {
   const list = useList<ApiKey>('/v1/api-keys', {}, () => false, true)
   const [making, setMaking] = useState(false)

@@ -10,14 +10,14 @@ function tokenHere(): string {
   return new URLSearchParams(location.hash.slice(1)).get('token') ?? ''
 }
 
-/** Where a one-time link leads: the first password of an account. */
+/** The target of a setup link: sets the first password of an account. */
 export function View(): JSX.Element {
   const [token, setToken] = useState(tokenHere)
   useEffect(() => {
     const given = tokenHere()
     if (given === '') return
     setToken(given)
-    // it is good for an account: it stays neither in sight nor in the list of pages visited
+    // the token is a secret: it is removed from the URL and the history
     history.replaceState(null, '', '/setup')
   }, [place.value])
   const send = async (typed: Typed): Promise<void> => {

@@ -14,7 +14,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form, TextArea } from '../widgets/form.tsx'
 
-/** The text messages of one identity, by the number they are exchanged with. */
+/** The text messages of one identity, by phone number. */
 export function View({ params: { id = '', peer } }: ViewProps): JSX.Element {
   return <IdentityFrame id={id}>{(identity) => <Texts key={id} identity={identity} peer={peer} />}</IdentityFrame>
 }
@@ -72,7 +72,7 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
   )
 }
 
-/** What is said in passing is short. */
+/** Notifications are short. */
 function shortened(text: string): string {
   const letters = Array.from(text)
   return letters.length <= 100 ? text : `${letters.slice(0, 99).join('')}…`

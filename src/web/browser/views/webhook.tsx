@@ -15,7 +15,7 @@ import { moment } from '../widgets/format.ts'
 import { IdentityName } from '../widgets/identity-field.tsx'
 import { Awaited } from '../widgets/listing.tsx'
 
-/** One webhook, and what became of what was sent to it. */
+/** One webhook and its deliveries. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
   const webhook = useThing<Webhook>(path, ({ type }) => type === 'webhook.disabled', true)

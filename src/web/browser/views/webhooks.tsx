@@ -9,7 +9,7 @@ import { WebhookState } from '../webhooks/webhook-state.tsx'
 import { Listing } from '../widgets/listing.tsx'
 import { SecretDialog } from '../widgets/dialog.tsx'
 
-/** Where events are posted. */
+/** The webhooks of the account. */
 export function View(): JSX.Element {
   const list = useList<Webhook>('/v1/webhooks', {}, ({ type }) => type === 'webhook.disabled', true)
   const [making, setMaking] = useState(false)

@@ -19,7 +19,7 @@ interface Props {
   onChange: () => Promise<void>
 }
 
-/** One event on its way to a webhook: what was sent, what came back, attempt by attempt. */
+/** One delivery: its request, and the response of each attempt. */
 export function DeliveryLine({ path, delivery, onChange }: Props): JSX.Element {
   const [open, setOpen] = useState(false)
   const { id, event, event_id, status, attempts, created_at, next_attempt_at } = delivery
@@ -75,7 +75,7 @@ function tookOf(from: string, to: string): string {
   return `${(Date.parse(to) - Date.parse(from)).toLocaleString('en')} ms`
 }
 
-/** What is posted for a delivery. */
+/** The request of a delivery. */
 export function DeliveryRequest({ path }: { path: string }): JSX.Element {
   const delivery = useThing<WebhookDeliveryWithRequest>(path)
   return (

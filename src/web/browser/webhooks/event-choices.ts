@@ -1,4 +1,4 @@
-/** What a webhook can hear, in words; a test holds it against what the box tells. */
+/** The event types in words; a test compares them with the declared ones. */
 export const eventChoices: Record<string, string> = {
   'identity.created': 'an identity was created',
   'identity.updated': 'an identity was changed',

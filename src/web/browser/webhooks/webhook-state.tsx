@@ -9,7 +9,7 @@ const reasons = {
   key_ended: 'disabled: the key that created it expired or was revoked',
 }
 
-/** How a webhook is, in a word or a few. */
+/** The state of a webhook in a few words. */
 export function WebhookState({ webhook: { active, disabled_reason, failing_since } }: { webhook: Webhook }): JSX.Element {
   if (!active) return <Mark tone="bad">{disabled_reason ? reasons[disabled_reason] : 'disabled'}</Mark>
   return failing_since === null ? <Mark tone="good">active</Mark> : <Mark tone="warn">failing</Mark>

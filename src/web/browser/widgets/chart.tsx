@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { moment } from './format.ts'
 
-/** One kind of what is drawn; null is where nothing is known. */
+/** One series of a chart; null where there is no data. */
 export interface Strand {
   name: string
   values: (number | null)[]
@@ -10,20 +10,20 @@ export interface Strand {
 
 interface Props {
   title: string
-  /** When each step began. */
+  /** The start of each step. */
   at: string[]
-  /** One upon the other, the first at the bottom. */
+  /** Stacked, the first at the bottom. */
   strands: Strand[]
-  /** How an amount is said. */
+  /** Formats an amount. */
   say?: (amount: number) => string
-  /** What stands beside the title: the sum, unless said. */
+  /** The text beside the title; by default the sum. */
   summary?: string
 }
 
 const width = 300
 const height = 60
 
-/** Bars over time, small; each says its moment and amount, and the title what they come to. */
+/** A small stacked bar chart over time; each bar has its time and amounts as a title. */
 export function Chart({ title, at, strands, say = plain, summary }: Props): JSX.Element {
   const heights = at.map((_, index) => strands.reduce((sum, { values }) => sum + (values[index] ?? 0), 0))
   const peak = Math.max(0, ...heights)
@@ -69,7 +69,7 @@ function Bars({ x, step, index, at, strands, peak, say }: BarsProps): JSX.Elemen
   const bars = strands.map(({ name, values, tone }) => {
     const value = values[index] ?? null
     if (value === null || value === 0 || peak === 0) return null
-    // what is there is seen, however small beside the rest
+    // a non-zero value is visible, however small
     const tall = Math.max(1.5, (value / peak) * (height - 4))
     top -= tall
     return <rect key={name} class={tone ?? ''} x={x} y={top} width={Math.max(0.5, step * 0.8)} height={tall} />

@@ -9,9 +9,9 @@ interface Props {
   name?: string
   label: string
   hint?: string
-  /** What the choice of none says; left out: one must be chosen. */
+  /** The label of the empty choice; omitted: an identity is required. */
   none?: string
-  /** The id of the one that is chosen at first. */
+  /** The id of the initial choice. */
   chosen?: string | null
 }
 
@@ -20,7 +20,7 @@ const quiet = 200
 
 type Row = Pick<Identity, 'id' | 'name' | 'email'>
 
-/** One of the identities; where there are many, they can be searched. */
+/** Selects an identity, with a search where there are many. */
 export function IdentityField({ name = 'identity_id', label, hint, none, chosen = null }: Props): JSX.Element {
   const [typed, setTyped] = useState('')
   const [query, setQuery] = useState('')
@@ -68,7 +68,7 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
   )
 }
 
-/** An identity by its name, once that is known, as a link to it. */
+/** A link to an identity, with its name once loaded. */
 export function IdentityName({ id }: { id: string }): JSX.Element {
   const { value } = useThing<Identity>(`/v1/identities/${id}`)
   return <Link href={`/identities/${id}/inbox`}>{value?.name ?? id}</Link>

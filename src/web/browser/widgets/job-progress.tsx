@@ -9,7 +9,7 @@ import { Trouble } from './trouble.tsx'
 
 const pace = 700
 
-/** How far long work is, until it is over; `onEnd` hears how it ended. */
+/** The progress of a job until its end, when `onEnd` gets its result. */
 export function JobProgress({ id, label, onEnd }: { id: string; label: string; onEnd?: (job: Job) => void }): JSX.Element {
   const [job, setJob] = useState<Job>()
   const [error, setError] = useState<ApiError>()
@@ -46,7 +46,7 @@ export function JobProgress({ id, label, onEnd }: { id: string; label: string; o
   )
 }
 
-/** What is done is whole, also of what nobody counted beforehand. */
+/** A finished job is complete, also without a known total. */
 function partOf({ status, progress: { done, total } }: Job): { value: number; max: number } {
   return status === 'done' ? { value: 1, max: 1 } : { value: done, max: total ?? 0 }
 }

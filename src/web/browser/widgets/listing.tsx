@@ -5,13 +5,13 @@ import { Trouble } from './trouble.tsx'
 
 interface ListingProps<Row> {
   list: Listed<Row>
-  /** What is said when there is nothing. */
+  /** The text of an empty list. */
   empty: ComponentChildren
-  /** The rows, once there are some: usually a `<ul>` or a `<table>`. */
+  /** Renders the rows, usually as a `<ul>` or a `<table>`. */
   children: (rows: Row[]) => ComponentChildren
 }
 
-/** A list as it comes: waiting, empty, wrong, or rows with a button for more. */
+/** A list in any state: loading, empty, failed, or rows with a button for more. */
 export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.Element {
   const [busy, setBusy] = useState(false)
   const more = async (): Promise<void> => {
@@ -36,7 +36,7 @@ export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.
   )
 }
 
-/** One thing as it comes: waiting, wrong, or there. What was read stays shown when reading it again fails. */
+/** An object in any state: loading, failed, or loaded. The data stays visible when a reload fails. */
 export function Awaited<Value>({
   of: { value, error, reload },
   children,
