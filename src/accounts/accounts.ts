@@ -45,12 +45,12 @@ export class Accounts {
   async of(id: string): Promise<Account> {
     const entry = this.#entry(id)
     if (!entry) throw notFound('account')
-    return this.#shown(entry)
+    return this.#toAccount(entry)
   }
 
   /** Every account, oldest first, for the operator. */
   list(): Promise<Account[]> {
-    return Promise.all(this.#deps.state.data.accounts.map((entry) => this.#shown(entry)))
+    return Promise.all(this.#deps.state.data.accounts.map((entry) => this.#toAccount(entry)))
   }
 
   /** Creates an account with a login. Throws Fault when the name or address is taken, or the password is too weak. */
@@ -91,7 +91,7 @@ export class Accounts {
       if (removeSecondFactor) await factor.clear(tx, entry.id)
       await sessions.endAll(tx, entry.id, null)
     })
-    return this.#shown(entry)
+    return this.#toAccount(entry)
   }
 
   async #find(who: string): Promise<Entry> {
@@ -104,7 +104,7 @@ export class Accounts {
     return found
   }
 
-  async #shown({ id, name, created_at }: Entry): Promise<Account> {
+  async #toAccount({ id, name, created_at }: Entry): Promise<Account> {
     const { database, logins } = this.#deps
     const login = await logins.of(id)
     const left = await database.get<{ left: number }>(sql`SELECT count(*) AS left FROM recovery_codes WHERE account_id = ${id}`)

@@ -128,7 +128,7 @@ export class Keys {
       await this.origins.inherit(tx, inserted.id, caller)
       return inserted
     })
-    return { ...this.#shown(row), key }
+    return { ...this.#toApiKey(row), key }
   }
 
   /** Creates the box's first key, with every scope; it replaces one that was never used. Null when there are other keys, or it was used. */
@@ -170,7 +170,7 @@ export class Keys {
       where: sql`account_id = ${caller.account_id}`,
       filters: [sql`revoked_at IS NULL`, ...own, ...by],
       order: 'seq',
-      present: this.#shown,
+      present: this.#toApiKey,
     })
   }
 
@@ -185,7 +185,7 @@ export class Keys {
       const before = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(before.scopes) as Scope[])
       await this.#limits.requireCurrent(tx, caller)
-      requireWithin(bounds, this.#shown(before))
+      requireWithin(bounds, this.#toApiKey(before))
       const until = iso(this.#clock.now() + grace * 1000)
       // a key that rotates itself discloses its new secret to no other key
       const itself = caller.key_id === id
@@ -197,7 +197,7 @@ export class Keys {
       )
     })
     this.#forget(id)
-    return { ...this.#shown(row!), key }
+    return { ...this.#toApiKey(row!), key }
   }
 
   /**
@@ -276,7 +276,7 @@ export class Keys {
     return row!
   }
 
-  readonly #shown = (row: KeyRow): ApiKey => {
+  readonly #toApiKey = (row: KeyRow): ApiKey => {
     const { id, label, key_prefix, identity_id, created_at, created_by, rotated_by, last_used_at, expires_at, revoked_at } = row
     const scopes = JSON.parse(row.scopes) as Scope[]
     const rate_limit = row.rate_limit ?? this.#defaultRate

@@ -16,7 +16,7 @@ export interface SecretEnds {
 }
 
 /** The most keys and sessions that one key may end with, besides its creator. */
-const most = 16
+const maxHolders = 16
 
 /**
  * Records what ends with a key or session besides what it created: keys it rotated, webhooks it changed, and what the holders of those
@@ -120,10 +120,10 @@ export class Origins {
     const row = await tx.get<{ n: number }>(
       sql`SELECT count(*) AS n FROM credential_origins WHERE id = ${id} AND ${this.#live()}`,
     )
-    if (row!.n > most) {
+    if (row!.n > maxHolders) {
       throw new Fault(
         'forbidden',
-        `${most} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
+        `${maxHolders} keys that come from one another gave this key a new secret already. Rotate it with itself, or with a key that none of them made.`,
         { code: 'too_many_rotators' },
       )
     }

@@ -52,10 +52,10 @@ export class Plan {
    * them. `at` (milliseconds since the Unix epoch) is when they are used.
    */
   async require(reader: Reader, accountId: string, what: Planned, more = 1, at = this.#deps.clock.now()): Promise<void> {
-    const most = this.#limit(accountId, what)
-    if (most === null) return
+    const limit = this.#limit(accountId, what)
+    if (limit === null) return
     const used = await this.#used(reader, accountId, what, at)
-    if (used + more > most) throw reached({ what, most, used, more, month: monthOf(at) })
+    if (used + more > limit) throw reached({ what, most: limit, used, more, month: monthOf(at) })
   }
 
   /** Requires one more, and counts it. */
@@ -80,9 +80,9 @@ export class Plan {
   }
 
   /** The bytes left of the account's quota; negative above the quota, Infinity without one. */
-  async room(reader: Reader, accountId: string): Promise<number> {
-    const most = this.#limit(accountId, 'storage_bytes')
-    return most === null ? Infinity : most - (await this.#used(reader, accountId, 'storage_bytes', this.#deps.clock.now()))
+  async available(reader: Reader, accountId: string): Promise<number> {
+    const limit = this.#limit(accountId, 'storage_bytes')
+    return limit === null ? Infinity : limit - (await this.#used(reader, accountId, 'storage_bytes', this.#deps.clock.now()))
   }
 
   async subscription(caller: Caller): Promise<Subscription> {

@@ -12,7 +12,7 @@ import { registrationFile, registrationsOf } from './registration.ts'
 import { toAgent } from './row.ts'
 
 /** The most registrations in the document of the whole domain. */
-const most = 10_000
+const maxRegistrations = 10_000
 
 /** Events that can change which agents are registered where, and active. */
 const changing: ReadonlySet<string> = new Set(
@@ -93,7 +93,7 @@ export class Documents {
   }
 
   async #allRegistrations(): Promise<DomainRegistrations> {
-    return { registrations: registrationsOf(await this.#deps.links.all(most)) }
+    return { registrations: registrationsOf(await this.#deps.links.all(maxRegistrations)) }
   }
 
   get #box(): { publicUrl: string; version: string } {

@@ -27,7 +27,7 @@ interface LinkRow {
 export type Registered = Pick<LinkRow, 'chain_id' | 'registry' | 'token_id'>
 
 /** The most links of one agent. */
-const most = 50
+const maxLinks = 50
 
 interface Deps {
   database: Database
@@ -51,7 +51,7 @@ export class Erc8004Links {
     return database.transaction(async (tx) => {
       await agents.row(caller, agentId, tx)
       const had = await tx.get<{ n: number }>(sql`SELECT count(*) AS n FROM erc8004_links WHERE agent_id = ${agentId}`)
-      if (had!.n >= most) throw conflict(`An agent has at most ${most} links.`, { code: 'too_many_links' })
+      if (had!.n >= maxLinks) throw conflict(`An agent has at most ${maxLinks} links.`, { code: 'too_many_links' })
       const row = await tx.get<LinkRow>(
         sql`INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, owner_address, tx_hash, created_at) VALUES (${newId('link')},
           ${agentId}, ${input.chain_id}, ${registry}, ${input.token_id}, ${owner}, ${input.tx_hash ?? null}, ${iso(clock.now())})
@@ -139,11 +139,11 @@ function toErc8004Link(row: LinkRow): Erc8004Link {
 export function checksummed(address: string): string {
   const digits = address.slice(2).toLowerCase()
   const hash = keccak_256(new TextEncoder().encode(digits))
-  const letters = Array.from(digits, (digit, index) => {
+  const characters = Array.from(digits, (digit, index) => {
     const nibble = (hash[index >> 1]! >> (index % 2 === 0 ? 4 : 0)) & 15
     return nibble >= 8 ? digit.toUpperCase() : digit
   })
-  return `0x${letters.join('')}`
+  return `0x${characters.join('')}`
 }
 
 /** Whether the checksum of an address is valid, or it has none: all letters of one case. */

@@ -8,7 +8,7 @@ const longest = 8192
  * The bytes of a card's encrypted data. Throws Fault for anything but canonical base64 (RFC 4648 4) of 29 bytes to 8 KiB, and for
  * unencrypted data: text, or bytes that contain a card number.
  */
-export function octetsOf(encryptedData: string): Buffer {
+export function bytesOf(encryptedData: string): Buffer {
   const bytes = Buffer.from(encryptedData, 'base64')
   if (bytes.length < shortest || bytes.length > longest || bytes.toString('base64') !== encryptedData) {
     throw invalid(

@@ -8,7 +8,7 @@ import { type Database, type Reader, sql, type Transaction } from '../store/data
 import { page } from '../store/page.ts'
 import type { CardTransaction, NewTransaction, TransactionFilter } from './model.ts'
 import { rollOver, spentAt } from './periods.ts'
-import { type CardRow, livingRowOf, rowOf, standing } from './row.ts'
+import { type CardRow, livingRowOf, rowOf, budgetState } from './row.ts'
 
 /** One row of the ledger. */
 export interface TransactionRow extends Omit<CardTransaction, 'allowed'> {
@@ -67,8 +67,8 @@ export class Ledger {
       const reveal = input.reveal_id === undefined ? undefined : await this.#reveal(tx, before, input.reveal_id)
       if (input.type === 'report' && reveal) await requireUnreported(tx, reveal)
       const now = this.#clock.now()
-      const change = changeOf(input, reveal, standing(before, now).round)
-      if (standing(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
+      const change = changeOf(input, reveal, budgetState(before, now).round)
+      if (budgetState(before, now).spent_cents + change > Number.MAX_SAFE_INTEGER) {
         throw invalid('amount_cents', 'amount_cents is more than the card can count.')
       }
       const after = await tx.get<CardRow>(
@@ -83,7 +83,7 @@ export class Ledger {
   /** Adds a transaction; `card` is its row afterwards. Throws Fault `plan_limit_reached` for long texts above the quota. */
   async record(tx: Transaction, caller: Caller, card: CardRow, now: number, entry: Entry): Promise<TransactionRow> {
     const { type, amount_cents, allowed = true, reason = null, reveal_id = null, purpose = null, description = null } = entry
-    const { spent_cents, round } = standing(card, now)
+    const { spent_cents, round } = budgetState(card, now)
     const octets = Math.max(0, Buffer.byteLength(`${purpose ?? ''}${description ?? ''}`) - little)
     if (octets > 0) {
       await this.#plan.require(tx, card.account_id, 'storage_bytes', octets)

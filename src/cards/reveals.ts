@@ -54,7 +54,7 @@ export class Reveals {
       })
       await remember(tx, transaction.id)
       if (!open) return { refusal: refusal! }
-      await this.#tell(tx, open, transaction, now)
+      await this.#emit(tx, open, transaction, now)
       return { open, transaction, now }
     })
     return this.#answer(outcome)
@@ -74,7 +74,7 @@ export class Reveals {
       const reason = refusal ?? 'repeated'
       const transaction = await ledger.record(tx, caller, open ?? before, now, { ...entry, allowed: refusal === null, reason })
       if (!open) return { refusal: refusal! }
-      await this.#tell(tx, open, transaction, now)
+      await this.#emit(tx, open, transaction, now)
       return { open, transaction: first, now }
     })
     return this.#answer(outcome)
@@ -106,7 +106,7 @@ export class Reveals {
     return row && { ...row, encrypted_data: Buffer.from(row.encrypted_data).toString('base64') }
   }
 
-  async #tell(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
+  async #emit(tx: Transaction, card: CardRow, transaction: TransactionRow, now: number): Promise<void> {
     const { account_id, identity_id } = card
     const data = { ...toCard(card, now), transaction: transactionShown(transaction) }
     await this.#deps.events.append(tx, cardRevealed, { account_id, identity_id, data, refusable: true })

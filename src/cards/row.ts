@@ -31,7 +31,7 @@ export async function livingRowOf(reader: Reader, caller: Caller, id: string): P
 }
 
 /** The amount spent, its period and when that resets, at this time: spending of an ended period does not count. */
-export function standing(row: CardRow, now: number): Pick<CardRow, 'spent_cents' | 'round' | 'resets_at'> {
+export function budgetState(row: CardRow, now: number): Pick<CardRow, 'spent_cents' | 'round' | 'resets_at'> {
   const { spent_cents, round, resets_at } = row
   if (resets_at === null || resets_at > iso(now)) return { spent_cents, round, resets_at }
   return { spent_cents: 0, round: round + 1, resets_at: periodEnd(row.period, now) }
@@ -39,7 +39,7 @@ export function standing(row: CardRow, now: number): Pick<CardRow, 'spent_cents'
 
 export function toCard(row: CardRow, now: number): Card {
   const { id, identity_id, last4, brand, exp_month, exp_year, budget_cents, status, card_name, currency, period } = row
-  const { spent_cents } = standing(row, now)
+  const { spent_cents } = budgetState(row, now)
   return {
     id,
     identity_id,
@@ -62,7 +62,7 @@ export function toCard(row: CardRow, now: number): Card {
 
 export function limitsOf(row: CardRow, now: number): CardLimits {
   const { id, budget_cents, status, period, currency } = row
-  const { spent_cents, resets_at } = standing(row, now)
+  const { spent_cents, resets_at } = budgetState(row, now)
   return {
     card_id: id,
     budget_cents,

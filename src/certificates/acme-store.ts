@@ -18,12 +18,12 @@ export const AcmeState = z.strictObject({
 })
 export type AcmeState = z.output<typeof AcmeState>
 
-const Standings = z.record(z.string(), AcmeState)
+const States = z.record(z.string(), AcmeState)
 
 /** The stored data of one CA in its own directory: our account key, its certificates, and their states. Readable by the owner only. */
 export class AcmeStore {
   readonly #directory: string
-  #standings: Record<string, AcmeState> = {}
+  #states: Record<string, AcmeState> = {}
 
   private constructor(directory: string) {
     this.#directory = directory
@@ -35,9 +35,9 @@ export class AcmeStore {
     const acmeStore = new AcmeStore(join(parent, `${new URL(directoryUrl).hostname.replace(/[^\w.-]/g, '')}-${mark}`))
     await mkdir(acmeStore.#directory, { recursive: true, mode: 0o700 })
     const kept = await textAt(acmeStore.#path('state.json'))
-    const read = Standings.safeParse(kept === undefined ? {} : attempt(() => JSON.parse(kept)))
+    const read = States.safeParse(kept === undefined ? {} : attempt(() => JSON.parse(kept)))
     // it only holds the next attempt: a damaged one is treated as missing
-    acmeStore.#standings = read.success ? read.data : {}
+    acmeStore.#states = read.success ? read.data : {}
     return acmeStore
   }
 
@@ -69,22 +69,22 @@ export class AcmeStore {
   }
 
   /** As stored, by name. */
-  get standings(): Readonly<Record<string, Readonly<AcmeState>>> {
-    return this.#standings
+  get states(): Readonly<Record<string, Readonly<AcmeState>>> {
+    return this.#states
   }
 
   /** Stored when it resolves. */
-  async note(name: string, standing: AcmeState): Promise<void> {
-    const next = { ...this.#standings, [name]: standing }
+  async note(name: string, state: AcmeState): Promise<void> {
+    const next = { ...this.#states, [name]: state }
     await write(this.#path('state.json'), `${JSON.stringify(next, null, 2)}\n`, 0o600)
-    this.#standings = next
+    this.#states = next
   }
 
   /** Removes a certificate that is no longer wanted. */
   async drop(name: string): Promise<void> {
-    const { [name]: _, ...next } = this.#standings
+    const { [name]: _, ...next } = this.#states
     await write(this.#path('state.json'), `${JSON.stringify(next, null, 2)}\n`, 0o600)
-    this.#standings = next
+    this.#states = next
     await rm(this.#path(`${name}.pem`), { force: true })
   }
 

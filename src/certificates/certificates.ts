@@ -49,12 +49,12 @@ export class Certificates {
 
   /** The certificate of SMTP. */
   get mail(): Pair {
-    return this.#shown('mail')
+    return this.#selected('mail')
   }
 
   /** The default certificate of the API. */
   get api(): Pair {
-    return this.#shown('api')
+    return this.#selected('api')
   }
 
   /** The certificate of the API for this SNI host, if it is not the default. */
@@ -87,7 +87,7 @@ export class Certificates {
     this.#contexts = new Map(hosts.map(([host, pair]) => [host, createSecureContext({ ...pair, minVersion: 'TLSv1.2' })]))
     const { own, hostname } = this.#settings
     if (this.uses('self_signed').length > 0) this.#own = await certificate(own, hostname)
-    this.#tell()
+    this.#notify()
   }
 
   /** The listeners that use a certificate of this source. */
@@ -110,7 +110,7 @@ export class Certificates {
     return shown ? { file: join(this.#settings.own, 'cert.pem'), pair: shown } : null
   }
 
-  #shown(use: Use): Pair {
+  #selected(use: Use): Pair {
     const pair = this.#files.get(use)?.pair ?? this.#obtained.get(main) ?? this.#own
     if (!pair) throw new Error('no certificate is there before the start')
     return pair
@@ -120,19 +120,19 @@ export class Certificates {
     const former = this.#files.get(use)
     // both listeners may use the same file, which is then watched once
     const same = [...this.#files.values()].find((one) => place !== null && isDeepStrictEqual(one.place, place))
-    const file = same ?? (place && (await WatchedPair.open(place, this.#log, () => this.#heard(place))))
+    const file = same ?? (place && (await WatchedPair.open(place, this.#log, () => this.#onFilesChanged(place))))
     if (file) this.#files.set(use, file)
     else this.#files.delete(use)
     if (former && ![...this.#files.values()].includes(former)) former.close()
     await file?.refresh()
   }
 
-  #heard(place: PairFiles): void {
-    this.#tell()
+  #onFilesChanged(place: PairFiles): void {
+    this.#notify()
     this.#replaced(place)
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const renewed of this.#followers) renewed()
   }
 }

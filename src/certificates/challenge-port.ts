@@ -7,7 +7,7 @@ import { Networks } from '../net/networks.ts'
 import { challengePath, type Challenges } from './challenges.ts'
 
 /** The most open connections, and from one address: a CA needs few. */
-const most = { all: 200, perAddress: 20 }
+const maxConnections = { all: 200, perAddress: 20 }
 
 /** Port 80: answers ACME challenges, and redirects all other requests to the API. */
 export class ChallengePort {
@@ -23,14 +23,14 @@ export class ChallengePort {
       () => ({ body: '', requestId: newId('req') }),
       {
         timeout: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
-        crowd: new AddressLimiter({ perAddress: most.perAddress, trusted: new Networks([]) }),
+        crowd: new AddressLimiter({ perAddress: maxConnections.perAddress, trusted: new Networks([]) }),
       },
     )
   }
 
   /** Throws when the port is in use, or not permitted. */
   start(listen: string): Promise<AddressInfo> {
-    return this.#listener.start(listen, most.all)
+    return this.#listener.start(listen, maxConnections.all)
   }
 
   async stop(): Promise<void> {

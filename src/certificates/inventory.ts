@@ -16,7 +16,7 @@ export function inventory(certificates: Certificates, obtained: Obtained[], file
       file: place.cert,
       problem: fault,
     })),
-    ...obtained.map(({ name, hosts, pair, renew_at, standing }) => ({
+    ...obtained.map(({ name, hosts, pair, renew_at, state }) => ({
       ...blank,
       ...(pair ? read(pair) : { names: hosts }),
       // each other one is for a host of the API
@@ -24,9 +24,9 @@ export function inventory(certificates: Certificates, obtained: Obtained[], file
       source: 'acme' as const,
       file: fileOf(name),
       renew_at: timeOf(renew_at),
-      tried_at: timeOf(standing?.tried_at),
-      next_try_at: timeOf(standing?.next_try_at),
-      problem: standing?.problem ?? null,
+      tried_at: timeOf(state?.tried_at),
+      next_try_at: timeOf(state?.next_try_at),
+      problem: state?.problem ?? null,
     })),
     ...(own
       ? [{ ...blank, ...read(own.pair), uses: certificates.uses('self_signed'), source: 'self_signed' as const, file: own.file }]

@@ -41,7 +41,7 @@ export class CertificatesModule implements Module {
   readonly events: EventType[] = [certificateRenewed, certificateFailed]
   readonly routes: AnyRoute[]
   readonly jobs: CronJob[]
-  readonly shown: Certificates
+  readonly current: Certificates
   readonly #deps: Deps
   readonly #challenges: Challenges
   #settings: CertificateSettings
@@ -55,15 +55,15 @@ export class CertificatesModule implements Module {
     this.#deps = deps
     this.#settings = settingsOf(config)
     this.#challenges = new Challenges(() => this.#settings.acme?.webroot)
-    this.shown = new Certificates(
+    this.current = new Certificates(
       this.#settings,
       log,
-      ({ cert }) => void this.#tell(({ source, file }) => source === 'file' && file === cert),
+      ({ cert }) => void this.#emit(({ source, file }) => source === 'file' && file === cert),
     )
     this.routes = routes({ list: () => this.list(), renew: (host) => this.#renew(host) })
     this.jobs = [
       { name: 'obtain-certificates', schedule: '*/10 * * * * *', run: async () => this.#acme?.renewal.begin() },
-      { name: 'look-at-certificates', schedule: '31 * * * * *', run: () => this.shown.refresh() },
+      { name: 'look-at-certificates', schedule: '31 * * * * *', run: () => this.current.refresh() },
     ]
     metrics.gauge(
       'pillarbox_certificate_end_seconds',
@@ -95,7 +95,7 @@ export class CertificatesModule implements Module {
     this.#begun = false
     await this.#port?.stop()
     await this.#acme?.renewal.stop()
-    this.shown.stop()
+    this.current.stop()
   }
 
   async reload(config: Config): Promise<void> {
@@ -107,14 +107,14 @@ export class CertificatesModule implements Module {
       this.#acme = await this.#openAcme(next)
     }
     this.#settings = next
-    await this.shown.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
+    await this.current.reload(this.#settings, this.#acme?.renewal.pairs ?? new Map())
   }
 
   /** Also for a box that is open and not started, which contacts no CA. */
   #opened(): Promise<void> {
     this.#open ??= (async () => {
       this.#acme = await this.#openAcme(this.#settings)
-      await this.shown.start(this.#acme?.renewal.pairs ?? new Map())
+      await this.current.start(this.#acme?.renewal.pairs ?? new Map())
     })()
     return this.#open
   }
@@ -129,8 +129,8 @@ export class CertificatesModule implements Module {
       agent: `pillarbox/${version}`,
       post: (token, text) => this.#challenges.post(token, text),
       settled: async (name, news) => {
-        await this.shown.take(this.#acme?.renewal.pairs ?? new Map())
-        if (news) await this.#tell(({ source, file }) => source === 'acme' && file === this.#acme?.acmeStore.file(name))
+        await this.current.take(this.#acme?.renewal.pairs ?? new Map())
+        if (news) await this.#emit(({ source, file }) => source === 'acme' && file === this.#acme?.acmeStore.file(name))
       },
     })
   }
@@ -139,12 +139,12 @@ export class CertificatesModule implements Module {
   async list(): Promise<Certificate[]> {
     await this.#opened()
     const obtained = (await this.#acme?.renewal.all()) ?? []
-    return inventory(this.shown, obtained, (name) => this.#acme?.acmeStore.file(name) ?? name)
+    return inventory(this.current, obtained, (name) => this.#acme?.acmeStore.file(name) ?? name)
   }
 
   async #renew(host: string | undefined): Promise<void> {
     if (!this.#begun) throw conflict('The box does not run, so no CA could reach it. Start it first.', { code: 'not_running' })
-    await this.shown.refresh()
+    await this.current.refresh()
     if (!this.#acme && host !== undefined) {
       throw conflict('The settings ask for no certificates by ACME (acme.agree_terms).', { code: 'acme_not_configured' })
     }
@@ -152,7 +152,7 @@ export class CertificatesModule implements Module {
   }
 
   /** Emits one event for each selected certificate. */
-  async #tell(meant: (one: Certificate) => boolean): Promise<void> {
+  async #emit(meant: (one: Certificate) => boolean): Promise<void> {
     const { database, events, account, log } = this.#deps
     try {
       for (const data of (await this.list()).filter(meant)) {

@@ -18,7 +18,7 @@ export interface WantedCertificate {
 export interface Obtained extends WantedCertificate {
   pair: Pair | undefined
   renew_at: number | null
-  standing: Readonly<AcmeState> | undefined
+  state: Readonly<AcmeState> | undefined
 }
 
 interface Deps {
@@ -41,7 +41,7 @@ const waits = [5 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8
 const lastWait = 12 * hour
 
 /** The most attempts within one hour, however started: CAs count failures, and block accounts with too many. */
-const most = { ofOne: 4, ofAll: 40 }
+const maxAttempts = { ofOne: 4, ofAll: 40 }
 
 /** Between two checks for due renewals, and the longest accepted delay after a restart, as clocks can be wrong; in milliseconds. */
 const betweenLooks = minute
@@ -87,9 +87,9 @@ export class Renewer {
     return (await wanted())
       .map((one) => {
         const pair = this.#pairs.get(one.name)
-        return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, standing: acmeStore.standings[one.name] }
+        return { ...one, pair, renew_at: pair ? this.#renewAt(pair) : null, state: acmeStore.states[one.name] }
       })
-      .filter(({ ready, pair, standing }) => ready || pair || standing)
+      .filter(({ ready, pair, state }) => ready || pair || state)
   }
 
   /** Starts due renewals, unless a run is under way or was just checked. */
@@ -140,7 +140,7 @@ export class Renewer {
     for (const one of all) {
       if (one.ready && !this.#fits(one) && !this.#waits(one) && this.#freeAt(one.name) <= clock.now()) await this.#try(one)
     }
-    for (const name of Object.keys(acmeStore.standings)) {
+    for (const name of Object.keys(acmeStore.states)) {
       if (all.some((one) => one.name === name)) continue
       this.#pairs.delete(name)
       await acmeStore.drop(name)
@@ -149,9 +149,9 @@ export class Renewer {
   }
 
   #waits({ name, hosts }: WantedCertificate): boolean {
-    const standing = this.#deps.acmeStore.standings[name]
-    const wait = (standing?.next_try_at ?? 0) - this.#deps.clock.now()
-    return wait > 0 && wait < longestWait && standing?.names.join() === hosts.join()
+    const state = this.#deps.acmeStore.states[name]
+    const wait = (state?.next_try_at ?? 0) - this.#deps.clock.now()
+    return wait > 0 && wait < longestWait && state?.names.join() === hosts.join()
   }
 
   #fits({ name, hosts }: WantedCertificate): boolean {
@@ -168,19 +168,19 @@ export class Renewer {
   #freeAt(name: string): number {
     const { acmeStore, clock } = this.#deps
     const now = clock.now()
-    const recent = (standing: Readonly<AcmeState> | undefined): number[] =>
-      (standing?.tries ?? []).filter((time) => time > now - hour && time <= now)
-    const all = Object.values(acmeStore.standings).flatMap(recent)
-    return Math.max(freeAfter(recent(acmeStore.standings[name]), most.ofOne), freeAfter(all, most.ofAll))
+    const recent = (state: Readonly<AcmeState> | undefined): number[] =>
+      (state?.tries ?? []).filter((time) => time > now - hour && time <= now)
+    const all = Object.values(acmeStore.states).flatMap(recent)
+    return Math.max(freeAfter(recent(acmeStore.states[name]), maxAttempts.ofOne), freeAfter(all, maxAttempts.ofAll))
   }
 
   async #try(wanted: WantedCertificate): Promise<void> {
     const { acmeStore, clock, log, settled } = this.#deps
     const { name, hosts } = wanted
-    const before = acmeStore.standings[name]
+    const before = acmeStore.states[name]
     const now = clock.now()
     const failures = (before?.failures ?? 0) + 1
-    const standing: AcmeState = {
+    const state: AcmeState = {
       names: hosts,
       tries: [...(before?.tries ?? []).filter((time) => time > now - hour), now],
       failures,
@@ -189,22 +189,22 @@ export class Renewer {
       problem: before?.problem ?? null,
     }
     // stored first: a process killed during an attempt must not repeat it at once
-    await acmeStore.note(name, standing)
+    await acmeStore.note(name, state)
     log.info({ names: hosts }, 'a certificate is being asked for')
     const outcome = await this.#obtained(hosts).catch((error: unknown) => error)
     if (outcome instanceof Error) {
       // an attempt that we aborted is not a failure
-      if (this.#stop.signal.aborted) return acmeStore.note(name, { ...standing, failures: failures - 1, next_try_at: null })
+      if (this.#stop.signal.aborted) return acmeStore.note(name, { ...state, failures: failures - 1, next_try_at: null })
       const pause = outcome instanceof AuthorityError ? outcome.pause : 0
-      const next_try_at = Math.max(standing.next_try_at ?? 0, clock.now() + pause)
+      const next_try_at = Math.max(state.next_try_at ?? 0, clock.now() + pause)
       const problem = outcome.message
-      await acmeStore.note(name, { ...standing, next_try_at, problem })
+      await acmeStore.note(name, { ...state, next_try_at, problem })
       log.warn({ names: hosts, problem, next_try_at: iso(next_try_at) }, 'a certificate could not be obtained')
-      return settled(wanted, failures === 1 || gist(problem) !== gist(before?.problem ?? ''))
+      return settled(wanted, failures === 1 || stableReason(problem) !== stableReason(before?.problem ?? ''))
     }
     const pair = outcome as Pair
     await acmeStore.save(name, pair)
-    await acmeStore.note(name, { ...standing, failures: 0, next_try_at: null, problem: null })
+    await acmeStore.note(name, { ...state, failures: 0, next_try_at: null, problem: null })
     this.#pairs.set(name, pair)
     log.info({ names: hosts, not_after: iso(readingOf(pair.cert).not_after) }, 'a certificate was obtained')
     await settled(wanted, true)
@@ -220,7 +220,7 @@ export class Renewer {
 }
 
 /** Removes parts of a reason that differ in every attempt: tokens, and order URLs. */
-function gist(problem: string): string {
+function stableReason(problem: string): string {
   return problem.replaceAll(/[\w-]{20,}/g, '…')
 }
 

@@ -30,7 +30,7 @@ export class WatchedPair {
   #fault: string | null = null
   /** When the fault was first seen, by `performance.now()`. */
   #since = 0
-  #told: string | null = null
+  #reported: string | null = null
   #closed = false
 
   private constructor(place: PairFiles, pair: Pair, log: Log, renewed: () => void) {
@@ -108,7 +108,7 @@ export class WatchedPair {
 
   #take(pair: Pair): void {
     this.#fault = null
-    this.#told = null
+    this.#reported = null
     if (pair.cert === this.#pair.cert && pair.key === this.#pair.key) return
     this.#pair = pair
     const { names, not_after } = readingOf(pair.cert)
@@ -123,10 +123,10 @@ export class WatchedPair {
   #doubt(fault: string): void {
     if (this.#fault !== fault) this.#since = performance.now()
     this.#fault = fault
-    if (this.#told === fault) return
+    if (this.#reported === fault) return
     const left = this.#since + secondThought - performance.now()
     if (left > 0) return this.#readIn(left)
-    this.#told = fault
+    this.#reported = fault
     this.#log.warn({ problem: fault }, 'a certificate was replaced by what cannot be used; the former is still shown')
   }
 }

@@ -192,12 +192,12 @@ function formatRecords({ dns_records }: Domain): string {
 
 /** Wraps text at `width` columns, broken at spaces; a longer word is split. */
 function folded(text: string, indent: number): string[] {
-  const room = width - indent
-  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${room}}`, 'g')) ?? [''])
+  const columnsLeft = width - indent
+  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${columnsLeft}}`, 'g')) ?? [''])
   const lines: string[] = []
   for (const piece of pieces) {
     const last = lines.at(-1)
-    if (last !== undefined && last.length + 1 + piece.length <= room) lines[lines.length - 1] = `${last} ${piece}`
+    if (last !== undefined && last.length + 1 + piece.length <= columnsLeft) lines[lines.length - 1] = `${last} ${piece}`
     else lines.push(piece)
   }
   return lines.map((line) => `${' '.repeat(indent)}${line}`)

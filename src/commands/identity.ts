@@ -88,22 +88,22 @@ function turn(status: 'active' | 'suspended'): (who: string, options: Options) =
 async function remove(who: string, { yes, ...options }: Options & { yes: boolean }): Promise<void> {
   await withBox(options, async (box) => {
     const { id, name, email } = await identityNamed(box, who)
-    if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await belongings(box, id)}.`)
+    if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await deletedData(box, id)}.`)
     const gone = await box.call('DELETE', `/v1/identities/${id}`)
     say(options, gone, `${name} (${email}) was deleted. Its address is given to nobody else; mail to it is refused.`)
   })
 }
 
 /** What is deleted with an identity, in words. */
-async function belongings(box: Box, id: string): Promise<string> {
+async function deletedData(box: Box, id: string): Promise<string> {
   const { storage, phone_number } = await wholeOf(box, id)
   const at = `/v1/identities/${id}`
   // larger counts are shown as “more than”
-  const most = 1000
+  const maxCounted = 1000
   const count = async (path: string, one: string, many: string): Promise<string[]> => {
-    const { length } = await everyOne(box, `${at}/${path}`, most)
+    const { length } = await everyOne(box, `${at}/${path}`, maxCounted)
     if (length === 0) return []
-    return [length >= most ? `${most} ${many} or more` : `${length} ${length === 1 ? one : many}`]
+    return [length >= maxCounted ? `${maxCounted} ${many} or more` : `${length} ${length === 1 ? one : many}`]
   }
   const parts = [
     ...(await count('emails?direction=all', 'e-mail', 'e-mails')),

@@ -70,14 +70,14 @@ async function deliver(options: Options): Promise<void> {
 }
 
 /** Polls until every delivery has ended or the timeout; returns the last state of the message. */
-async function watched(box: Box, path: string, seconds: number, told: (one: Delivery) => void): Promise<Email> {
+async function watched(box: Box, path: string, seconds: number, onDelivery: (one: Delivery) => void): Promise<Email> {
   const end = Date.now() + seconds * 1000
   const seen = new Map<string, string>()
   for (;;) {
     const email = await box.call<Email>('GET', path)
     for (const one of email.deliveries) {
       const state = `${one.status} ${one.attempts}`
-      if (seen.get(one.recipient) !== state) told(one)
+      if (seen.get(one.recipient) !== state) onDelivery(one)
       seen.set(one.recipient, state)
     }
     if (email.deliveries.every(({ status }) => over.includes(status)) || Date.now() >= end) return email

@@ -29,8 +29,8 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   }
   const log = createLog(config.log, standardOutput({ journal: isReadByJournal(process.env['JOURNAL_STREAM']) }))
   const { App } = await import('../app.ts')
-  const told = (): void => log.warn('another process has the files of the box: it is waited for')
-  const app = await inTurn(controlSocket(config), () => App.open(config, log, undefined, undefined, load), told).catch(refuse)
+  const warnLocked = (): void => log.warn('another process has the files of the box: it is waited for')
+  const app = await inTurn(controlSocket(config), () => App.open(config, log, undefined, undefined, load), warnLocked).catch(refuse)
   onSignals(app, log)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   if (firstKey === null) return

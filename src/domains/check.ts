@@ -1,7 +1,7 @@
 import { judge } from './judge.ts'
 import type { DnsRecord } from './model.ts'
 import { keyOf, type WantedRecord } from './records.ts'
-import { type Bench, type Judged, Unanswered } from './verdict.ts'
+import { type CheckContext, type Judged, Unanswered } from './verdict.ts'
 
 /** The last result for a record, with the value that was checked: it says nothing about another value. */
 export interface Finding extends Judged {
@@ -16,14 +16,14 @@ export interface Finding extends Judged {
 export type RecordFindings = Record<string, Finding>
 
 /** The result of one DNS check of a domain. */
-export interface Look {
+export interface CheckResult {
   findings: RecordFindings
   /** `unknown` when no required record is known to be wrong but not all are known to be right: the status stays. */
   outcome: 'right' | 'wrong' | 'unknown'
 }
 
 /** Checks every record once, in parallel; a record without an answer is Unanswered. */
-export async function look(wanted: WantedRecord[], domain: string, bench: Bench): Promise<Map<string, Judged | Unanswered>> {
+export async function checkRecords(wanted: WantedRecord[], domain: string, bench: CheckContext): Promise<Map<string, Judged | Unanswered>> {
   const seen = await Promise.all(
     wanted.map(async (record): Promise<[string, Judged | Unanswered]> => {
       try {
@@ -38,7 +38,7 @@ export async function look(wanted: WantedRecord[], domain: string, bench: Bench)
 }
 
 /** Merges the results: those seen at `now`, and for unanswered records the earlier ones. */
-export function weigh(wanted: WantedRecord[], seen: Map<string, Judged | Unanswered>, before: RecordFindings, now: string): Look {
+export function weigh(wanted: WantedRecord[], seen: Map<string, Judged | Unanswered>, before: RecordFindings, now: string): CheckResult {
   const findings: RecordFindings = {}
   const required: (Judged['status'] | 'unknown')[] = []
   for (const record of wanted) {

@@ -19,7 +19,7 @@ type Owner = { id: string; name: string }
 export type RsaPair = () => Promise<KeyPairKeyObjectResult>
 
 /** How long the records of a retired key stay listed, as mail it signed may still be in transit. */
-const farewell = 7 * 86_400_000
+const listedAfterRetirement = 7 * 86_400_000
 
 /** The DKIM keys of hosted domains: two active (RSA-2048 and Ed25519, RFC 8463) and two spares; private keys are stored encrypted. */
 export class DkimKeys {
@@ -119,7 +119,7 @@ export class DkimKeys {
   }
 
   #parting(): string {
-    return iso(this.#clock.now() - farewell)
+    return iso(this.#clock.now() - listedAfterRetirement)
   }
 
   async #open(domain: Owner): Promise<DkimKey[]> {
@@ -177,8 +177,8 @@ async function generate(algorithm: DkimKey['algorithm'], now: number, rsaPair: R
 
 /** `pb202611k3vr`: the month and random letters, so that no selector is used for two keys. */
 function selectorOf(kind: 'r' | 'e', now: number): string {
-  const letters = Array.from({ length: 4 }, () => 'abcdefghijkmnpqrstuvwxyz23456789'[randomInt(32)])
-  return `pb${iso(now).slice(0, 7).replace('-', '')}${letters.join('')}${kind}`
+  const suffix = Array.from({ length: 4 }, () => 'abcdefghijkmnpqrstuvwxyz23456789'[randomInt(32)])
+  return `pb${iso(now).slice(0, 7).replace('-', '')}${suffix.join('')}${kind}`
 }
 
 /** The encryption context of a private key. */

@@ -48,7 +48,7 @@ export class DomainsModule implements Module {
   readonly sealed = [sealedKeys]
   readonly domains: Domains
   /** The status of every domain; `fresh` checks them first. */
-  readonly standing: (fresh: boolean) => Promise<DomainStatusReport[]>
+  readonly domainStatus: (fresh: boolean) => Promise<DomainStatusReport[]>
   #settings: DomainSettings
 
   constructor(deps: Deps) {
@@ -72,8 +72,8 @@ export class DomainsModule implements Module {
       inquire: () => inquire(this.#settings),
       checked,
     })
-    this.standing = async (fresh) => {
-      if (fresh) await verification.lookAgain()
+    this.domainStatus = async (fresh) => {
+      if (fresh) await verification.recheckAll()
       return statusOf(database, keys, this.#settings)
     }
     this.routes = routes({ domains: this.domains, verification, reports: new DomainReports({ ...deps, domains: this.domains }) })

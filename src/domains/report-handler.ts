@@ -8,7 +8,7 @@ import { sql, type Transaction } from '../store/database.ts'
 import type { DomainReport } from './model.ts'
 
 /** The most reports stored for one domain. */
-const most = 1000
+const maxReports = 1000
 
 /** The local parts of report addresses: they have no mailbox, and their mail is not stored as e-mail. */
 const places: ReadonlySet<string> = new Set(['dmarc', 'tlsrpt'])
@@ -38,10 +38,10 @@ export class ReportHandler implements SystemAddressHandler {
       this.#log.info({ session: message.envelope.session, domain, flaw }, 'A report on a domain was let go')
       return
     }
-    await this.#keep(tx, domain, kept, verdict.verified_domain)
+    await this.#store(tx, domain, kept, verdict.verified_domain)
   }
 
-  async #keep(tx: Transaction, name: string, report: Kept, verified: string | null): Promise<void> {
+  async #store(tx: Transaction, name: string, report: Kept, verified: string | null): Promise<void> {
     const domain = await tx.get<{ id: string }>(sql`SELECT id FROM domains WHERE name = ${name} AND receives = 1`)
     if (!domain) return
     const { kind, reporter, report_id, begins_at, ends_at } = report
@@ -54,10 +54,10 @@ export class ReportHandler implements SystemAddressHandler {
         received_at = excluded.received_at, data = excluded.data WHERE excluded.verified > domain_reports.verified`,
     )
     const row = await tx.get<{ count: number }>(sql`SELECT count(*) AS count FROM domain_reports WHERE domain_id = ${domain.id}`)
-    if (row!.count <= most) return
+    if (row!.count <= maxReports) return
     await tx.run(
       sql`DELETE FROM domain_reports WHERE seq IN (SELECT seq FROM domain_reports WHERE domain_id = ${domain.id}
-        ORDER BY verified, seq LIMIT ${row!.count - most})`,
+        ORDER BY verified, seq LIMIT ${row!.count - maxReports})`,
     )
   }
 }

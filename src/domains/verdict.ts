@@ -7,7 +7,7 @@ import type { DomainSettings } from './settings.ts'
 export type Judged = Pick<DnsRecord, 'status' | 'found' | 'reason'>
 
 /** The context of a check; `lookup` does not cache. */
-export interface Bench {
+export interface CheckContext {
   lookup: Lookup
   spf: FreshInquiry['spf']
   settings: DomainSettings

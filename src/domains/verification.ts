@@ -9,7 +9,7 @@ import type { EventType } from '../events/model.ts'
 import type { FreshInquiry } from '../mailauth/inquire.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { type NextCheck, recheckDelay } from './next-check.ts'
-import { look, type Look, type RecordFindings, weigh } from './check.ts'
+import { checkRecords, type CheckResult, type RecordFindings, weigh } from './check.ts'
 import type { Domains } from './domains.ts'
 import type { DomainRow } from './types.ts'
 import type { DkimKeys } from './keys.ts'
@@ -35,7 +35,7 @@ interface Conclusion {
   domain: Domain
   /** All records are correct, but another account holds the name. */
   held: boolean
-  outcome: Look['outcome'] | 'late'
+  outcome: CheckResult['outcome'] | 'late'
   /** The new row, when its status changed. */
   turned: DomainRow | null
 }
@@ -47,7 +47,7 @@ const timeout = 72 * 3_600_000
 const longestRun = 10_000
 
 /** Minimum time between two checks requested by callers, in milliseconds. */
-const lookAgainPause = 5000
+const recheckPause = 5000
 const maxAtOnce = 8
 
 /** Checks the DNS of hosted domains and updates their status. */
@@ -116,9 +116,9 @@ export class Verification {
   }
 
   /** Checks all domains, as many as one run of the job allows, but not again within some seconds: callers choose how often they ask. */
-  async lookAgain(): Promise<void> {
+  async recheckAll(): Promise<void> {
     const { database, clock } = this.#deps
-    if (Math.abs(clock.now() - this.#lookedAgain) < lookAgainPause) return
+    if (Math.abs(clock.now() - this.#lookedAgain) < recheckPause) return
     this.#lookedAgain = clock.now()
     await this.#checkThese(await database.all<DomainRow>(sql`SELECT * FROM domains ORDER BY last_checked_at LIMIT 200`))
   }
@@ -155,7 +155,7 @@ export class Verification {
     const began = iso(clock.now())
     const wanted = recordsOf(row.name, (await keys.of(database, [row.id])).get(row.id)!, settings())
     const inquiry = inquire()
-    const seen = await look(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(() =>
+    const seen = await checkRecords(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(() =>
       inquiry.close(),
     )
     const { domain, held, outcome, turned } = await database.transaction((tx) =>
@@ -196,7 +196,7 @@ export class Verification {
     )
     const domain = await domains.toDomain(tx, after)
     const turned = after.status === row.status ? null : after
-    if (turned) await this.#tell(tx, turned, domain)
+    if (turned) await this.#emit(tx, turned, domain)
     return { domain, held, outcome, turned }
   }
 
@@ -204,7 +204,7 @@ export class Verification {
     return (await tx.get(sql`SELECT 1 FROM domains WHERE name = ${name} AND receives = 1 AND id <> ${id}`)) !== undefined
   }
 
-  async #tell(tx: Transaction, row: DomainRow, domain: Domain): Promise<void> {
+  async #emit(tx: Transaction, row: DomainRow, domain: Domain): Promise<void> {
     const type: EventType<Domain> = row.status === 'verified' ? domainVerified : domainFailed
     await this.#deps.events.append(tx, type, { account_id: row.account_id, identity_id: null, data: domain })
   }
@@ -219,7 +219,7 @@ export class Verification {
 }
 
 /** The next status of a domain after a check; without a clear result it stays. */
-function moved(row: DomainRow, outcome: Look['outcome'], now: string): DomainRow {
+function moved(row: DomainRow, outcome: CheckResult['outcome'], now: string): DomainRow {
   if (outcome === 'unknown') return row
   if (outcome === 'right') {
     const since = row.status === 'verified' ? row.verified_at : now

@@ -15,7 +15,7 @@ export interface Seal {
 
 /** The room that accounts have for what is kept of theirs, in octets. */
 export interface StorageBudget {
-  room(reader: Reader, accountId: string): Promise<number>
+  available(reader: Reader, accountId: string): Promise<number>
   add(tx: Transaction, accountId: string, what: 'storage_bytes', octets: number): Promise<void>
 }
 
@@ -230,7 +230,7 @@ export class Idempotency {
         const kept = secret ? this.#seal.seal(Buffer.from(body), context).toString('base64') : body
         const size = Buffer.byteLength(kept)
         await this.#database.transaction(async (tx) => {
-          const room = await this.#storage.room(tx, caller.account_id)
+          const room = await this.#storage.available(tx, caller.account_id)
           const fits = size <= largest && size <= room
           const octets = (fits ? size : 0) + key.length + overhead
           // what it is about may have been deleted while it was answered

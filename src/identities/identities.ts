@@ -32,7 +32,7 @@ import {
   type NewIdentity,
   type Storage,
 } from './model.ts'
-import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, pleasantName } from './names.ts'
+import { adultDate, localPartOf, longestLocalPart, nameKey, oneName, generatedName } from './names.ts'
 
 export type { IdentityRow } from './row.ts'
 
@@ -40,7 +40,7 @@ export type { IdentityRow } from './row.ts'
 type StorageOf = (row: Pick<IdentityRow, 'id' | 'email' | 'stored_bytes' | 'media_bytes'>) => Promise<Storage>
 
 /** A hook that runs in the transaction in which an identity is deleted or resumed. */
-type Turning = (tx: Transaction, identityId: string) => Promise<void>
+type IdentityHook = (tx: Transaction, identityId: string) => Promise<void>
 
 /** The identities of every account, and their addresses, which are reserved for ever. */
 export class Identities {
@@ -53,8 +53,8 @@ export class Identities {
   readonly #operatorAccount: string
   readonly #plan: Plan
   readonly #storageOf: StorageOf
-  readonly #leaving: Turning[] = []
-  readonly #resuming: Turning[] = []
+  readonly #leaving: IdentityHook[] = []
+  readonly #resuming: IdentityHook[] = []
   /** Set later, as the phone module depends on identities. */
   #phones: PhoneNumbers | undefined
 
@@ -181,12 +181,12 @@ export class Identities {
   }
 
   /** Registers, before `start`, a hook that runs in the transaction of each deletion. */
-  onRemove(leave: Turning): void {
+  onRemove(leave: IdentityHook): void {
     this.#leaving.push(leave)
   }
 
   /** Registers, before `start`, a hook that runs in the transaction of each resumption. */
-  onResume(resume: Turning): void {
+  onResume(resume: IdentityHook): void {
     this.#resuming.push(resume)
   }
 
@@ -304,7 +304,7 @@ export class Identities {
 
   async #freshName(tx: Transaction, accountId: string): Promise<string> {
     for (;;) {
-      const name = pleasantName()
+      const name = generatedName()
       if (!(await this.#isTaken(tx, accountId, name))) return name
     }
   }

@@ -13,7 +13,7 @@ const things =
   reed ridge robin rowan sparrow spruce thistle tulip wren`.split(/\s+/)
 
 /** A generated name, such as `Quiet Heron 4821`; unique enough to try directly. */
-export function pleasantName(): string {
+export function generatedName(): string {
   return `${anyOf(qualities)} ${anyOf(things)} ${randomInt(1000, 10_000)}`
 }
 

@@ -13,7 +13,7 @@ export interface Finding {
 }
 
 /** The input of the checks. */
-export interface Look {
+export interface MachineOptions {
   hostname: string
   domain: string
   /** A domain whose mail servers may be contacted, to test port 25; undefined: no outside connections. */
@@ -38,7 +38,7 @@ export function ownAddresses(): string[] {
 }
 
 /** Checks the machine. Changes nothing, contacts only the DNS and one mail server, and works without a network. */
-export async function look(input: Look): Promise<Finding[]> {
+export async function checkMachine(input: MachineOptions): Promise<Finding[]> {
   const local = [addresses(input), ...ports()]
   if (input.outside === undefined) return local
   const resolver = new Resolver({ timeout: timeout, tries: 1 })
@@ -52,7 +52,7 @@ export async function look(input: Look): Promise<Finding[]> {
   return [...local, name, ...pointers, out]
 }
 
-function addresses({ addresses: own }: Look): Finding {
+function addresses({ addresses: own }: MachineOptions): Finding {
   const reachable = own.filter(isPublic)
   if (reachable.length > 0)
     return { subject: 'addresses', good: true, text: `Its interfaces have the public addresses ${reachable.join(', ')}.` }
@@ -61,14 +61,14 @@ function addresses({ addresses: own }: Look): Finding {
   return { subject: 'addresses', good: false, text }
 }
 
-async function hostname({ hostname: name, addresses: own }: Look, resolver: Resolver): Promise<Finding> {
+async function hostname({ hostname: name, addresses: own }: MachineOptions, resolver: Resolver): Promise<Finding> {
   const subject = 'hostname'
   const [four, six] = await Promise.all([resolver.resolve4(name).catch(failure), resolver.resolve6(name).catch(failure)])
   const found = [four, six].flatMap((answer) => (Array.isArray(answer) ? answer : []))
   const strange = found.filter((address) => !own.includes(address))
   if (found.length === 0) {
-    const unheard = [four, six].some((answer) => !Array.isArray(answer) && !['ENOTFOUND', 'ENODATA'].includes(answer))
-    if (unheard) return finding(subject, false, `The DNS could not be asked about ${name}.`)
+    const unanswered = [four, six].some((answer) => !Array.isArray(answer) && !['ENOTFOUND', 'ENODATA'].includes(answer))
+    if (unanswered) return finding(subject, false, `The DNS could not be asked about ${name}.`)
     return finding(subject, false, `${name} has no address in the DNS yet: publish the records below.`)
   }
   if (strange.length === 0) return finding(subject, true, `${name} leads here (${found.join(', ')}).`)
@@ -79,7 +79,7 @@ async function hostname({ hostname: name, addresses: own }: Look, resolver: Reso
   )
 }
 
-async function pointer(address: string, { hostname: name }: Look, resolver: Resolver): Promise<Finding> {
+async function pointer(address: string, { hostname: name }: MachineOptions, resolver: Resolver): Promise<Finding> {
   const subject = 'ptr'
   const names = await resolver.reverse(address).catch(failure)
   const where = 'who rents out the address sets it (PTR, "reverse DNS"), and large receivers refuse mail without it'

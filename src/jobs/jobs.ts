@@ -51,10 +51,10 @@ const cutShort = {
 const pause = 1000
 
 /** The most running jobs of the whole box; above `shared` an account may start one only if it has none running. */
-const most = { shared: 8, all: 64 }
+const maxRunning = { shared: 8, all: 64 }
 
 /** How long finished jobs are kept, in milliseconds. */
-const kept = 7 * 86_400_000
+const retention = 7 * 86_400_000
 
 /** Long-running work, one of a kind at a time: started by a call, observed and cancelled by others. */
 export class Jobs {
@@ -140,9 +140,9 @@ export class Jobs {
       const which = same.row.account_id === caller.account_id ? ` (${same.row.id})` : ''
       throw conflict(`Another ${kind} is running${which}; wait for its end, or cancel it.`, { code: 'job_running' })
     }
-    if (this.#running.size < most.shared) return
+    if (this.#running.size < maxRunning.shared) return
     const own = [...this.#running.values()].find(({ row }) => row.account_id === caller.account_id)
-    if (!own && this.#running.size < most.all) return
+    if (!own && this.#running.size < maxRunning.all) return
     const when = own ? `when ${own.row.id} of yours is over, or later` : 'later'
     throw conflict(`The box has as many jobs in hand as it takes. Try again ${when}.`, { code: 'too_many_jobs', retryAfter: 10 })
   }
@@ -229,7 +229,7 @@ export class Jobs {
 
   /** Deletes jobs that finished 7 days ago. */
   async sweep(): Promise<void> {
-    const limit = iso(this.#clock.now() - kept)
+    const limit = iso(this.#clock.now() - retention)
     const rows = await this.#database.transaction((tx) =>
       tx.all<{ id: string }>(sql`DELETE FROM jobs WHERE finished_at < ${limit} RETURNING id`),
     )

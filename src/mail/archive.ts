@@ -167,7 +167,7 @@ export class MailArchive {
   async #roomOf(tx: Transaction, { email, stored_bytes, account_id }: IdentityRow): Promise<number> {
     const operator = operatorMailboxes.has(email.slice(0, email.lastIndexOf('@')))
     const quota = this.#quota() === 0 ? Infinity : this.#quota() * (operator ? 10 : 1)
-    return Math.min(quota - stored_bytes, operator ? Infinity : await this.#plan.room(tx, account_id))
+    return Math.min(quota - stored_bytes, operator ? Infinity : await this.#plan.available(tx, account_id))
   }
 
   #emailOf(

@@ -56,8 +56,8 @@ export class Quota {
   /** Has the trash make way for so many octets, as far as it can. */
   async make(owner: Owner, operator: boolean, octets: number): Promise<void> {
     const { identity, account } = await this.#lacking(owner, operator, octets)
-    if (identity > 0) await this.#trash.giveWay({ identity_id: owner.id }, identity)
-    if (account > 0) await this.#trash.giveWay({ account_id: owner.account_id }, account - Math.max(0, identity))
+    if (identity > 0) await this.#trash.freeBytes({ identity_id: owner.id }, identity)
+    if (account > 0) await this.#trash.freeBytes({ account_id: owner.account_id }, account - Math.max(0, identity))
   }
 
   /** Octets that are missing; none when it is not positive. */
@@ -76,7 +76,7 @@ export class Quota {
 
   /** Octets that the account may yet keep; of the operator's, a mailbox for strangers, that is not asked. */
   async #roomOf({ account_id }: Owner, operator: boolean, reader: Reader): Promise<number> {
-    return operator ? Infinity : this.#plan.room(reader, account_id)
+    return operator ? Infinity : this.#plan.available(reader, account_id)
   }
 }
 

@@ -4,7 +4,7 @@ import type { Grant } from './access.ts'
 import { type Filter, readFilter } from './filter.ts'
 
 /** The most that the distinct filters of one account may cost for each row; those of one key or session half of it. */
-const most = { steps: 2000, comparisons: 20_000 }
+const maxCost = { steps: 2000, comparisons: 20_000 }
 
 type Cost = Pick<Filter, 'steps' | 'comparisons'>
 
@@ -60,8 +60,8 @@ export class Filters {
     if (wanted.holders.has(holderId)) return
     const all = [...(this.#accounts.get(accountId)?.values() ?? [])]
     const own = all.filter(({ holders }) => holders.has(holderId))
-    requireWithin('one key or session', { steps: most.steps / 2, comparisons: most.comparisons / 2 }, [...own, wanted])
-    if (wanted.holders.size === 0) requireWithin('one account', most, [...all, wanted])
+    requireWithin('one key or session', { steps: maxCost.steps / 2, comparisons: maxCost.comparisons / 2 }, [...own, wanted])
+    if (wanted.holders.size === 0) requireWithin('one account', maxCost, [...all, wanted])
   }
 }
 

@@ -5,7 +5,7 @@ import { Frames } from './frames.ts'
 /** Receives events of one account. */
 export interface Watcher {
   readonly account_id: string
-  hear(frames: Frames): void
+  receive(frames: Frames): void
 }
 
 /** Passes each event of the log to the watchers of its identity or account; without watchers it costs one lookup. */
@@ -13,7 +13,7 @@ export class Hub {
   readonly #watchers = new Map<string, Set<Watcher>>()
 
   constructor(events: EventLog) {
-    events.tail((event) => this.#tell(event))
+    events.tail((event) => this.#dispatch(event))
   }
 
   /** `place` is the id of an identity or of an account. Returns a function that stops watching. */
@@ -26,7 +26,7 @@ export class Hub {
     }
   }
 
-  #tell(event: Event): void {
+  #dispatch(event: Event): void {
     const near = this.#watchers.get(event.identity_id ?? '')
     const all = this.#watchers.get(event.account_id)
     if (!near && !all) return
@@ -37,7 +37,7 @@ export class Hub {
         // a place may be any text from a subscriber: the account decides
         if (watcher.account_id !== event.account_id) continue
         try {
-          watcher.hear(frames)
+          watcher.receive(frames)
         } catch (error) {
           failures.push(error)
         }

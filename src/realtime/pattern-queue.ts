@@ -18,7 +18,7 @@ interface Waiting {
 }
 
 /** The most events of one account in the queue: for all but one only the position in the log is kept. */
-const most = 1000
+const maxWaiting = 1000
 
 interface Deps {
   paced: PacedWork
@@ -41,7 +41,7 @@ export class PatternQueue {
     const waiting = this.#accounts.get(account_id) ?? []
     const last = waiting.at(-1)
     if (last?.seq === seq) last.matchers.push(matcher)
-    else if (waiting.length >= most) matcher.overrun()
+    else if (waiting.length >= maxWaiting) matcher.overrun()
     else {
       const first = waiting.length === 0
       waiting.push({ seq, matchers: [matcher], frames: first ? frames : undefined })

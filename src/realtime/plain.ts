@@ -9,7 +9,7 @@ import type { Hub } from './hub.ts'
 import { frameBounds, maxSubscriptions } from './channels.ts'
 import { Channel, type ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
-import type { Guest } from './sockets.ts'
+import type { ManagedSession } from './sockets.ts'
 import { Subscription, type SubscriptionTarget } from './subscription.ts'
 
 const Named = { channel: z.string(), identity_id: z.string().nullish() }
@@ -33,9 +33,9 @@ export interface PlainDeps {
 }
 
 /** Pillarbox's own protocol on one socket: JSON text frames, described in docs/realtime.md. */
-export class PlainSession implements Guest {
+export class PlainSession implements ManagedSession {
   readonly socket: Socket
-  shownAt: number
+  tokenAt: number
   readonly #parts: PlainDeps
   readonly #subscriptions = new Map<string, Subscription>()
   /** One subscription catches up at a time, which bounds the memory of a socket. */
@@ -46,7 +46,7 @@ export class PlainSession implements Guest {
     this.socket = socket
     this.#grant = grant
     this.#parts = parts
-    this.shownAt = parts.clock.now()
+    this.tokenAt = parts.clock.now()
   }
 
   get grants(): Grant[] {
@@ -163,7 +163,7 @@ export class PlainSession implements Guest {
     if (!this.socket.open) return
     hold(this.socket, grant)
     this.#grant = grant
-    this.shownAt = clock.now()
+    this.tokenAt = clock.now()
     for (const [key, subscription] of this.#subscriptions) {
       const { channel, identity_id } = subscription
       const types = grant.channels.get(channel)

@@ -46,7 +46,7 @@ server.on('wsClientError', (error) => (handshakeError = error))
 /** One WebSocket (RFC 6455): sends, limits the rate of received frames, and never throws for client errors. */
 export class Socket {
   /** When the last frame arrived, and when a ping without an answer was sent, in milliseconds since the epoch. */
-  heardAt: number
+  lastFrameAt: number
   askedAt: number | undefined
   readonly openedAt: number
   /** The keys and accounts it counts for, or its address before a token was given. */
@@ -62,7 +62,7 @@ export class Socket {
     this.#events = events
     this.#now = now
     this.openedAt = now()
-    this.heardAt = this.openedAt
+    this.lastFrameAt = this.openedAt
   }
 
   /** Completes the handshake. Throws Fault invalid_request for an invalid one. */
@@ -81,8 +81,8 @@ export class Socket {
       opened.#listen(session)
     })
     if (session) return session
-    const told = handshakeError as Error | undefined
-    throw new Fault('invalid_request', `This is no WebSocket handshake: ${told?.message ?? 'it was cut off'}.`, {
+    const failure = handshakeError as Error | undefined
+    throw new Fault('invalid_request', `This is no WebSocket handshake: ${failure?.message ?? 'it was cut off'}.`, {
       code: 'bad_handshake',
     })
   }
@@ -134,8 +134,8 @@ export class Socket {
 
   #listen(session: SocketSession): void {
     const count = (): boolean => {
-      const waited = Math.max(0, this.#now() - this.heardAt)
-      this.heardAt = this.#now()
+      const waited = Math.max(0, this.#now() - this.lastFrameAt)
+      this.lastFrameAt = this.#now()
       this.askedAt = undefined
       if (!this.open) return false
       this.#tokens = Math.min(frames.burst, this.#tokens + (waited * frames.perSecond) / 1000) - 1

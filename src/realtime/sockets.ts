@@ -7,12 +7,12 @@ import type { Access, Grant } from './access.ts'
 import { Socket, type SocketEvents, type SocketSession } from './socket.ts'
 
 /** A session whose lifetime `Sockets` manages. */
-export interface Guest extends SocketSession {
+export interface ManagedSession extends SocketSession {
   readonly socket: Socket
   /** Its valid grants; without any it counts for its address. */
   readonly grants: Iterable<Grant>
   /** When it last gave a token, in milliseconds since the epoch. */
-  readonly shownAt: number
+  readonly tokenAt: number
   /** Ends the subscriptions of the identity. */
   identityDeleted(id: string): void
 }
@@ -38,13 +38,13 @@ const heartbeat = { ask: 25_000, timeout: 35_000 }
 const day = 24 * 60 * 60 * 1000
 
 /** Sockets without a valid token: their timeout, the most of one address, and their share of all sockets. */
-const strangers = { timeout: 30_000, most: 20, share: 0.2 }
+const unauthenticated = { timeout: 30_000, most: 20, share: 0.2 }
 
 /** Every open socket: their limits, and their lifetimes. */
 export class Sockets {
   readonly #access: Access
   readonly #clock: Clock
-  readonly #guests = new Map<Socket, Guest>()
+  readonly #guests = new Map<Socket, ManagedSession>()
   readonly #held = new Map<string, number>()
   #strangers = 0
   readonly #events: SocketEvents
@@ -80,9 +80,9 @@ export class Sockets {
   }
 
   /** Opens a socket that counts for each of the holders. Throws Fault rate_limited at a limit. */
-  accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => Guest): void {
+  accept(arrival: UpgradeRequest, holders: readonly string[], begin: (socket: Socket) => ManagedSession): void {
     if (this.#guests.size >= this.#limits.max_sockets) throw full('This box has as many sockets open as it may')
-    for (const holder of holders) this.#requireRoom(holder)
+    for (const holder of holders) this.#requireCapacity(holder)
     const guest = Socket.accept(arrival, begin, this.#events, () => this.#clock.now())
     this.#guests.set(guest.socket, guest)
     for (const holder of holders) this.#add(guest.socket, holder)
@@ -91,7 +91,7 @@ export class Sockets {
   /** Counts the socket for the grant's key or session, and account, from now on. Throws Fault rate_limited at a limit. */
   hold(socket: Socket, grant: Grant): void {
     const fresh = holdersOf(grant).filter((holder) => !socket.holders.has(holder))
-    for (const holder of fresh) this.#requireRoom(holder)
+    for (const holder of fresh) this.#requireCapacity(holder)
     if (fresh.length > 0) for (const holder of socket.holders) if (isAddress(holder)) this.#take(socket, holder)
     for (const holder of fresh) this.#add(socket, holder)
   }
@@ -129,12 +129,12 @@ export class Sockets {
     for (const guest of this.#guests.values()) {
       const { socket } = guest
       if (socket.askedAt !== undefined && now - socket.askedAt >= heartbeat.timeout) socket.cut()
-      else if (socket.askedAt === undefined && now - socket.heardAt >= heartbeat.ask) socket.ping()
+      else if (socket.askedAt === undefined && now - socket.lastFrameAt >= heartbeat.ask) socket.ping()
       this.#requireGood(guest)
     }
   }
 
-  #requireGood({ socket, grants, shownAt }: Guest): void {
+  #requireGood({ socket, grants, tokenAt: shownAt }: ManagedSession): void {
     if (!socket.open) return
     const now = this.#clock.now()
     let known = false
@@ -142,12 +142,12 @@ export class Sockets {
       known = true
       if (grant.until <= now) socket.close(4401, 'the API key or session of the token has ended')
     }
-    if (!known && now - socket.openedAt >= strangers.timeout) socket.close(4401, 'no valid token was shown')
+    if (!known && now - socket.openedAt >= unauthenticated.timeout) socket.close(4401, 'no valid token was shown')
     if (now - shownAt >= day) socket.close(4401, 'a day has passed; come back with a fresh token')
   }
 
-  #requireRoom(holder: string): void {
-    if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * strangers.share)) {
+  #requireCapacity(holder: string): void {
+    if (isAddress(holder) && this.#strangers >= Math.max(1, this.#limits.max_sockets * unauthenticated.share)) {
       throw full('This box has as many sockets open without a token as it may')
     }
     const { most, whose } = this.#most(holder)
@@ -155,7 +155,7 @@ export class Sockets {
   }
 
   #most(holder: string): { most: number; whose: string } {
-    if (isAddress(holder)) return { most: strangers.most, whose: 'address without a token' }
+    if (isAddress(holder)) return { most: unauthenticated.most, whose: 'address without a token' }
     if (isAccount(holder)) return { most: this.#limits.max_sockets_per_account, whose: 'account' }
     return { most: this.#limits.max_sockets_per_key, whose: 'key or session' }
   }

@@ -83,7 +83,7 @@ export class Subscription implements Watcher {
     this.#live = true
   }
 
-  hear(frames: Frames): void {
+  receive(frames: Frames): void {
     const { seq, type } = frames.event
     if (!this.#types.has(type)) return
     if (!this.#live) this.#newest = seq

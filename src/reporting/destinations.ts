@@ -14,7 +14,7 @@ export interface ReportDestination {
 }
 
 /** The most destinations of one domain; others are ignored (RFC 9990 3.5). */
-const most = 5
+const maxDestinations = 5
 
 /** The largest message sent to any destination, in bytes. */
 const largest = 10 * 1024 * 1024
@@ -77,7 +77,7 @@ function destinationsIn(list: string, https: boolean): ReportDestination[] {
   const found = new Map<string, ReportDestination>()
   for (const text of list.slice(0, 4096).split(',')) {
     const destination = mailtoOf(text.trim()) ?? (https ? urlOf(text.trim()) : undefined)
-    if (destination && found.size < most && !found.has(destination.to)) found.set(destination.to, destination)
+    if (destination && found.size < maxDestinations && !found.has(destination.to)) found.set(destination.to, destination)
   }
   return [...found.values()]
 }

@@ -59,7 +59,7 @@ const compress = promisify(gzip)
 /** The most reports of one kind in one run, those made in parallel (a slow DNS delays few others), and rows deleted in one transaction. */
 const maxOfRun = 100
 const maxAtOnce = 10
-const handful = 500
+const batchSize = 500
 
 /**
  * The most reports that a host gets within a day without authorization. TLS reports need none (RFC 8460 7), and an attacker can have many
@@ -120,9 +120,9 @@ export class ReportSender {
   #remove(table: Sql, key: Sql, which: Sql, signal?: AbortSignal): Promise<void> {
     return sweep(async () => {
       const { changes } = await this.#deps.database.transaction((tx) =>
-        tx.run(sql`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${which} LIMIT ${handful})`),
+        tx.run(sql`DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${which} LIMIT ${batchSize})`),
       )
-      return changes === handful
+      return changes === batchSize
     }, signal)
   }
 

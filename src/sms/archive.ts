@@ -9,7 +9,7 @@ import type { Identities } from '../identities/identities.ts'
 import { insertBlob, readBlob } from '../store/blobs.ts'
 import { type Database, sql, type Sql, type Transaction } from '../store/database.ts'
 import { Sms, SmsStatus } from './model.ts'
-import { octetsOfTexts, takeStorage } from './media-quota.ts'
+import { bytesOfTexts, takeStorage } from './media-quota.ts'
 import { type SmsRow, whole } from './rows.ts'
 
 /** The fields of a text message in an archive that an import restores. */
@@ -50,8 +50,8 @@ export class SmsArchive {
     const rows = await this.#database.all<SmsRow>(
       sql`SELECT * FROM sms WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
     )
-    const shown = await whole(this.#database, rows)
-    return rows.map((row, index) => ({ seq: row.seq, sms: shown[index]! }))
+    const messages = await whole(this.#database, rows)
+    return rows.map((row, index) => ({ seq: row.seq, sms: messages[index]! }))
   }
 
   /** The bytes of a media file; undefined when they were never stored. */
@@ -63,8 +63,8 @@ export class SmsArchive {
   }
 
   /** Parses a line of an archive; undefined when it is not a text message of Pillarbox. */
-  understand(told: unknown): SmsState | undefined {
-    return State.safeParse(told).data
+  understand(value: unknown): SmsState | undefined {
+    return State.safeParse(value).data
   }
 
   /**
@@ -80,7 +80,7 @@ export class SmsArchive {
     if (await tx.get(twinOf(identityId, state))) return 'duplicate'
     const [error, codes] = [state.error && JSON.stringify(state.error), JSON.stringify(state.codes)]
     const types = state.media.map(({ content_type }) => content_type)
-    const octets = octetsOfTexts(state.body, codes, error, state.provider, ...types)
+    const octets = bytesOfTexts(state.body, codes, error, state.provider, ...types)
     if (!(await takeStorage(tx, this.#plan, { account_id, identity_id: identityId }, octets))) return 'full'
     const id = newId('sms')
     const status = state.direction === 'outbound' && state.status === 'queued' ? 'failed' : state.status

@@ -8,7 +8,7 @@ import { type AnyRoute, type RawRequest, route } from '../http/route.ts'
 import type { Inbound } from './inbound.ts'
 import { InjectedSms, Sms } from './model.ts'
 import type { Numbers } from './numbers.ts'
-import type { News, ProviderName, SmsProvider } from './provider.ts'
+import type { CallbackContent, ProviderName, SmsProvider } from './provider.ts'
 import { type SmsRow, whole } from './rows.ts'
 
 interface Deps {
@@ -43,14 +43,14 @@ function twilioCallbacks(deps: Deps): AnyRoute[] {
       description: 'For Twilio, with its signature for this URL below public_url. Answers empty TwiML.',
       download: 'text/xml',
       handle: async ({ raw, request_id }) => {
-        await hear(deps, 'twilio', kind, raw, request_id)
+        await handleCallback(deps, 'twilio', kind, raw, request_id)
         return { type: 'text/xml', bytes: Buffer.from('<?xml version="1.0" encoding="UTF-8"?><Response></Response>') }
       },
     })
   return [one('inbound', 'Take a message from Twilio'), one('status', 'Take a status from Twilio')]
 }
 
-const Heard = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
+const CallbackResult = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
 
 function jsonCallbacks(deps: Deps): AnyRoute[] {
   // an unconfigured provider has no key to verify with, so its bodies stay small
@@ -68,8 +68,8 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
       tag,
       summary,
       description,
-      reply: Heard,
-      handle: async ({ raw, request_id }) => ({ effect: await hear(deps, name, kind, raw, request_id) }),
+      reply: CallbackResult,
+      handle: async ({ raw, request_id }) => ({ effect: await handleCallback(deps, name, kind, raw, request_id) }),
     })
   const signed = 'Signed as docs/sms.md says.'
   return [
@@ -80,10 +80,10 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
 }
 
 /** Parses and applies a callback. Returns whether it had an effect. */
-async function hear(deps: Deps, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
+async function handleCallback(deps: Deps, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
   const { provider, inbound, log } = deps
   if (provider?.name !== name || !provider.read) throw notFound(`provider; sms.provider is not ${name}`)
-  let news: News
+  let news: CallbackContent
   try {
     news = await provider.read(kind, raw)
   } catch (error) {

@@ -6,7 +6,7 @@ import { type Database, type Reader, sql, type Transaction } from '../store/data
 import { smsDelivered, type SmsError, smsFailed, smsSent } from './model.ts'
 import { hasOptedOut, noteInput } from './opt-outs.ts'
 import { Busy, Lost, Rejected, type SmsProvider, type Taken } from './provider.ts'
-import { type SmsRow, tell } from './rows.ts'
+import { type SmsRow, emitSms } from './rows.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const smsKind = 'sms'
@@ -24,7 +24,7 @@ interface Deps {
 }
 
 /** The stored result of an attempt: the queue's answer. */
-type Said = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
+type AttemptResult = { taken: Taken } | { error: SmsError; opted_out?: true } | { lost: string }
 
 const minute = 60_000
 const hour = 60 * minute
@@ -55,7 +55,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     await this.#requireWanted(row)
     try {
       const { id, sender: from, recipient: to, body } = row
-      return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies Said)
+      return JSON.stringify({ taken: await provider.send({ id, from, to, body }, signal) } satisfies AttemptResult)
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
       if (error instanceof Busy) throw new Later(error.message, error.retryAfter)
@@ -88,18 +88,18 @@ export class SmsCourier implements Courier<SmsLoad> {
         sql`UPDATE sms SET status = 'failed', error = ${JSON.stringify(said.error)} WHERE id = ${sms_id} RETURNING *`,
       )
       if (said.opted_out) await noteInput(tx, 'stop', row.sender, row.recipient, now)
-      return tell(tx, events, smsFailed, after!)
+      return emitSms(tx, events, smsFailed, after!)
     }
     const { provider_id, status = 'sent', segments = row.segments } = said.taken
     const sent = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'sent', sent_at = ${now}, provider_id = ${provider_id}, segments = ${segments} WHERE id = ${sms_id} RETURNING *`,
     )
-    await tell(tx, events, smsSent, sent!)
+    await emitSms(tx, events, smsSent, sent!)
     if (status === 'sent') return
     const there = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'delivered', delivered_at = ${now} WHERE id = ${sms_id} RETURNING *`,
     )
-    await tell(tx, events, smsDelivered, there!)
+    await emitSms(tx, events, smsDelivered, there!)
   }
 
   ended({ id: queue_id, load, attempt, outcome, answer, next, ms, noted }: Ended<SmsLoad>): void {
@@ -125,7 +125,7 @@ export class SmsCourier implements Courier<SmsLoad> {
     const row = await tx.get<SmsRow>(
       sql`UPDATE sms SET status = 'failed', error = ${error} WHERE id = ${sms_id} AND status = 'queued' RETURNING *`,
     )
-    if (row) await tell(tx, this.#deps.events, smsFailed, row)
+    if (row) await emitSms(tx, this.#deps.events, smsFailed, row)
   }
 
   /** A message may have waited for hours: the rules for new messages apply again. */
@@ -146,11 +146,11 @@ export class SmsCourier implements Courier<SmsLoad> {
 }
 
 function refused(code: string, message: string, optedOut = false): Refused {
-  return new Refused(JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies Said))
+  return new Refused(JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies AttemptResult))
 }
 
 function lost(message: string): Refused {
-  return new Refused(JSON.stringify({ lost: message } satisfies Said))
+  return new Refused(JSON.stringify({ lost: message } satisfies AttemptResult))
 }
 
 /**
@@ -166,9 +166,9 @@ function resultOf(outcome: Outcome | 'interrupted', answer: string): string {
   return 'lost' in said ? 'unknown' : 'failed'
 }
 
-function read(answer: string): Said {
+function read(answer: string): AttemptResult {
   try {
-    return JSON.parse(answer) as Said
+    return JSON.parse(answer) as AttemptResult
   } catch {
     return { error: { code: 'gave_up', message: answer } }
   }

@@ -10,9 +10,9 @@ import type { Trash } from '../ops/retention/trash.ts'
 import { insertBlob } from '../store/blobs.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import { mediaKind, type MediaLoad } from './media.ts'
-import { countTexts, octetsOfTexts, takeStorage } from './media-quota.ts'
+import { countTexts, bytesOfTexts, takeStorage } from './media-quota.ts'
 import { smsDelivered, smsFailed, smsReceived, smsSent } from './model.ts'
-import { type NumberRow, type SmsRow, tell } from './rows.ts'
+import { type NumberRow, type SmsRow, emitSms } from './rows.ts'
 import type { Numbers } from './numbers.ts'
 import { noteInput, inputOf } from './opt-outs.ts'
 import type { IncomingSms, ProviderName, StatusUpdate } from './provider.ts'
@@ -60,7 +60,7 @@ export class Inbound {
 
   /** Stores a message once. Returns whether it is stored now, was before, or has no recipient here. */
   async receive(provider: ProviderName, sms: IncomingSms): Promise<'kept' | 'repeat' | 'nobody'> {
-    await this.#makeRoom(sms)
+    await this.#freeQuota(sms)
     const result = await this.#receive(provider, sms)
     this.#received.labels(provider, result).inc()
     return result
@@ -81,7 +81,7 @@ export class Inbound {
       await tx.run(
         sql`INSERT INTO sms_seen (provider, provider_id, seen_at) VALUES (${provider}, ${sms.provider_id}, ${iso(clock.now())})`,
       )
-      await this.#keep(tx, holder, provider, sms)
+      await this.#store(tx, holder, provider, sms)
       return 'kept'
     })
   }
@@ -122,15 +122,15 @@ export class Inbound {
   }
 
   /** Purges the trash if the media of a message need space. */
-  async #makeRoom({ to, body, media }: IncomingSms): Promise<void> {
+  async #freeQuota({ to, body, media }: IncomingSms): Promise<void> {
     const { database, numbers, plan, trash } = this.#deps
     const holder = await numbers.holder(to, database)
     if (!holder) return
-    let octets = octetsOfTexts(body)
-    for (const one of media) if ('bytes' in one) octets += one.bytes.length
+    let bytes = bytesOfTexts(body)
+    for (const one of media) if ('bytes' in one) bytes += one.bytes.length
     const { account_id } = holder
-    const lacking = octets - (await plan.room(database, account_id))
-    if (lacking > 0) await trash.giveWay({ account_id }, lacking)
+    const lacking = bytes - (await plan.available(database, account_id))
+    if (lacking > 0) await trash.freeBytes({ account_id }, lacking)
   }
 
   async #advance(tx: Transaction, row: SmsRow, update: StatusUpdate): Promise<void> {
@@ -142,28 +142,28 @@ export class Inbound {
           delivered_at = ${update.status === 'delivered' ? now : null} WHERE id = ${row.id} RETURNING *`,
     )
     const type = { sent: smsSent, delivered: smsDelivered, failed: smsFailed }[update.status]
-    await tell(tx, events, type, after!)
+    await emitSms(tx, events, type, after!)
     if (update.error?.code === '21610') await noteInput(tx, 'stop', row.sender, row.recipient, now)
   }
 
-  async #keep(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
+  async #store(tx: Transaction, holder: NumberRow, provider: ProviderName, sms: IncomingSms): Promise<void> {
     const { events, clock, codesIn } = this.#deps
     const now = iso(clock.now())
     const { provider_id, from, to, body } = sms
     const [error, codes] = [sms.error ? JSON.stringify(sms.error) : null, JSON.stringify(codesIn('', body))]
-    const octets = octetsOfTexts(body, codes, error)
+    const bytes = bytesOfTexts(body, codes, error)
     const row = await tx.get<SmsRow>(
       sql`INSERT INTO sms (id, account_id, identity_id, direction, status, sender, recipient, body, read, provider, provider_id, segments, error,
           codes, received_at, created_at, octets)
         VALUES (${newId('sms')}, ${holder.account_id}, ${holder.identity_id}, 'inbound', 'received', ${from}, ${to}, ${body}, 0, ${provider},
           ${provider_id}, ${segmentsOf(body)}, ${error}, ${codes}, ${now},
-          ${now}, ${octets}) RETURNING *`,
+          ${now}, ${bytes}) RETURNING *`,
     )
-    await countTexts(tx, this.#deps.plan, row!, octets)
+    await countTexts(tx, this.#deps.plan, row!, bytes)
     await this.#keepMedia(tx, row!, sms.media)
     const input = sms.input ?? inputOf(body)
     if (input) await noteInput(tx, input, to, from, now)
-    await tell(tx, events, smsReceived, row!)
+    await emitSms(tx, events, smsReceived, row!)
   }
 
   async #keepMedia(tx: Transaction, row: SmsRow, media: IncomingSms['media']): Promise<void> {

@@ -4,34 +4,34 @@ import { sql, type Transaction } from '../store/database.ts'
 type Owner = { account_id: string; identity_id: string }
 
 /** Reserves bytes of the quota for media. Returns false when the account has no quota left, or the identity is deleted. */
-export async function takeStorage(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<boolean> {
-  if (octets > (await plan.room(tx, owner.account_id))) return false
-  return change(tx, plan, owner, octets)
+export async function takeStorage(tx: Transaction, plan: Plan, owner: Owner, bytes: number): Promise<boolean> {
+  if (bytes > (await plan.available(tx, owner.account_id))) return false
+  return change(tx, plan, owner, bytes)
 }
 
 /** Bytes of a message's row besides its texts. */
 const row = 256
 
 /** Bytes of quota that a text message uses besides its media: its texts and its row. */
-export function octetsOfTexts(...texts: (string | null)[]): number {
+export function bytesOfTexts(...texts: (string | null)[]): number {
   return texts.reduce((sum, text) => sum + (text === null ? 0 : Buffer.byteLength(text)), row)
 }
 
 /** Counts a received text even above the quota: it may be a code that a caller is waiting for. */
-export async function countTexts(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<void> {
-  await change(tx, plan, owner, octets)
+export async function countTexts(tx: Transaction, plan: Plan, owner: Owner, bytes: number): Promise<void> {
+  await change(tx, plan, owner, bytes)
 }
 
 /** Releases bytes of the quota. */
-export async function releaseStorage(tx: Transaction, plan: Plan, owner: Owner, octets: number): Promise<void> {
-  if (octets > 0) await change(tx, plan, owner, -octets)
+export async function releaseStorage(tx: Transaction, plan: Plan, owner: Owner, bytes: number): Promise<void> {
+  if (bytes > 0) await change(tx, plan, owner, -bytes)
 }
 
 // the deletion of an identity released its whole usage
-async function change(tx: Transaction, plan: Plan, { account_id, identity_id }: Owner, octets: number): Promise<boolean> {
+async function change(tx: Transaction, plan: Plan, { account_id, identity_id }: Owner, bytes: number): Promise<boolean> {
   const { changes } = await tx.run(
-    sql`UPDATE identities SET media_bytes = max(0, media_bytes + ${octets}) WHERE id = ${identity_id} AND status <> 'deleted'`,
+    sql`UPDATE identities SET media_bytes = max(0, media_bytes + ${bytes}) WHERE id = ${identity_id} AND status <> 'deleted'`,
   )
-  if (changes === 1) await plan.add(tx, account_id, 'storage_bytes', octets)
+  if (changes === 1) await plan.add(tx, account_id, 'storage_bytes', bytes)
   return changes === 1
 }

@@ -33,7 +33,7 @@ interface MediaRow {
 }
 
 /** Content types that browsers get; all others are served as application/octet-stream. Nothing is served inline. */
-const harmless = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(?:plain|vcard))$/
+const safeTypes = /^(?:image\/(?:png|jpeg|gif|webp)|audio\/[\w.+-]+|video\/[\w.+-]+|text\/(?:plain|vcard))$/
 
 /** The media of messages, for callers. */
 export class MediaStore {
@@ -64,7 +64,7 @@ export class MediaStore {
     const bytes = row.blob_id === null ? undefined : await readBlob(this.#database, row.blob_id)
     if (!bytes) throw notFound('media')
     return {
-      type: harmless.test(row.content_type) ? row.content_type : 'application/octet-stream',
+      type: safeTypes.test(row.content_type) ? row.content_type : 'application/octet-stream',
       bytes,
       headers: { 'Content-Disposition': `attachment; filename="${smsId}-${position}"` },
     }
@@ -111,12 +111,12 @@ export class MediaCourier implements Courier<MediaLoad> {
     const provider = this.#provider
     if (!provider?.fetch) throw new Refused('the provider is not configured any more')
     const { account_id } = row
-    if (!(await this.#hasRoom(account_id, 1))) throw new Later('the account keeps as much as it may')
+    if (!(await this.#fitsQuota(account_id, 1))) throw new Later('the account keeps as much as it may')
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {
       const bytes = await share.inTurn(signal, () => provider.fetch!(source, signal, share.take))
-      await this.#hasRoom(account_id, bytes.length)
+      await this.#fitsQuota(account_id, bytes.length)
       const key = `${sms_id} ${position}`
       this.#fetched.get(key)?.share.giveBack()
       this.#fetched.set(key, { bytes, share })
@@ -130,9 +130,9 @@ export class MediaCourier implements Courier<MediaLoad> {
   }
 
   /** Whether the quota has room for this many bytes; purges the trash if needed. */
-  async #hasRoom(account_id: string, octets: number): Promise<boolean> {
-    const lacking = octets - (await this.#plan.room(this.#database, account_id))
-    return lacking <= 0 || this.#trash.giveWay({ account_id }, lacking)
+  async #fitsQuota(account_id: string, bytes: number): Promise<boolean> {
+    const lacking = bytes - (await this.#plan.available(this.#database, account_id))
+    return lacking <= 0 || this.#trash.freeBytes({ account_id }, lacking)
   }
 
   async settle(tx: Transaction, { sms_id, position }: MediaLoad, outcome: Outcome): Promise<void> {

@@ -18,7 +18,7 @@ import { hasOptedOut } from './opt-outs.ts'
 import { isOf, isPossible } from './phone-codes.ts'
 import type { SmsProvider } from './provider.ts'
 import { findSms, type SmsRow, whole } from './rows.ts'
-import { countTexts, octetsOfTexts } from './media-quota.ts'
+import { countTexts, bytesOfTexts } from './media-quota.ts'
 import { segmentsOf } from './segments.ts'
 import { SmsTrash } from './trash.ts'
 
@@ -83,7 +83,7 @@ export class Messages {
         throw new Fault('forbidden', `${to} said STOP to this number.`, { code: 'recipient_opted_out', param: 'to' })
       }
       await plan.take(tx, identity.account_id, 'sms_sent')
-      await plan.require(tx, identity.account_id, 'storage_bytes', octetsOfTexts(body, noCodes))
+      await plan.require(tx, identity.account_id, 'storage_bytes', bytesOfTexts(body, noCodes))
       await this.#count(tx, identityId)
       const row = await this.#insert(tx, {
         account_id: identity.account_id,
@@ -181,7 +181,7 @@ export class Messages {
   }
 
   /** The rows of one identity: a SELECT without ORDER BY. */
-  shown(identityId: string): Sql {
+  rowsQuery(identityId: string): Sql {
     return sql`SELECT seq, created_at FROM sms WHERE identity_id = ${identityId}`
   }
 
@@ -237,15 +237,15 @@ export class Messages {
 
   async #count(tx: Transaction, identityId: string): Promise<void> {
     const { rules, clock } = this.#deps
-    const most = rules().rate_per_identity
+    const max = rules().rate_per_identity
     const now = clock.now()
     const key = iso(now).slice(0, 13)
     const row = await tx.get<{ recipients: number }>(
       sql`INSERT INTO sent_counts (subject, hour, recipients) VALUES (${`sms ${identityId}`}, ${key}, 1)
         ON CONFLICT DO UPDATE SET recipients = recipients + 1 RETURNING recipients`,
     )
-    if (most === 0 || row!.recipients <= most) return
-    throw new Fault('rate_limited', `This identity may send ${most} text messages an hour.`, {
+    if (max === 0 || row!.recipients <= max) return
+    throw new Fault('rate_limited', `This identity may send ${max} text messages an hour.`, {
       code: 'sms_rate',
       retryAfter: Math.ceil((hour - (now % hour)) / 1000),
     })
@@ -259,7 +259,7 @@ export class Messages {
     const id = newId('sms')
     const now = iso(clock.now())
     const { account_id, identity_id, from, to, body } = message
-    const octets = octetsOfTexts(body, noCodes)
+    const octets = bytesOfTexts(body, noCodes)
     const load: SmsLoad = { sms_id: id }
     const delivery = await queue.enqueue(tx, { kind: smsKind, lane: `${provider!.name} ${from}`, account_id, load })
     const row = await tx.get<SmsRow>(

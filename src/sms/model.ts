@@ -56,10 +56,10 @@ export const Sms = z
 export type Sms = z.output<typeof Sms>
 
 const E164 = z.string().regex(/^\+[1-9]\d{6,14}$/, { error: 'must be a number in E.164 form, such as +15550100123' })
-const most = 1600
+const maxLength = 1600
 const Body = z
   .string()
-  .refine((text) => text.length > 0 && Array.from(text).length <= most, { error: `must have 1 to ${most} characters` })
+  .refine((text) => text.length > 0 && Array.from(text).length <= maxLength, { error: `must have 1 to ${maxLength} characters` })
   // eslint-disable-next-line no-control-regex
   .refine((text) => text.isWellFormed() && !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(text), {
     error: 'must be text without control characters',

@@ -72,7 +72,7 @@ export interface StatusUpdate {
 }
 
 /** The content of a callback; null when it is irrelevant. */
-export type News = { sms: IncomingSms } | { update: StatusUpdate } | null
+export type CallbackContent = { sms: IncomingSms } | { update: StatusUpdate } | null
 
 /** An SMS provider. Every method throws Rejected, Busy or Lost for errors of the remote side. */
 export interface SmsProvider {
@@ -94,7 +94,7 @@ export interface SmsProvider {
   /** The numbers bought under our names, by name. */
   bought?(): Promise<Map<string, ProviderNumber>>
   /** Parses a callback. Throws Fault forbidden without a valid signature. */
-  read?(kind: string, request: RawRequest): Promise<News>
+  read?(kind: string, request: RawRequest): Promise<CallbackContent>
   /** Fetches one media file; calls `take` with the number of bytes received so far, and throws what that throws. */
   fetch?(source: string, signal: AbortSignal, take: (octets: number) => void): Promise<Buffer>
   /** Registers our callback URLs. Runs at every start and hourly, as the remote side may be offline or lose them. */

@@ -88,7 +88,7 @@ export async function whole(reader: Reader, rows: readonly SmsRow[]): Promise<Sm
 }
 
 /** Emits an event about a message. */
-export async function tell(tx: Transaction, events: EventLog, type: EventType<Sms>, row: SmsRow): Promise<void> {
+export async function emitSms(tx: Transaction, events: EventLog, type: EventType<Sms>, row: SmsRow): Promise<void> {
   const [data] = await whole(tx, [row])
   await events.append(tx, type, {
     account_id: row.account_id,

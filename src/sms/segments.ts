@@ -24,13 +24,13 @@ export function segmentsOf(text: string): number {
 function parts(costs: readonly number[], alone: number, each: number): number {
   if (costs.reduce((sum, cost) => sum + cost, 0) <= alone) return 1
   let count = 1
-  let room = each
+  let left = each
   for (const cost of costs) {
-    if (cost > room) {
+    if (cost > left) {
       count += 1
-      room = each
+      left = each
     }
-    room -= cost
+    left -= cost
   }
   return count
 }

@@ -21,7 +21,7 @@ interface Deps {
   types: EventTypes
   identities: Identities
   emails: Emails
-  sms: Pick<Messages, 'heads' | 'at' | 'shown'>
+  sms: Pick<Messages, 'heads' | 'at' | 'rowsQuery'>
 }
 
 type Listed<Item> = { data: Item[]; has_more: boolean; next_cursor: string | null }
@@ -52,7 +52,7 @@ export class Timeline {
     const { limit, cursor, offset } = filter
     requireOneWay(cursor, offset)
     const visible = this.#types.visibleTo(caller)
-    if (filter.type !== undefined) this.#requireSensible(filter.type)
+    if (filter.type !== undefined) this.#requirePossibleName(filter.type)
     const names = filter.type === undefined ? visible : visible.filter((name) => name === filter.type)
     const ascending = filter.since !== undefined
     const list = `events ${identityId} ${filter.type ?? ''} ${ascending ? 'oldest' : 'newest'}`
@@ -72,7 +72,7 @@ export class Timeline {
   }
 
   /** Throws Fault invalid_request for an impossible event name: a typo would look like an empty result. */
-  #requireSensible(type: string): void {
+  #requirePossibleName(type: string): void {
     const published = [...this.#types.published().keys()]
     // a reserved prefix, although it has no published event yet
     const spaces = new Set(['agent', ...published.map((name) => name.split('.')[0])])
@@ -90,7 +90,7 @@ export class Timeline {
     const { limit, cursor, offset } = paging
     requireOneWay(cursor, offset)
     const list = `messages ${identityId}`
-    const from = cursor === undefined ? await this.#skip(caller, identityId, offset) : apart(this.#cursors.read(list, cursor))
+    const from = cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#cursors.read(list, cursor))
     const [emails, sms] = await Promise.all([
       this.#emails.heads(caller, identityId, from.email, limit + 1),
       this.#sms.heads(identityId, from.sms, limit + 1),
@@ -100,10 +100,10 @@ export class Timeline {
       merged.map(({ octets }) => octets),
       limit,
     )
-    const shown = merged.slice(0, carried)
-    const seqs = (type: Head['type']): number[] => shown.filter((one) => one.type === type).map(({ seq }) => seq)
+    const returned = merged.slice(0, carried)
+    const seqs = (type: Head['type']): number[] => returned.filter((one) => one.type === type).map(({ seq }) => seq)
     const [foundEmails, foundSms] = await Promise.all([this.#emails.at(seqs('email')), this.#sms.at(seqs('sms'))])
-    const data = shown.flatMap(({ type, seq }): Message[] => {
+    const data = returned.flatMap(({ type, seq }): Message[] => {
       const one = (type === 'sms' ? foundSms : foundEmails).get(seq)
       // messages deleted meanwhile are omitted
       return one ? [{ ...one, type } as Message] : []
@@ -120,7 +120,7 @@ export class Timeline {
     // where the times of a list are not in order, each message counts as no earlier than those before it
     const some = (kind: Head['type'], rows: Sql): Sql =>
       sql`SELECT ${kind} AS type, seq, max(created_at) OVER (ORDER BY seq) AS reached FROM (${rows} ORDER BY seq LIMIT ${count})`
-    const merged = sql`${some('email', this.#emails.shown(identityId))} UNION ALL ${some('sms', this.#sms.shown(identityId))}`
+    const merged = sql`${some('email', this.#emails.shown(identityId))} UNION ALL ${some('sms', this.#sms.rowsQuery(identityId))}`
     const [place] = await this.#database.slow<Place>(
       sql`SELECT coalesce(max(CASE type WHEN 'email' THEN seq END), 0) AS email, coalesce(max(CASE type WHEN 'sms' THEN seq END), 0) AS sms
         FROM (SELECT type, seq FROM (${merged}) ORDER BY reached, type, seq LIMIT ${count})`,
@@ -159,14 +159,14 @@ function inOrder(emails: readonly Omit<Head, 'type'>[], sms: readonly Omit<Head,
 }
 
 /** A cursor holds one number: the two positions share its 53 bits, 26 for text messages and 27 for e-mails. */
-const room = 2 ** 26
+const positionRange = 2 ** 26
 
 function together({ email, sms }: Place): number {
-  return email * room + sms
+  return email * positionRange + sms
 }
 
-function apart(position: number): Place {
-  return { email: Math.floor(position / room), sms: position % room }
+function positionsOf(position: number): Place {
+  return { email: Math.floor(position / positionRange), sms: position % positionRange }
 }
 
 function requireOneWay(cursor: string | undefined, offset: number): void {

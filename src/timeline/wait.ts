@@ -19,7 +19,7 @@ const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
 ]
 
 /** The most events examined in one turn of the event loop, as each may carry large foreign content. */
-const glanced = 25
+const eventsPerTurn = 25
 
 /** How far back a wait without `since` searches, in milliseconds. */
 const lookBack = 120_000
@@ -58,7 +58,7 @@ export class Waiting {
   readonly #emails: Emails
   readonly #sms: Deps['sms']
   readonly #linksIn: Deps['linksIn']
-  readonly #heard = new Map<string, Set<(event: Event) => void>>()
+  readonly #listeners = new Map<string, Set<(event: Event) => void>>()
   /** The number of running calls of each account, and of each key or session. */
   readonly #inHand = new Map<string, number>()
   /**
@@ -76,7 +76,7 @@ export class Waiting {
     this.#linksIn = deps.linksIn
     this.#admitted = deps.admitted
     deps.events.tail((event) => {
-      for (const listener of this.#heard.get(event.identity_id ?? '') ?? []) listener(event)
+      for (const listener of this.#listeners.get(event.identity_id ?? '') ?? []) listener(event)
     })
   }
 
@@ -101,10 +101,10 @@ export class Waiting {
     const key = `${holderOf(caller)} ${identityId}`
     const since = filter.since ?? iso(this.#clock.now() - lookBack)
     const start = await placeOf(this.#events, caller.account_id, since)
-    const search = new Hearing(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
+    const search = new PendingWait(filter, start, filter.since === undefined ? this.#given.get(key) : undefined)
     // an aborted call waits for nothing
     const turn = async (): Promise<void> => (signal.aborted ? undefined : take())
-    const stop = this.#listen(identityId, search.hear)
+    const stop = this.#listen(identityId, search.onEvent)
     const look = (): Promise<Event | undefined> => this.#stored(caller, identityId, search, turn)
     try {
       const found = (await look()) ?? (await search.next(filter.timeout * 1000, signal))
@@ -124,23 +124,23 @@ export class Waiting {
   /** The number of waiting calls. */
   get size(): number {
     let count = 0
-    for (const listeners of this.#heard.values()) count += listeners.size
+    for (const listeners of this.#listeners.values()) count += listeners.size
     return count
   }
 
   /** The matching event of the log, from the position searched so far to its end. */
-  async #stored(caller: Caller, identityId: string, search: Hearing, turn: () => Promise<void>): Promise<Event | undefined> {
+  async #stored(caller: Caller, identityId: string, search: PendingWait, turn: () => Promise<void>): Promise<Event | undefined> {
     const end = await endOf(this.#events)
     const { types, condition } = search
     const upToEnd = sql`${condition} AND seq <= ${end}`
     const whose = { account_id: caller.account_id, identity_id: identityId, types, condition: upToEnd, ascending: true }
     while (search.place < end) {
-      const batch = await this.#events.glance({ ...whose, after: search.place }, glanced)
+      const batch = await this.#events.glance({ ...whose, after: search.place }, eventsPerTurn)
       for (const event of batch) {
         search.place = event.seq
         if (search.wants(event) && (await this.#lives(event))) return this.#events.at(event.seq)
       }
-      if (batch.length < glanced) {
+      if (batch.length < eventsPerTurn) {
         search.place = end
         return undefined
       }
@@ -207,11 +207,11 @@ export class Waiting {
   }
 
   #listen(identityId: string, listener: (event: Event) => void): () => void {
-    const listeners = this.#heard.get(identityId) ?? new Set()
-    this.#heard.set(identityId, listeners.add(listener))
+    const listeners = this.#listeners.get(identityId) ?? new Set()
+    this.#listeners.set(identityId, listeners.add(listener))
     return () => {
       listeners.delete(listener)
-      if (listeners.size === 0 && this.#heard.get(identityId) === listeners) this.#heard.delete(identityId)
+      if (listeners.size === 0 && this.#listeners.get(identityId) === listeners) this.#listeners.delete(identityId)
     }
   }
 }
@@ -232,14 +232,14 @@ function nothing(since: string | null): WaitAnswer {
 }
 
 /** One waiting call, and the events received meanwhile. */
-class Hearing {
+class PendingWait {
   readonly types: string[]
   readonly condition: Sql
   /** How far the log has been searched. */
   place: number
   readonly #filter: WaitFilter
   readonly #given: ReadonlyMap<number, number> | undefined
-  #heard: Event | undefined
+  #listeners: Event | undefined
   #wake: (() => void) | undefined
 
   constructor(
@@ -254,9 +254,9 @@ class Hearing {
     this.#given = given
   }
 
-  readonly hear = (event: Event): void => {
-    if (this.#heard || (event.type !== 'identity.deleted' && !this.wants(event))) return
-    this.#heard = event
+  readonly onEvent = (event: Event): void => {
+    if (this.#listeners || (event.type !== 'identity.deleted' && !this.wants(event))) return
+    this.#listeners = event
     this.#wake?.()
   }
 
@@ -272,12 +272,12 @@ class Hearing {
 
   /** The first event received since this was created; undefined after `milliseconds`, or when the call is aborted. */
   next(milliseconds: number, signal: AbortSignal): Promise<Event | undefined> {
-    if (this.#heard || signal.aborted) return Promise.resolve(this.#heard)
+    if (this.#listeners || signal.aborted) return Promise.resolve(this.#listeners)
     return new Promise((resolve) => {
       const done = (): void => {
         clearTimeout(timer)
         signal.removeEventListener('abort', done)
-        resolve(this.#heard)
+        resolve(this.#listeners)
       }
       const timer = setTimeout(done, milliseconds)
       signal.addEventListener('abort', done)

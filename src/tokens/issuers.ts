@@ -3,9 +3,9 @@ import { type Outside, Unreachable } from '../net/outside.ts'
 import { parseJson } from '../http/json.ts'
 import type { UnverifiedDidDocument } from './did-document.ts'
 import type { DidWebLocation } from './did-web.ts'
-import { Disbelief } from './reading.ts'
+import { InvalidToken } from './reading.ts'
 
-interface Kept {
+interface Cached {
   asked: number
   until: number
   document: Promise<UnverifiedDidDocument>
@@ -14,7 +14,7 @@ interface Kept {
 }
 
 /** The most cached documents and concurrent fetches, overall and for one host, so that one host cannot block the others. */
-const most = 1000
+const maxDocuments = 1000
 const mostInFlight = 64
 const maxOfHost = 8
 
@@ -34,7 +34,7 @@ const pause = 30_000
 export class Issuers {
   readonly #outside: Outside
   readonly #clock: Clock
-  readonly #kept = new Map<string, Kept>()
+  readonly #cache = new Map<string, Cached>()
   readonly #inFlight = new Map<string, number>()
 
   constructor({ outside, clock }: { outside: Outside; clock: Clock }) {
@@ -44,14 +44,14 @@ export class Issuers {
 
   /** The document of a did:web. Throws Disbelief when it does not exist, cannot be parsed, or its host does not answer. */
   document(place: DidWebLocation): Promise<UnverifiedDidDocument> {
-    const known = this.#kept.get(place.url)
+    const known = this.#cache.get(place.url)
     if (known && known.until > this.#clock.now()) {
-      this.#keep(place.url, known)
+      this.#store(place.url, known)
       return known.document
     }
     const kept = this.#ask(place)
     kept.document.catch(() => (kept.until = this.#clock.now() + failureKept))
-    this.#keep(place.url, kept)
+    this.#store(place.url, kept)
     return kept.document
   }
 
@@ -60,7 +60,7 @@ export class Issuers {
    * at most twice a minute, and the cached one stays when the fetch fails.
    */
   async younger(place: DidWebLocation): Promise<UnverifiedDidDocument | undefined> {
-    const known = this.#kept.get(place.url)
+    const known = this.#cache.get(place.url)
     if (!known) return undefined
     if (known.renewal === undefined && known.asked + pause <= this.#clock.now()) known.renewal = this.#renew(place, known)
     return known.renewal
@@ -68,18 +68,18 @@ export class Issuers {
 
   /** Drops the cache after settings changed, which may allow or refuse other hosts. */
   forget(): void {
-    this.#kept.clear()
+    this.#cache.clear()
   }
 
-  async #renew(place: DidWebLocation, known: Kept): Promise<UnverifiedDidDocument | undefined> {
+  async #renew(place: DidWebLocation, known: Cached): Promise<UnverifiedDidDocument | undefined> {
     known.asked = this.#clock.now()
     try {
       const kept = this.#ask(place)
       const document = await kept.document
-      this.#keep(place.url, kept)
+      this.#store(place.url, kept)
       return document
     } catch (error) {
-      if (!(error instanceof Disbelief)) throw error
+      if (!(error instanceof InvalidToken)) throw error
       return undefined
     } finally {
       known.renewal = undefined
@@ -87,12 +87,12 @@ export class Issuers {
   }
 
   /** Throws Disbelief when too many fetches are running; callers share a running fetch. */
-  #ask(place: DidWebLocation): Kept {
+  #ask(place: DidWebLocation): Cached {
     const all = [...this.#inFlight.values()].reduce((sum, inFlight) => sum + inFlight, 0)
     if (all >= mostInFlight || (this.#inFlight.get(place.host) ?? 0) >= maxOfHost) {
-      throw new Disbelief('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
+      throw new InvalidToken('issuer_unreachable', `${place.host} cannot be asked now: too much is being asked already.`, true)
     }
-    const kept: Kept = {
+    const kept: Cached = {
       asked: this.#clock.now(),
       until: Infinity,
       document: this.#fetch(place).then(({ age, document }) => this.#stays(kept, age, document)),
@@ -100,18 +100,18 @@ export class Issuers {
     return kept
   }
 
-  #stays(kept: Kept, age: number, document: UnverifiedDidDocument): UnverifiedDidDocument {
+  #stays(kept: Cached, age: number, document: UnverifiedDidDocument): UnverifiedDidDocument {
     kept.until = this.#clock.now() + age
     return document
   }
 
   /** The least recently used is dropped first. */
-  #keep(url: string, kept: Kept): void {
-    this.#kept.delete(url)
-    this.#kept.set(url, kept)
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= most) break
-      this.#kept.delete(oldest)
+  #store(url: string, kept: Cached): void {
+    this.#cache.delete(url)
+    this.#cache.set(url, kept)
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= maxDocuments) break
+      this.#cache.delete(oldest)
     }
   }
 
@@ -133,17 +133,17 @@ export class Issuers {
         signal,
         headers: accept,
       })
-      if (status === 404 || status === 410) throw new Disbelief('unknown_subject', `${host} knows no ${did}.`)
-      if (status === 429 || status >= 500) throw new Disbelief('issuer_unreachable', `${host} answered ${status}.`, true)
-      if (status !== 200) throw new Disbelief('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
+      if (status === 404 || status === 410) throw new InvalidToken('unknown_subject', `${host} knows no ${did}.`)
+      if (status === 429 || status >= 500) throw new InvalidToken('issuer_unreachable', `${host} answered ${status}.`, true)
+      if (status !== 200) throw new InvalidToken('issuer_invalid', `${host} answered ${status} where ${did} should be.`)
       const [encoding = 'identity'] = [headers['content-encoding']].flat()
       // decompressed it could be a thousand times as large
-      if (encoding.toLowerCase() !== 'identity') throw new Disbelief('issuer_invalid', `${host} sent ${did} packed, unasked.`)
+      if (encoding.toLowerCase() !== 'identity') throw new InvalidToken('issuer_invalid', `${host} sent ${did} packed, unasked.`)
       return { age: ageOf([headers['cache-control']].flat().join(',')), document: read(body, did) }
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error
-      if (error.tooLarge) throw new Disbelief('issuer_invalid', `What ${host} has for ${did} is too large: ${error.message}.`)
-      throw new Disbelief('issuer_unreachable', `${host} could not be asked about ${did}: ${error.message}.`, true)
+      if (error.tooLarge) throw new InvalidToken('issuer_invalid', `What ${host} has for ${did} is too large: ${error.message}.`)
+      throw new InvalidToken('issuer_unreachable', `${host} could not be asked about ${did}: ${error.message}.`, true)
     } finally {
       this.#count(host, -1)
     }
@@ -155,9 +155,9 @@ function read(body: Buffer, did: string): UnverifiedDidDocument {
   try {
     document = parseJson(body)
   } catch {
-    throw new Disbelief('issuer_invalid', `What is at the place of ${did} is no JSON object.`)
+    throw new InvalidToken('issuer_invalid', `What is at the place of ${did} is no JSON object.`)
   }
-  if (document.id !== did) throw new Disbelief('issuer_invalid', `What is at the place of ${did} is the document of another.`)
+  if (document.id !== did) throw new InvalidToken('issuer_invalid', `What is at the place of ${did} is the document of another.`)
   return document
 }
 

@@ -26,7 +26,7 @@ interface Deps {
   bearers: Bearers
   signer: TokenSigner
   agents: AgentDirectory
-  standing: () => ReputationSource
+  reputations: () => ReputationSource
   publicUrl: () => string
 }
 
@@ -40,10 +40,10 @@ export class Issuing {
 
   /** Throws Fault conflict for a suspended identity, whose tokens would not verify. */
   async issue(caller: Caller, identityId: string, input: TokenInput): Promise<IdentityToken> {
-    const { database, events, clock, identities, bearers, signer, agents, standing, publicUrl } = this.#deps
+    const { database, events, clock, identities, bearers, signer, agents, reputations, publicUrl } = this.#deps
     const audience = oneAudience(input) ?? publicUrl()
     await identities.row(caller, identityId)
-    const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), standing().of(identityId)])
+    const [known, reputation] = await Promise.all([agents.ofIdentity(identityId), reputations().of(identityId)])
     const issued = Math.floor(clock.now() / 1000)
     const expires = Math.min(issued + input.expires_in, Math.floor(caller.until / 1000))
     const id = newId('tok')

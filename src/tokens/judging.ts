@@ -6,7 +6,7 @@ import { didOfHost, type DidWebLocation, placeOf } from './did-web.ts'
 import type { Issuers } from './issuers.ts'
 import { isSignedBy } from './jose.ts'
 import type { TokenJudge, TokenVerdict } from './model.ts'
-import { checkClaims, Disbelief, readToken, type Said } from './reading.ts'
+import { checkClaims, InvalidToken, readToken, type TokenClaims } from './reading.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 interface Deps {
@@ -40,31 +40,31 @@ export class Judging implements TokenJudge {
       // an expired or malformed token causes no fetch
       if (!own) check()
       const key = own ? await this.#deps.keys.find(said.kid) : await this.#keyOfOther(said)
-      if (key === undefined) throw new Disbelief('unknown_key', 'Its key is none that its issuer publishes for this.')
-      if (!(await isSignedBy(token, key))) throw new Disbelief('bad_signature', 'Its signature does not fit what it says.')
+      if (key === undefined) throw new InvalidToken('unknown_key', 'Its key is none that its issuer publishes for this.')
+      if (!(await isSignedBy(token, key))) throw new InvalidToken('bad_signature', 'Its signature does not fit what it says.')
       claims = said.claims
       check()
       return { valid: true, claims, ...(own ? await this.#subject(said) : { identityId: null, agentId: null }) }
     } catch (error) {
-      if (!(error instanceof Disbelief)) throw error
+      if (!(error instanceof InvalidToken)) throw error
       const { reason, message, temporary } = error
       return { valid: false, reason, message, temporary, claims }
     }
   }
 
   /** The subject of our token, if the identity exists and has this generation of tokens. */
-  async #subject({ sub, claims }: Said): Promise<Subject> {
+  async #subject({ sub, claims }: TokenClaims): Promise<Subject> {
     const { agents, bearers, publicUrl } = this.#deps
     const agentId = agentOfDid(publicUrl(), sub) ?? null
     const identityId = agentId === null ? sub : (await agents.byId(agentId))?.agent.identity_id
     const bearer = identityId === undefined ? undefined : await bearers.find(identityId)
-    if (!bearer) throw new Disbelief('unknown_subject', `There is no ${sub} here, or no longer.`)
-    if (bearer.status === 'suspended') throw new Disbelief('suspended', `${sub} is suspended.`)
-    if (claims['generation'] !== bearer.generation) throw new Disbelief('revoked', 'It was revoked.')
+    if (!bearer) throw new InvalidToken('unknown_subject', `There is no ${sub} here, or no longer.`)
+    if (bearer.status === 'suspended') throw new InvalidToken('suspended', `${sub} is suspended.`)
+    if (claims['generation'] !== bearer.generation) throw new InvalidToken('revoked', 'It was revoked.')
     return { identityId: bearer.id, agentId }
   }
 
-  async #keyOfOther(said: Said): Promise<string | undefined> {
+  async #keyOfOther(said: TokenClaims): Promise<string | undefined> {
     const place = placeOfIssuer(said)
     const { issuers } = this.#deps
     const key = assertionKey(await issuers.document(place), place.did, said.kid)
@@ -76,12 +76,12 @@ export class Judging implements TokenJudge {
 }
 
 /** Which document has the key: that of the subject, or of the issuer for a subject without a DID. */
-function placeOfIssuer({ iss, sub }: Said): DidWebLocation {
+function placeOfIssuer({ iss, sub }: TokenClaims): DidWebLocation {
   const url = URL.parse(iss)
   if (url?.protocol !== 'https:' || url.origin !== iss) {
-    throw new Disbelief('wrong_issuer', 'Its issuer is neither this box nor an https origin, such as https://box.example.com.')
+    throw new InvalidToken('wrong_issuer', 'Its issuer is neither this box nor an https origin, such as https://box.example.com.')
   }
   const place = placeOf(sub.startsWith('did:') ? sub : didOfHost(url.host))
-  if (place?.host !== url.host) throw new Disbelief('wrong_subject', `${iss} cannot speak for ${sub}: it is none of its own.`)
+  if (place?.host !== url.host) throw new InvalidToken('wrong_subject', `${iss} cannot speak for ${sub}: it is none of its own.`)
   return place
 }

@@ -49,7 +49,7 @@ export class TokensModule implements Module {
   readonly #outside: Outside
   readonly #issuers: Issuers
   #settings: Config['tokens']
-  #standing: ReputationSource | undefined
+  #reputations: ReputationSource | undefined
 
   constructor(deps: Deps) {
     const { config, database, clock, identities, testing } = deps
@@ -59,8 +59,8 @@ export class TokensModule implements Module {
     this.#issuers = new Issuers({ outside: this.#outside, clock })
     this.resolver = new Resolving(this.#issuers)
     const bearers = new Bearers(database)
-    const standing = (): ReputationSource => this.#known
-    const parts = { ...deps, standing, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
+    const reputations = (): ReputationSource => this.#known
+    const parts = { ...deps, reputations, bearers, keys: this.keys, signer: this.keys, issuers: this.#issuers }
     this.judge = new Judging(parts)
     this.routes = routes({
       keys: this.keys,
@@ -72,8 +72,8 @@ export class TokensModule implements Module {
   }
 
   /** Before the start: connects the reputations, which depend on the signing keys. */
-  equip(standing: ReputationSource): void {
-    this.#standing = standing
+  equip(reputations: ReputationSource): void {
+    this.#reputations = reputations
   }
 
   start(): Promise<void> {
@@ -91,8 +91,8 @@ export class TokensModule implements Module {
   }
 
   get #known(): ReputationSource {
-    if (!this.#standing) throw new Error('Nobody knows how far to trust anybody.')
-    return this.#standing
+    if (!this.#reputations) throw new Error('Nobody knows how far to trust anybody.')
+    return this.#reputations
   }
 }
 

@@ -8,7 +8,7 @@ interface Deps {
   judge: TokenJudge
   bearers: Bearers
   agents: AgentDirectory
-  standing: () => ReputationSource
+  reputations: () => ReputationSource
 }
 
 type Believed = Extract<TokenVerdict, { valid: true }>
@@ -38,12 +38,12 @@ export class Verifying {
       const agent = sub.startsWith('did:') ? { did: sub, id: null, handle: null, display_name: null } : null
       return { identity: null, agent, reputation: null }
     }
-    const { bearers, agents, standing } = this.#deps
+    const { bearers, agents, reputations } = this.#deps
     const [bearer, known] = await Promise.all([bearers.find(identityId), agentId === null ? undefined : agents.byId(agentId)])
     // deleted since the token was verified
     if (!bearer) return { identity: null, agent: null, reputation: null }
     const mine = bearer.account_id === caller.account_id && (caller.identity_id ?? bearer.id) === bearer.id
-    const { score, tier } = await standing().of(identityId)
+    const { score, tier } = await reputations().of(identityId)
     return {
       identity: { id: mine ? bearer.id : null, email: bearer.email },
       agent: known

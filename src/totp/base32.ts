@@ -3,7 +3,7 @@ import { withoutEnd } from '../core/ends.ts'
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** Characters a group may end after (RFC 4648 6): other lengths hold no whole number of bytes, so one was lost. */
-const resultWriter = new Set([0, 2, 4, 5, 7])
+const groupEnds = new Set([0, 2, 4, 5, 7])
 
 /**
  * Decodes base32 as people copy it: in either case, with spaces, dashes or padding; undefined when it is invalid, empty, or cut off.
@@ -12,7 +12,7 @@ const resultWriter = new Set([0, 2, 4, 5, 7])
 export function readBase32(text: string): Buffer | undefined {
   const compact = withoutEnd(text.replace(/[\s-]/g, ''), '=')
   // before the case is changed: some letters of other alphabets would become ASCII
-  if (!/^[A-Za-z2-7]{2,}$/.test(compact) || !resultWriter.has(compact.length % 8)) return undefined
+  if (!/^[A-Za-z2-7]{2,}$/.test(compact) || !groupEnds.has(compact.length % 8)) return undefined
   const characters = compact.toUpperCase()
   const bytes = Buffer.alloc(Math.floor((characters.length * 5) / 8))
   let bits = 0

@@ -21,7 +21,7 @@ interface Deps {
 }
 
 /** The longest sleep before the clock is read again, in milliseconds, as it may be set meanwhile. */
-const nap = 1000
+const longestSleep = 1000
 
 /** The stored length of a header that can be kilobytes long. */
 const longestUserAgent = 500
@@ -62,7 +62,7 @@ export class CodeReader {
     for (let waited = false; ; waited = true) {
       const left = timeLeft(period, this.#deps.clock.now())
       if (left >= atLeast) return waited
-      await sleep(Math.min(left, nap), undefined, { signal })
+      await sleep(Math.min(left, longestSleep), undefined, { signal })
     }
   }
 

@@ -18,12 +18,12 @@ type Named = Partial<NewEntry>
  * the URI is refused. Throws Fault 400 naming the field, without any part of the secret.
  */
 export function readSetup(input: NewTotpEntry): NewEntry {
-  const told = input.uri === undefined ? {} : readUri(input.uri)
+  const fromUri = input.uri === undefined ? {} : readUri(input.uri)
   const given = input.secret === undefined ? undefined : readSecret(input.secret, 'secret', 'secret')
-  const secret = given ?? told.secret
+  const secret = given ?? fromUri.secret
   if (!secret) throw invalid('secret', 'Give the secret in base32, or the uri that holds it.', 'missing')
-  if (given && told.secret && !given.equals(told.secret)) throw contradiction('secret')
-  const service_name = input.service_name ?? told.service_name
+  if (given && fromUri.secret && !given.equals(fromUri.secret)) throw contradiction('secret')
+  const service_name = input.service_name ?? fromUri.service_name
   if (service_name === undefined) {
     const reason = input.uri === undefined ? 'service_name is required.' : 'service_name is required: the uri names no issuer.'
     throw invalid('service_name', reason, 'missing')
@@ -31,15 +31,15 @@ export function readSetup(input: NewTotpEntry): NewEntry {
   return {
     secret,
     service_name,
-    account_name: input.account_name ?? told.account_name ?? null,
-    algorithm: agreed('algorithm', input, told) ?? 'SHA1',
-    digits: agreed('digits', input, told) ?? 6,
-    period: agreed('period', input, told) ?? 30,
+    account_name: input.account_name ?? fromUri.account_name ?? null,
+    algorithm: agreed('algorithm', input, fromUri) ?? 'SHA1',
+    digits: agreed('digits', input, fromUri) ?? 6,
+    period: agreed('period', input, fromUri) ?? 30,
   }
 }
 
-function agreed<Name extends keyof Recipe>(name: Name, input: NewTotpEntry, told: Named): Recipe[Name] | undefined {
-  const [given, read] = [input[name] as Recipe[Name] | undefined, told[name] as Recipe[Name] | undefined]
+function agreed<Name extends keyof Recipe>(name: Name, input: NewTotpEntry, fromUri: Named): Recipe[Name] | undefined {
+  const [given, read] = [input[name] as Recipe[Name] | undefined, fromUri[name] as Recipe[Name] | undefined]
   if (given !== undefined && read !== undefined && given !== read) throw contradiction(name)
   return given ?? read
 }

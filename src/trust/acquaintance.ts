@@ -20,10 +20,10 @@ const timeout = 3000
 export async function acquaintanceOf(database: Database, caller: Caller, address: string): Promise<Acquaintance> {
   const { account_id, identity_id } = caller
   const bound = identity_id === null ? sql`` : sql` AND identities.id = ${identity_id}`
-  const letters = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
+  const messagesQuery = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
     AND identities.status <> 'deleted'${bound} AND direction = 'inbound' AND lower(from_address) = ${address}
     AND verified_domain IS NOT NULL AND spam = 0 AND duplicate_of IS NULL LIMIT ${enough}`
-  const proven = may(caller, ['messages:read', 'emails:read']) ? await counted(database, account_id, letters) : 'not_allowed'
+  const proven = may(caller, ['messages:read', 'emails:read']) ? await counted(database, account_id, messagesQuery) : 'not_allowed'
   const listed =
     may(caller, ['account:read']) && identity_id === null
       ? await database.get<{ source: 'manual' | 'bounce' | 'complaint' }>(
@@ -34,9 +34,9 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
 }
 
 /** An answer uses what was counted within the timeout. */
-async function counted(database: Database, accountId: string, letters: Sql): Promise<number | 'too_slow'> {
+async function counted(database: Database, accountId: string, messagesQuery: Sql): Promise<number | 'too_slow'> {
   try {
-    return (await database.slow(letters, timeout, accountId)).length
+    return (await database.slow(messagesQuery, timeout, accountId)).length
   } catch (error) {
     if (error instanceof Fault && error.code === 'too_slow') return 'too_slow'
     throw error

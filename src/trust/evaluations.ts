@@ -96,8 +96,8 @@ export class Evaluations {
 
   async #stranger(caller: Caller, email: string, reports: Parameters<typeof reportReasons>[0]): Promise<Answer> {
     const { proven, suppressed } = await acquaintanceOf(this.#deps.database, caller, email)
-    const letters = typeof proven === 'number' ? proven : 0
-    const known = letters > 0
+    const messageCount = typeof proven === 'number' ? proven : 0
+    const known = messageCount > 0
     const reasons = [
       typeof proven === 'string'
         ? unread[proven]
@@ -109,7 +109,7 @@ export class Evaluations {
       'Trust a message of this address only where its verified_domain is that of the address.',
     ]
     const best = known && suppressed === undefined ? 'allow' : 'review'
-    return { subject: { ...nobody, email }, finding: { score: strangerScore(letters, reports), best, reasons } }
+    return { subject: { ...nobody, email }, finding: { score: strangerScore(messageCount, reports), best, reasons } }
   }
 }
 

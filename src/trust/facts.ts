@@ -45,7 +45,7 @@ export function factOf({ type, identity_id, remark }: Told): Fact | undefined {
 }
 
 /** The annotation of a report: its weight in thousandths. */
-export function remarkOf(kind: Counted, counted: number): string {
+export function annotationOf(kind: Counted, counted: number): string {
   return `${kind} ${counted}`
 }
 

@@ -5,7 +5,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
-import { isCounted, remarkOf } from './facts.ts'
+import { isCounted, annotationOf } from './facts.ts'
 import { type NewReport, type Report, reputationReported } from './model.ts'
 import type { Counters } from './score.ts'
 import type { Subject, Subjects } from './subjects.ts'
@@ -42,7 +42,7 @@ export class TrustReports {
     }
     return database.transaction(async (tx) => {
       await identities.row(caller, identityId, tx)
-      return this.#keep(tx, { account: caller.account_id, identity: identityId }, subject, input)
+      return this.#store(tx, { account: caller.account_id, identity: identityId }, subject, input)
     })
   }
 
@@ -55,7 +55,7 @@ export class TrustReports {
     return { positive: of('positive'), negative: of('negative'), disputed: of('dispute') }
   }
 
-  async #keep(tx: Transaction, by: Reporter, subject: Known, input: NewReport): Promise<Report> {
+  async #store(tx: Transaction, by: Reporter, subject: Known, input: NewReport): Promise<Report> {
     const { clock, events } = this.#deps
     const now = clock.now()
     const own = subject.kind !== 'did' && subject.account_id === by.account
@@ -73,7 +73,7 @@ export class TrustReports {
       direction: 'given',
       type: input.type,
       about: input.about ?? null,
-      subject: shown(subject, own),
+      subject: subjectName(subject, own),
       weight,
       counted_weight: counted / 1000,
       note: input.note ?? null,
@@ -92,7 +92,7 @@ export class TrustReports {
         identity_id: subject.identity_id,
         // the reporter and the text stay private to the reporter
         data: { ...report, direction: 'received', about: null, note: null, data: {} },
-        remark: remarkOf(input.type, counted),
+        remark: annotationOf(input.type, counted),
       })
     }
     return report
@@ -117,7 +117,7 @@ interface Reporter {
 type Known = Exclude<Subject, { kind: 'unknown' }>
 
 /** Another account's identity is shown by its public name only. */
-function shown(subject: Known, own: boolean): string {
+function subjectName(subject: Known, own: boolean): string {
   if (subject.kind !== 'local') return subject.name
   return subject.agent?.did ?? (own ? subject.identity_id : subject.email)
 }

@@ -39,7 +39,7 @@ export class Reputations implements ReputationSource {
   async of(identityId: string): Promise<Reputation> {
     const row = await this.#row(this.#deps.database, identityId)
     if (!row) throw notFound('identity')
-    return this.#shown(row)
+    return this.#toReputation(row)
   }
 
   async forCaller(caller: Caller, identityId: string): Promise<Reputation> {
@@ -57,14 +57,14 @@ export class Reputations implements ReputationSource {
   /** Adds to the counters, and emits an event when the tier changed since the last event, or `always`. */
   async add(tx: Transaction, identityId: string, more: Counters, at: string, always: boolean): Promise<void> {
     const before = await tx.get<Counters & { tier: Tier }>(sql`SELECT * FROM reputations WHERE identity_id = ${identityId}`)
-    const told = before?.tier ?? 'bronze'
+    const previousTier = before?.tier ?? 'bronze'
     const counters = sumOf(countersOf(before), more)
-    await saveReputation(tx, identityId, counters, told, at)
+    await saveReputation(tx, identityId, counters, previousTier, at)
     const row = await this.#row(tx, identityId)
     // deleted identities are counted as well, so that a recount gives the same result
     if (!row) return
-    const data = await this.#shown(row)
-    if (data.tier === told && !always) return
+    const data = await this.#toReputation(row)
+    if (data.tier === previousTier && !always) return
     await tx.run(sql`UPDATE reputations SET tier = ${data.tier} WHERE identity_id = ${identityId}`)
     await this.#deps.events.append(tx, reputationUpdated, { account_id: row.account_id, identity_id: identityId, data })
   }
@@ -78,7 +78,7 @@ export class Reputations implements ReputationSource {
     )
   }
 
-  async #shown(row: Row): Promise<Reputation> {
+  async #toReputation(row: Row): Promise<Reputation> {
     const known = await this.#deps.agents.ofIdentity(row.id)
     const counters = countersOf(row)
     return {

@@ -25,7 +25,7 @@ interface Deps {
 }
 
 /** The stored result of an attempt: the queue's answer. */
-export interface Heard {
+export interface AttemptAnswer {
   status: number | null
   body: string | null
   error: string | null
@@ -39,7 +39,7 @@ const hour = 60 * minute
 const timeout = 15 * second
 
 /** A webhook is disabled after this many milliseconds of failures only. */
-const endurance = 5 * 24 * hour
+const failureLimit = 5 * 24 * hour
 
 /** How long a body is cached for webhooks that get the same event, in milliseconds. */
 const shared = 1000
@@ -136,7 +136,7 @@ export class WebhookCourier implements Courier<WebhookLoad> {
     }
     const after = { ...webhook, failing_since }
     if (readAnswer(answer).status === 410) await disable(tx, events, clock.now(), after, 'gone')
-    else if (clock.now() - Date.parse(failing_since) >= endurance) {
+    else if (clock.now() - Date.parse(failing_since) >= failureLimit) {
       await disable(tx, events, clock.now(), after, 'failing')
     }
   }
@@ -213,16 +213,16 @@ function subjectOf({ type, data }: Event): Body['subject'] {
 }
 
 /** The endpoint's answer from the queue's record; only the error of an attempt that got none. */
-export function readAnswer(answer: string | null): Heard {
+export function readAnswer(answer: string | null): AttemptAnswer {
   if (answer === null) return { status: null, body: null, error: null }
   try {
-    return JSON.parse(answer) as Heard
+    return JSON.parse(answer) as AttemptAnswer
   } catch {
     // a sentence of the queue's own
     return { status: null, body: null, error: answer }
   }
 }
 
-function heard(part: Partial<Heard>): string {
+function heard(part: Partial<AttemptAnswer>): string {
   return JSON.stringify({ status: null, body: null, error: null, ...part })
 }

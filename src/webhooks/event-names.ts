@@ -33,13 +33,13 @@ export class EventNames {
   /** Whether a caller with these scopes may read every event of a webhook with those: required to change it. */
   requireAll(caller: Pick<Caller, 'scopes'>, names: readonly string[], held: ReadonlySet<Scope>): void {
     for (const [name, scopes] of this.#types.published()) {
-      const heard = (names.includes('*') && may({ scopes: held }, scopes)) || names.includes(name)
-      if (heard && !may(caller, scopes)) throw lacks(name, scopes)
+      const typesOf = (names.includes('*') && may({ scopes: held }, scopes)) || names.includes(name)
+      if (typesOf && !may(caller, scopes)) throw lacks(name, scopes)
     }
   }
 
   /** The event types that match these names, with the scopes the webhook was created with. */
-  heard(names: readonly string[], held: ReadonlySet<Scope>): Set<string> {
+  typesOf(names: readonly string[], held: ReadonlySet<Scope>): Set<string> {
     const visible = this.#types.visibleTo({ scopes: held })
     return new Set(names.includes('*') ? visible : visible.filter((name) => names.includes(name)))
   }

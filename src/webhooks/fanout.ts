@@ -5,7 +5,7 @@ import type { EventLog } from '../events/log.ts'
 import type { EventHeader } from '../events/model.ts'
 import { identityDeleted } from '../identities/model.ts'
 import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { type Asked, Wishes } from './asked.ts'
+import { type Asked, WantedEvents } from './wanted-events.ts'
 import type { EventNames } from './event-names.ts'
 import { webhookTest } from './model.ts'
 import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
@@ -31,17 +31,17 @@ const within = 'webhooks, within an event'
 /** Follows the log: creates one delivery for each webhook that wants an event and may see it, in the transaction of the bookmark. */
 export class Fanout {
   readonly #deps: Deps
-  readonly #inputs: Wishes
+  readonly #inputs: WantedEvents
   #stop: (() => Promise<void>) | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#inputs = new Wishes(deps)
+    this.#inputs = new WantedEvents(deps)
   }
 
   start(): void {
     const { events, log } = this.#deps
-    const concerns = (batch: EventHeader[]): Promise<EventHeader[]> => this.#heard(batch)
+    const concerns = (batch: EventHeader[]): Promise<EventHeader[]> => this.#wanted(batch)
     this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log, { concerns })
   }
 
@@ -50,14 +50,14 @@ export class Fanout {
   }
 
   /** Events that a webhook of their account wants, or that end one. */
-  async #heard(batch: EventHeader[]): Promise<EventHeader[]> {
+  async #wanted(batch: EventHeader[]): Promise<EventHeader[]> {
     // an event delivered to some of its webhooks is delivered to the rest
     if ((await this.#reached(this.#deps.database)) > 0) return batch
     const accounts = new Map<string, readonly Asked[]>()
     for (const { account_id } of batch) {
       if (!accounts.has(account_id)) accounts.set(account_id, await this.#inputs.of(account_id))
     }
-    const wanted = ({ type, account_id }: EventHeader): boolean => accounts.get(account_id)!.some(({ heard }) => heard.has(type))
+    const wanted = ({ type, account_id }: EventHeader): boolean => accounts.get(account_id)!.some(({ types: heard }) => heard.has(type))
     return batch.filter((event) => event.type === identityDeleted.name || wanted(event))
   }
 
@@ -77,15 +77,15 @@ export class Fanout {
       const listeners = known.get(key) ?? (await this.#listening(tx, event, reached))
       known.set(key, listeners)
       const looked = listeners.slice(0, enough - written)
-      const told = looked.filter((webhook) => webhook.after_seq < event.seq)
-      const shipments = told.map(({ id }) => ({
+      const targets = looked.filter((webhook) => webhook.after_seq < event.seq)
+      const shipments = targets.map(({ id }) => ({
         kind,
         lane: id,
         account_id: event.account_id,
         load: { webhook_id: id, event_id: event.id, event: event.type } satisfies WebhookLoad,
       }))
       await queue.enqueueAll(tx, shipments)
-      written += told.length
+      written += targets.length
       if (looked.length < listeners.length) {
         await this.#reach(tx, looked.at(-1)!.seq)
         return index
@@ -107,7 +107,7 @@ export class Fanout {
 
   /** The webhooks after a position that want an event, in order: at most one more than fit, including those created after the event. */
   async #listening(tx: Transaction, { account_id, identity_id, type }: EventHeader, reached: number): Promise<Listening[]> {
-    const asked = (await this.#inputs.of(account_id, tx)).filter(({ heard }) => heard.has(type))
+    const asked = (await this.#inputs.of(account_id, tx)).filter(({ types: heard }) => heard.has(type))
     if (asked.length === 0) return []
     const inputs = JSON.stringify(asked.map(({ events, scopes }) => `${events} ${scopes}`))
     const now = this.#deps.clock.now()

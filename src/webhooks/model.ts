@@ -167,14 +167,14 @@ export type WebhookFilter = z.output<typeof WebhookFilter>
 
 // headers may hold a receiver's secrets, and the event log is not encrypted
 const { headers: _, ...told } = Webhook.shape
-export const WebhookTold = z.object(told)
-export type WebhookTold = z.output<typeof WebhookTold>
+export const WebhookEventData = z.object(told)
+export type WebhookEventData = z.output<typeof WebhookEventData>
 
 export const webhookDisabled = eventType(
   'webhook.disabled',
   ['identities:read'],
   'A webhook was switched off: it answered 410, failed for 5 days, its identity was deleted, or the key that made it ended.',
-  WebhookTold,
+  WebhookEventData,
 )
 export const webhookTest = eventType(
   'webhook.test',

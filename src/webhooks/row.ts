@@ -4,7 +4,7 @@ import type { Caller } from '../core/scopes.ts'
 import type { SealedColumn } from '../core/seal/seal.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
-import { type Webhook, webhookDisabled, type WebhookTold } from './model.ts'
+import { type Webhook, webhookDisabled, type WebhookEventData } from './model.ts'
 import type { Sealed } from './signature.ts'
 
 /** The kind of its deliveries in the queue; the lane is the webhook's id. */
@@ -81,12 +81,12 @@ export async function disable(
     sql`UPDATE webhooks SET active = 0, disabled_at = ${at}, disabled_reason = ${reason}, updated_at = ${at} WHERE id = ${row.id}`,
   )
   const { account_id, identity_id } = row
-  const data = told({ ...row, active: 0, disabled_at: at, disabled_reason: reason, updated_at: at })
+  const data = toEventData({ ...row, active: 0, disabled_at: at, disabled_reason: reason, updated_at: at })
   await events.append(tx, webhookDisabled, { account_id, identity_id, data })
 }
 
 export function toWebhook(row: WebhookRow, sealed: Sealed): Webhook {
-  return { ...told(row), headers: readHeaders(row, sealed) }
+  return { ...toEventData(row), headers: readHeaders(row, sealed) }
 }
 
 export function sealHeaders(sealed: Sealed, id: string, headers: Record<string, string>): Buffer | null {
@@ -97,7 +97,7 @@ export function readHeaders({ id, headers }: Pick<WebhookRow, 'id' | 'headers'>,
   return headers === null ? {} : (JSON.parse(sealed.read(id, headers)) as Record<string, string>)
 }
 
-function told(row: WebhookRow): WebhookTold {
+function toEventData(row: WebhookRow): WebhookEventData {
   const { id, url, identity_id, description, failing_since, disabled_at, disabled_reason } = row
   const { created_at, created_by, updated_at, updated_by, expires_at } = row
   return {

@@ -11,26 +11,26 @@ export interface Contents {
 }
 
 /** The most cached webhooks. */
-const most = 10_000
+const maxEntries = 10_000
 
 /** Caches decrypted columns. An entry is valid only for the same encrypted bytes, so changes need no invalidation. */
 export class SecretCache {
   readonly #sealed: Sealed
-  readonly #kept = new Map<string, { from: Closed; contents: Contents }>()
+  readonly #cache = new Map<string, { from: Closed; contents: Contents }>()
 
   constructor(sealed: Sealed) {
     this.#sealed = sealed
   }
 
   of(row: Closed): Contents {
-    const known = this.#kept.get(row.id)
+    const known = this.#cache.get(row.id)
     if (known && alike(known.from, row)) return known.contents
     const { id, headers, secret, previous_secret } = row
     const previous = previous_secret === null ? null : signingKey(this.#sealed.read(id, previous_secret))
     const contents = { headers: readHeaders(row, this.#sealed), key: signingKey(this.#sealed.read(id, secret)), previous }
-    this.#kept.delete(id)
-    if (this.#kept.size >= most) this.#kept.delete(this.#kept.keys().next().value!)
-    this.#kept.set(id, { from: { id, headers, secret, previous_secret }, contents })
+    this.#cache.delete(id)
+    if (this.#cache.size >= maxEntries) this.#cache.delete(this.#cache.keys().next().value!)
+    this.#cache.set(id, { from: { id, headers, secret, previous_secret }, contents })
     return contents
   }
 }

@@ -10,7 +10,7 @@ import type { Queue } from '../queue/queue.ts'
 import type { EventLog } from '../events/log.ts'
 import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { page } from '../store/page.ts'
-import { changeWishes } from './asked.ts'
+import { noteWebhookChange } from './wanted-events.ts'
 import type { EventNames } from './event-names.ts'
 import type { NewWebhook, Webhook, WebhookChange, WebhookFilter } from './model.ts'
 import { asOf, disable, kind, listening, rowOf, sealHeaders, toWebhook, type WebhookRow } from './row.ts'
@@ -62,7 +62,7 @@ export class Webhooks {
       await this.#requireIdentity(tx, caller, identityId)
       await plan.require(tx, caller.account_id, 'webhooks')
       await requireFew(tx, caller.account_id)
-      await changeWishes(tx, caller.account_id)
+      await noteWebhookChange(tx, caller.account_id)
       await keys.origins.inherit(tx, id, caller)
       return tx.get<WebhookRow>(
         sql`INSERT INTO webhooks (id, account_id, identity_id, url, events, scopes, active, description, headers, secret, after_seq,
@@ -139,7 +139,7 @@ export class Webhooks {
           failing_since = ${after.failing_since}, disabled_at = ${after.disabled_at}, disabled_reason = ${after.disabled_reason},
           updated_at = ${after.updated_at}, updated_by = ${after.updated_by}, expires_at = ${after.expires_at} WHERE id = ${id}`,
       )
-      if (turned || change.active !== undefined) await changeWishes(tx, caller.account_id)
+      if (turned || change.active !== undefined) await noteWebhookChange(tx, caller.account_id)
       if (turned) await keys.origins.changed(tx, id, caller)
       return toWebhook(after, sealed)
     })
@@ -151,7 +151,7 @@ export class Webhooks {
     await database.transaction(async (tx) => {
       const { account_id } = await rowOf(tx, clock, caller, id)
       await tx.run(sql`DELETE FROM webhooks WHERE id = ${id}`)
-      await changeWishes(tx, account_id)
+      await noteWebhookChange(tx, account_id)
       await tx.run(sql`DELETE FROM credential_origins WHERE id = ${id}`)
       await queue.close(tx, { kind, lane: id, account_id })
     })

@@ -153,10 +153,10 @@ function recent(tally: Tally | undefined, since: number): Tally {
 }
 
 /** Deleting first makes the key the most recently used. */
-function remember<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
+function remember<Value>(map: Map<string, Value>, key: string, value: Value, max: number): void {
   map.delete(key)
   map.set(key, value)
-  if (map.size > most) map.delete(map.keys().next().value!)
+  if (map.size > max) map.delete(map.keys().next().value!)
 }
 
 function nothing(): void {}

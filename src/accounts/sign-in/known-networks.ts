@@ -3,10 +3,10 @@ import { neighbourhood } from '../../net/networks.ts'
 import { type Database, sql, type Transaction } from '../../store/database.ts'
 
 /** The most networks of one account that are stored; the latest are kept. */
-const most = 32
+const maxNetworks = 32
 
 /** How long a network is stored, in milliseconds. */
-const kept = 90 * 86_400_000
+const lifetime = 90 * 86_400_000
 
 /** The networks from which people signed in: IPv4 addresses and IPv6 /64s. Guesses from other networks do not delay sign-ins from these. */
 export class KnownNetworks {
@@ -22,7 +22,7 @@ export class KnownNetworks {
   async has(accountId: string, address: string): Promise<boolean> {
     const row = await this.#database.get(
       sql`SELECT 1 FROM sign_in_networks WHERE account_id = ${accountId} AND network = ${neighbourhood(address)}
-        AND last_used_at > ${iso(this.#clock.now() - kept)}`,
+        AND last_used_at > ${iso(this.#clock.now() - lifetime)}`,
     )
     return row !== undefined
   }
@@ -36,7 +36,7 @@ export class KnownNetworks {
     )
     await tx.run(
       sql`DELETE FROM sign_in_networks WHERE account_id = ${accountId} AND network NOT IN
-        (SELECT network FROM sign_in_networks WHERE account_id = ${accountId} ORDER BY last_used_at DESC LIMIT ${most})`,
+        (SELECT network FROM sign_in_networks WHERE account_id = ${accountId} ORDER BY last_used_at DESC LIMIT ${maxNetworks})`,
     )
   }
 }

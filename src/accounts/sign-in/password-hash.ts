@@ -9,7 +9,7 @@ const cost = { memory: 19_456, passes: 2, parallelism: 1 }
 const length = 32
 
 /** Concurrent hashes: each takes 19 MiB and a thread of the pool that also runs fsync. */
-const most = 2
+const maxConcurrent = 2
 
 /** The highest cost accepted from a stored hash, so that a hand-written one cannot exhaust memory. */
 const ceiling = { memory: 1_048_576, passes: 64, parallelism: 16 }
@@ -30,7 +30,7 @@ export class PasswordHashes {
   readonly #queue: (() => void)[] = []
   #busy = 0
   /** The hash compared for unknown logins, so that the time is the same. */
-  readonly #nobody = write({ cost, nonce: randomBytes(16), tag: randomBytes(length) })
+  readonly #dummyHash = write({ cost, nonce: randomBytes(16), tag: randomBytes(length) })
 
   constructor(longestQueue = 32) {
     this.#longestQueue = longestQueue
@@ -44,7 +44,7 @@ export class PasswordHashes {
 
   /** Whether the password matches this hash; without a hash it is false after the same time. */
   async fits(password: string, kept: string | undefined): Promise<boolean> {
-    const known = read(kept ?? this.#nobody)
+    const known = read(kept ?? this.#dummyHash)
     const tag = await this.#tag(password, known.nonce, known.cost)
     return sameBytes(tag, known.tag) && kept !== undefined
   }
@@ -70,7 +70,7 @@ export class PasswordHashes {
 
   /** Waits for a slot; a finished hash passes its slot to the next in the queue. */
   async #turn(): Promise<void> {
-    if (this.#busy < most) {
+    if (this.#busy < maxConcurrent) {
       this.#busy += 1
       return
     }

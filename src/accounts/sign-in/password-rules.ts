@@ -9,8 +9,8 @@ const longest = 256
  * characters do not.
  */
 export function requirePassword(password: string, email: string): void {
-  const letters = password.normalize('NFC')
-  const characters = Array.from(letters).length
+  const normalized = password.normalize('NFC')
+  const characters = Array.from(normalized).length
   if (characters < shortest || characters > longest) {
     throw invalid(
       'password',
@@ -18,7 +18,7 @@ export function requirePassword(password: string, email: string): void {
       'invalid_password',
     )
   }
-  const folded = letters.toLowerCase()
+  const folded = normalized.toLowerCase()
   const [local = ''] = email.toLowerCase().split('@')
   if (folded === email.toLowerCase() || folded === local) {
     throw invalid('password', 'password must not be the e-mail address.', 'invalid_password')

@@ -18,7 +18,7 @@ interface Deps {
 const tag = 'Sessions'
 
 export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] {
-  const shown = async (row: SessionRow): Promise<Session> => {
+  const toSession = async (row: SessionRow): Promise<Session> => {
     const { id, name, email, totp_enabled } = await accounts.of(row.account_id)
     // a session requires an address, and an address is never removed
     return {
@@ -49,7 +49,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       }),
       handle: async ({ caller, body }) => {
         const row = await signIn.enter(caller, body)
-        return { ...(await shown(row)), token: row.token }
+        return { ...(await toSession(row)), token: row.token }
       },
     }),
     route({
@@ -63,7 +63,7 @@ export function sessionRoutes({ accounts, sessions, signIn }: Deps): AnyRoute[] 
       handle: async ({ caller }) => {
         const row = await sessions.row(sessionOf(caller))
         if (!row) throw notFound('session')
-        return shown(row)
+        return toSession(row)
       },
     }),
     route({

@@ -39,7 +39,7 @@ interface Known {
 type Identified = Omit<Caller, 'ip' | 'user_agent'>
 
 /** The most sessions of one person; one more ends the oldest. */
-const most = 100
+const maxSessions = 100
 
 /** The longest stored User-Agent, in characters. */
 const longestUserAgent = 200
@@ -120,7 +120,7 @@ export class Sessions {
     const user_agent = from.user_agent.slice(0, longestUserAgent)
     await this.#end(
       tx,
-      sql`account_id = ${accountId} AND seq NOT IN (SELECT seq FROM sessions WHERE account_id = ${accountId} ORDER BY seq DESC LIMIT ${most - 1})`,
+      sql`account_id = ${accountId} AND seq NOT IN (SELECT seq FROM sessions WHERE account_id = ${accountId} ORDER BY seq DESC LIMIT ${maxSessions - 1})`,
     )
     const row = await tx.get<SessionRow>(
       sql`INSERT INTO sessions (id, account_id, hash, ip, user_agent, created_at, last_used_at)

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { version } from '../../version.ts'
-import { makeApart } from '../../ops/backup/run-in-child.ts'
+import { backUpInChild } from '../../ops/backup/run-in-child.ts'
 import type { BackupInput, MadeBackup } from '../../ops/backup/make.ts'
 import { passphraseIn } from '../../ops/backup/key-files.ts'
 import { BackupDirectory } from '../../ops/backup/backup-directory.ts'
@@ -42,7 +42,7 @@ export function addBackupCommand(program: Command): void {
 async function toFile(file: string, options: Options): Promise<void> {
   const input = { ...inputOf(await settingsOf(options)), file, force: options.force === true }
   const work = (signal: AbortSignal): Promise<MadeBackup> =>
-    makeApart({ ...input, passphrase: passphraseIn(options.passphraseFile) }, { signal })
+    backUpInChild({ ...input, passphrase: passphraseIn(options.passphraseFile) }, { signal })
   const made = await untilSignal(work)
   tell(options, made, answerOf(made))
 }

@@ -9,7 +9,7 @@ import { refusal } from '../../install/refusals.ts'
 import { removeUser } from '../../install/service-user.ts'
 import { handOver, installUnits, makeFolders } from '../../install/set-up.ts'
 import { type InitChoice, settingsText } from '../../install/settings.ts'
-import { type Finding, look, ownAddresses } from '../../install/machine.ts'
+import { type Finding, checkMachine, ownAddresses } from '../../install/machine.ts'
 import { nameable, unitFiles, withPackage } from '../../install/units.ts'
 import { addressRecords, wholeZone, type ZoneRecord } from '../../install/zone.ts'
 import { runningBox } from '../support/box.ts'
@@ -57,7 +57,7 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   const journal = new Journal(places.log, removeUser)
   if (journal.unfinished) {
     if (journal.used(places.data)) throw new Failure(usedSince(places, journal), 'box_used')
-    narrate(options, `An earlier set-up was cut short. What it left was removed (${journal.undo()}).`)
+    printProgress(options, `An earlier set-up was cut short. What it left was removed (${journal.undo()}).`)
   }
   const units = nameable(places) ? unitFiles(places) : []
   const no = refusal(
@@ -66,14 +66,14 @@ async function run(options: InitOptions, signal: AbortSignal): Promise<void> {
   )
   if (no) throw new Failure(no.message, no.code)
   const choice = await chosenBy(options, lowPorts(root))
-  const findings = await look({
+  const findings = await checkMachine({
     ...choice,
     outside: options.offline ? undefined : (choice.email?.split('@')[1] ?? 'gmail.com'),
     port: 25,
     servers: (process.env['PILLARBOX_DNS__SERVERS'] || undefined)?.split(',') ?? [],
     addresses: ownAddresses(),
   })
-  for (const finding of findings) narrate(options, `${finding.good ? 'ok  ' : '!!  '}${finding.text}`, journal)
+  for (const finding of findings) printProgress(options, `${finding.good ? 'ok  ' : '!!  '}${finding.text}`, journal)
   signal.throwIfAborted()
   begin(journal)
   try {
@@ -160,7 +160,7 @@ function begin(journal: Journal): void {
 }
 
 /** Prints progress for people; with --json nothing. */
-function narrate({ json }: InitOptions, text: string, journal?: Journal): void {
+function printProgress({ json }: InitOptions, text: string, journal?: Journal): void {
   journal?.note(text)
   if (!json) process.stderr.write(`${text}\n`)
 }

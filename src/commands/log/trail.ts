@@ -16,7 +16,7 @@ interface Held {
   names: string[]
   /** The connection of a line about one of its transactions; empty for lines about the connection itself. */
   connection: string[]
-  shown: boolean
+  printed: boolean
 }
 
 /** The most buffered lines that may turn out to belong to the message, and followed ids; the oldest are dropped first. */
@@ -43,7 +43,7 @@ export class LogTrail {
     const names = namesIn(line)
     const connection = connectionOf(line)
     if (!this.#fits(line) && !names.some((name) => this.#names.has(name))) {
-      if (names.length > 0) this.#hold({ line, names, connection, shown: false })
+      if (names.length > 0) this.#hold({ line, names, connection, printed: false })
       return []
     }
     return [...this.#follow([...names, ...connection]), line]
@@ -61,8 +61,8 @@ export class LogTrail {
       if (this.#names.has(name)) continue
       this.#names.add(name)
       for (const held of this.#heldBy.get(name) ?? []) {
-        if (held.shown) continue
-        held.shown = true
+        if (held.printed) continue
+        held.printed = true
         found.add(held)
         open.push(...held.names, ...held.connection)
       }

@@ -9,13 +9,13 @@ import { say, withJson } from './say.ts'
 type Options = BoxOptions & { json?: boolean; wait: string }
 
 /** What makes a box not ready, by the names of `/readyz`, and as a sentence. */
-interface Lack {
+interface NotReady {
   failing: string[]
   message: string
 }
 
 /** The polling interval in milliseconds. */
-const rhythm = 250
+const pollInterval = 250
 
 /**
  * `pillarbox ready`: for a service manager, a container's health check, a script that waits. It uses the box's socket, and opens nothing.
@@ -36,7 +36,7 @@ export function addReadyCommand(program: Command): void {
       while (lacking !== undefined && !serves(lacking) && performance.now() < until) {
         const ended = endOf(process.env['MAINPID'])
         if (ended !== undefined) throw new Failure(ended, 'ended')
-        await pause(rhythm)
+        await pause(pollInterval)
         lacking = await lacks(socket)
       }
       if (lacking === undefined) return say(options, { ready: true, failing: [] }, 'The box is ready.')
@@ -47,7 +47,7 @@ export function addReadyCommand(program: Command): void {
 }
 
 /** With a full disk the box still reads, deletes and sends, and recovers by itself: a restart would not help. */
-function serves({ failing }: Lack): boolean {
+function serves({ failing }: NotReady): boolean {
   return failing.length === 1 && failing[0] === 'space'
 }
 
@@ -64,7 +64,7 @@ function endOf(processId: string | undefined): string | undefined {
 }
 
 /** Undefined when the box is ready. */
-function lacks(socketPath: string): Promise<Lack | undefined> {
+function lacks(socketPath: string): Promise<NotReady | undefined> {
   return new Promise((resolve) => {
     const call = request(
       { socketPath, path: '/readyz', headers: { Host: 'localhost' }, agent: false, timeout: 5000 },
@@ -87,7 +87,7 @@ function absence({ code, message }: NodeJS.ErrnoException, socket: string): stri
   return `The box does not answer at ${socket}: ${message}.`
 }
 
-function lackIn(text: string): Lack {
+function lackIn(text: string): NotReady {
   try {
     const { failing } = JSON.parse(text) as { failing: string[] }
     return { failing, message: `The box runs but is not ready: ${failing.join(', ')}.` }

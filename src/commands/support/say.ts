@@ -19,10 +19,10 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
 }
 
 /** A size for people. */
-export function bytes(octets: number): string {
+export function bytes(count: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
-  const step = octets < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(octets) / 10))
-  const value = octets / 1024 ** step
+  const step = count < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(count) / 10))
+  const value = count / 1024 ** step
   return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step]}`
 }
 

@@ -6,7 +6,7 @@ import { Failure } from './refuse.ts'
 
 /** How long the start of a box waits for a command that has locked its files, and the retry interval; in milliseconds. */
 const timeout = 60_000
-const rhythm = 250
+const retryInterval = 250
 
 /**
  * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time
@@ -14,15 +14,15 @@ const rhythm = 250
  */
 export async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, waiting: () => void): Promise<T> {
   const until = performance.now() + timeout
-  for (let told = false; ; told = true) {
+  for (let warned = false; ; warned = true) {
     try {
       return await open()
     } catch (error) {
       if (!(error instanceof InUse) || (socket !== undefined && (await runs(socket)))) throw error
       if (performance.now() >= until) throw new Failure(error.message, 'in_use')
     }
-    if (!told) waiting()
-    await pause(rhythm)
+    if (!warned) waiting()
+    await pause(retryInterval)
   }
 }
 

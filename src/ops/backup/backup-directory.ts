@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
-import { type Heed, makeApart } from './run-in-child.ts'
+import { type BackupOptions, backUpInChild } from './run-in-child.ts'
 import { BackupArchive } from './archive/archive.ts'
 import type { BackupInput, MadeBackup } from './make.ts'
 import type { Manifest } from './archive/manifest.ts'
@@ -14,7 +14,7 @@ export interface BackupDirectorySettings {
 }
 
 /** One backup in the directory. */
-export interface Shelved {
+export interface StoredBackup {
   name: string
   size: number
   manifest: Manifest
@@ -37,12 +37,12 @@ export class BackupDirectory {
   }
 
   /** Makes a backup, then removes the oldest ones of this box. Throws Fault. */
-  async add(input: Omit<BackupInput, 'file' | 'passphrase'>, heed: Heed = {}): Promise<MadeBackup & { removed: string[] }> {
+  async add(input: Omit<BackupInput, 'file' | 'passphrase'>, options: BackupOptions = {}): Promise<MadeBackup & { removed: string[] }> {
     const directory = this.#directory()
     const passphrase = passphraseIn(this.#settings.passphrase_file)
     await this.#clear(directory)
     const name = `pillarbox-${input.created_at.replaceAll(/[-:.]/g, '')}.tar`
-    const made = await makeApart({ ...input, file: join(directory, name), passphrase }, heed)
+    const made = await backUpInChild({ ...input, file: join(directory, name), passphrase }, options)
     return { ...made, removed: await this.#prune(directory, made.manifest.box_id) }
   }
 
@@ -58,14 +58,14 @@ export class BackupDirectory {
    * The newest backup of a box, under any file name: `pillarbox backup FILE` may have put it there. Looks into the 50 most recently written
    * files. Throws Fault when the directory cannot be read.
    */
-  async newest(box: string): Promise<Shelved | undefined> {
+  async newest(box: string): Promise<StoredBackup | undefined> {
     const { directory } = this.#settings
     if (directory === undefined) return undefined
     const seen = await Promise.all(
       (await namesIn(directory)).map(async (name) => ({ name, entry: await stat(join(directory, name)).catch(() => undefined) })),
     )
     const files = seen.filter(({ entry }) => entry?.isFile()).toSorted((one, other) => other.entry!.mtimeMs - one.entry!.mtimeMs)
-    const found: Shelved[] = []
+    const found: StoredBackup[] = []
     for (const { name } of files.slice(0, 50)) {
       const one = await this.read(name)
       if (one?.manifest.box_id === box) found.push(one)
@@ -74,7 +74,7 @@ export class BackupDirectory {
   }
 
   /** One backup; undefined when it is gone or its manifest is damaged: verify says more. */
-  async read(name: string): Promise<Shelved | undefined> {
+  async read(name: string): Promise<StoredBackup | undefined> {
     try {
       const { size, manifest } = await BackupArchive.open(join(this.#directory(), name))
       return { name, size, manifest }
@@ -84,7 +84,7 @@ export class BackupDirectory {
   }
 
   /** Throws Fault when the directory is not writable. */
-  async mustBeThere(): Promise<void> {
+  async requireWritable(): Promise<void> {
     await namesIn(this.#directory())
   }
 

@@ -8,7 +8,7 @@ import type { Jobs } from '../../jobs/jobs.ts'
 import type { Job } from '../../jobs/model.ts'
 import type { KeyPlace } from './key-files.ts'
 import type { Backup } from './model.ts'
-import { BackupDirectory, type BackupDirectorySettings, momentOf, type Shelved } from './backup-directory.ts'
+import { BackupDirectory, type BackupDirectorySettings, momentOf, type StoredBackup } from './backup-directory.ts'
 
 export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
   data_dir: string
@@ -46,7 +46,7 @@ export class Backups {
     const { data_dir, keys_dir, master_key_file, mail_domain } = this.#settings
     const backupDirectory = new BackupDirectory(this.#settings)
     // so that the caller gets a missing directory as an error
-    await backupDirectory.mustBeThere()
+    await backupDirectory.requireWritable()
     const place = { data_dir, keys_dir, master_key_file, mail_domain }
     return jobs.start(
       caller,
@@ -70,7 +70,7 @@ export class Backups {
     if (cursor !== undefined && offset > 0) throw invalid('offset', 'Give either cursor or offset, not both.')
     const before = cursor === undefined ? Infinity : this.#deps.cursors.read('backups', cursor)
     const backupDirectory = new BackupDirectory(this.#settings)
-    const found: Shelved[] = []
+    const found: StoredBackup[] = []
     for (const name of (await backupDirectory.names()).filter((one) => momentOf(one) < before)) {
       if (found.length > offset + limit) break
       const one = await backupDirectory.read(name)
@@ -89,7 +89,7 @@ export class Backups {
   }
 }
 
-function toBackup({ name, size, manifest }: Shelved): Backup {
+function toBackup({ name, size, manifest }: StoredBackup): Backup {
   const { box_id, created_at, program_version, database_version, keys, rows } = manifest
   return { name, size, box_id, created_at, program_version, database_version, keys: keys === 'sealed', rows }
 }

@@ -13,7 +13,7 @@ export interface KeyPlace {
 }
 
 /** The size limit of keys in bytes. */
-const most = 16 * 1024 * 1024
+const maxSize = 16 * 1024 * 1024
 
 /**
  * The keys of a box: all files in `keys_dir`, with the one of this database as `master.key`, also during a rotation. `name` is the name of
@@ -58,7 +58,7 @@ function below(directory: string): KeyFiles {
     .filter((name) => !/\.[0-9a-f]{12}$/.test(name) && statSync(join(directory, name)).isFile())
     .toSorted()
   const sizes = files.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
-  if (sizes > most) throw refused(`${directory} holds more than keys (${sizes} bytes): move the rest away.`, 'not_keys')
+  if (sizes > maxSize) throw refused(`${directory} holds more than keys (${sizes} bytes): move the rest away.`, 'not_keys')
   return files.map((name) => ({ name, content: readFileSync(join(directory, name)) }))
 }
 

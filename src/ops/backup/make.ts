@@ -36,12 +36,12 @@ export interface MadeBackup {
 /** Makes a backup file of a box, running or not: the complete file appears under its name, or nothing. Throws Fault. */
 export async function makeBackup(
   input: BackupInput,
-  told: (done: number, total: number) => void = () => {},
+  onProgress: (done: number, total: number) => void = () => {},
   signal?: AbortSignal,
 ): Promise<MadeBackup> {
   const [draft, copy] = draftsOf(input.file)
   checkPlace(input)
-  checkRoom(input)
+  checkSpace(input)
   try {
     const { state, master_key_name, ...moment } = takeSnapshot(input.data_dir, copy)
     signal?.throwIfAborted()
@@ -59,7 +59,7 @@ export async function makeBackup(
     try {
       await writer.add(
         entryNames.database,
-        compressed(copy, (done) => told(done, moment.database_size), signal),
+        compressed(copy, (done) => onProgress(done, moment.database_size), signal),
       )
       await writer.add(entryNames.state, [state])
       if (keys) {
@@ -107,7 +107,7 @@ function checkPlace(input: BackupInput): void {
 }
 
 /** Checks the space first, as a copy that does not fit would fill the disk of the box. */
-function checkRoom({ file, data_dir }: BackupInput): void {
+function checkSpace({ file, data_dir }: BackupInput): void {
   const folder = dirname(resolve(file))
   const { bavail, bsize } = statfsSync(folder)
   const needed = statSync(join(data_dir, 'pillarbox.db'), { throwIfNoEntry: false })?.size ?? 0
@@ -123,14 +123,14 @@ function mustBeFree({ file, force }: BackupInput): void {
     throw refused(`${file} is there already, and was left as it is. Choose another name, or add --force.`, 'exists')
 }
 
-async function* compressed(file: string, told: (done: number) => void, signal?: AbortSignal): AsyncIterable<Buffer> {
+async function* compressed(file: string, onProgress: (done: number) => void, signal?: AbortSignal): AsyncIterable<Buffer> {
   const pack = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } })
   const source = createReadStream(file, { highWaterMark: 1 << 18 })
   const flow = pipeline(source, pack, signal ? { signal } : {})
   flow.catch(() => {})
   for await (const chunk of pack) {
     yield chunk as Buffer
-    told(source.bytesRead)
+    onProgress(source.bytesRead)
   }
   await flow
 }

@@ -2,7 +2,7 @@ import { setPriority } from 'node:os'
 import { Fault } from '../../core/fault.ts'
 import { nameProcess } from '../../core/service-unit.ts'
 import { type BackupInput, makeBackup } from './make.ts'
-import type { Told } from './run-in-child.ts'
+import type { ChildMessage } from './run-in-child.ts'
 
 // A program of its own: it makes one backup for its parent process, and ends with it.
 
@@ -15,29 +15,29 @@ process.once('disconnect', () => stop.abort(new Error('The program that asked fo
 process.once('message', (input) => void make(input as BackupInput))
 
 async function make(input: BackupInput): Promise<void> {
-  let end: Told
+  let end: ChildMessage
   let heard = true
-  const told = (done: number, total: number): void => {
+  const onProgress = (done: number, total: number): void => {
     // progress is skipped while the parent does not read
     if (!heard) return
     heard = false
-    void tell({ progress: { done, total } }).then(() => (heard = true))
+    void send({ progress: { done, total } }).then(() => (heard = true))
   }
   try {
-    end = { made: await makeBackup(input, told, stop.signal) }
+    end = { made: await makeBackup(input, onProgress, stop.signal) }
   } catch (error) {
     const { message, stack } = error as Error
     end = { failed: error instanceof Fault ? { message, code: error.code } : { message: stack ?? message } }
   }
   // disconnecting drops unsent messages
-  await tell(end)
+  await send(end)
   if (process.connected) process.disconnect()
 }
 
 /** Resolves once it is sent, or cannot be. */
-async function tell(told: Told): Promise<void> {
+async function send(onProgress: ChildMessage): Promise<void> {
   // the parent may be gone: an error without a listener would end this process before its cleanup
-  if (process.connected) await new Promise<void>((resolve) => void process.send!(told, undefined, {}, () => resolve()))
+  if (process.connected) await new Promise<void>((resolve) => void process.send!(onProgress, undefined, {}, () => resolve()))
 }
 
 /** Where the process may not lower its priority, a backup is made all the same. */

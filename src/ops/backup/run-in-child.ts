@@ -5,14 +5,14 @@ import { refused } from './faults.ts'
 import { type BackupInput, draftsOf, type MadeBackup } from './make.ts'
 
 /** A message of the child process. */
-export interface Told {
+export interface ChildMessage {
   progress?: { done: number; total: number }
   made?: MadeBackup
   failed?: { message: string; code?: string | undefined }
 }
 
 /** Options to cancel a backup, and to receive its progress. */
-export interface Heed {
+export interface BackupOptions {
   signal?: AbortSignal
   /** The bytes done and in total, of the copy and then of the archive; at most once a second. */
   progress?: (done: number, total: number | null) => void
@@ -22,11 +22,11 @@ export interface Heed {
  * Makes a backup in a low-priority child process: SQLite copies in one step, which must not block the event loop or a cancellation. When
  * the signal aborts, the process is killed and its files are removed. Throws Fault.
  */
-export async function makeApart(input: BackupInput, { signal, progress = () => {} }: Heed = {}): Promise<MadeBackup> {
+export async function backUpInChild(input: BackupInput, { signal, progress = () => {} }: BackupOptions = {}): Promise<MadeBackup> {
   signal?.throwIfAborted()
   const maker = fork(new URL('./maker.ts', import.meta.url), [], { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const [draft, copy] = draftsOf(input.file)
-  let end: Told = {}
+  let end: ChildMessage = {}
   let errors = ''
   let reading = true
   maker.stderr!.setEncoding('utf8').on('data', (text: string) => (errors = `${errors}${text}`.slice(-2000)))
@@ -34,7 +34,7 @@ export async function makeApart(input: BackupInput, { signal, progress = () => {
   const kill = (): void => void maker.kill('SIGKILL')
   signal?.addEventListener('abort', kill)
   let spoken = 0
-  maker.on('message', (told: Told) => {
+  maker.on('message', (told: ChildMessage) => {
     if (!told.progress) end = told
     else if (Date.now() - spoken >= 1000) {
       reading = false

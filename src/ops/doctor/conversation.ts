@@ -35,7 +35,7 @@ export function spelled({ host, port }: Endpoint): string {
 export async function answerOf(place: Endpoint, { question, tls }: { question?: string; tls?: string } = {}): Promise<string> {
   const socket = await opened(place, tls)
   try {
-    return await new Talk(socket).say(question)
+    return await new LineConversation(socket).say(question)
   } finally {
     socket.destroy()
   }
@@ -55,7 +55,7 @@ export async function fetchCertificate(place: Endpoint, name: string): Promise<S
 export async function fetchCertificateAfterStartTls(place: Endpoint, name: string): Promise<ShownCertificate> {
   const plain = await opened(place)
   try {
-    const talk = new Talk(plain)
+    const talk = new LineConversation(plain)
     await talk.say()
     if (!/^250[- ]STARTTLS\r?$/im.test(await talk.whole('EHLO doctor.invalid'))) throw new Error('it offers no STARTTLS')
     const go = await talk.say('STARTTLS')
@@ -70,7 +70,7 @@ export async function fetchCertificateAfterStartTls(place: Endpoint, name: strin
 }
 
 /** A line-based conversation; the caller destroys the socket. */
-class Talk {
+class LineConversation {
   readonly #socket: Socket
   #text = ''
 

@@ -56,7 +56,7 @@ export class Doctor {
   /** The last results; runs the checks if there are none. */
   async report(): Promise<DoctorReport> {
     const rows = await this.#rows()
-    return rows.length === 0 ? this.run() : this.#shown(rows)
+    return rows.length === 0 ? this.run() : this.#toReport(rows)
   }
 
   /** Runs all checks now; concurrent callers share a run. */
@@ -81,8 +81,8 @@ export class Doctor {
       if (error !== undefined) this.#deps.log.error({ check: check.name, err: error }, 'a check of the doctor failed')
     }
     try {
-      this.#tell(await this.#deps.database.transaction((tx) => this.#write(tx, results)))
-      return this.#shown(await this.#rows())
+      this.#emit(await this.#deps.database.transaction((tx) => this.#write(tx, results)))
+      return this.#toReport(await this.#rows())
     } catch (error) {
       // a failing store is itself one of the results
       this.#deps.log.error({ err: error }, 'what the doctor saw could not be kept')
@@ -94,11 +94,11 @@ export class Doctor {
       const lines = results.flatMap((result) => result.lines)
       const known = lines.some((line) => keyOf(line) === keyOf(store) && line.status === 'fail')
       const others = known ? lines : [...lines.filter((line) => keyOf(line) !== keyOf(store)), store]
-      return this.#shown(others.map((line) => ({ ...line, since: at, checked_at: at })))
+      return this.#toReport(others.map((line) => ({ ...line, since: at, checked_at: at })))
     }
   }
 
-  #tell(changes: readonly DoctorChange[]): void {
+  #emit(changes: readonly DoctorChange[]): void {
     for (const { name, subject, status, before, message } of changes) {
       const level = status === 'pass' ? 'info' : 'warn'
       this.#deps.log[level]({ name, subject, status, before, message }, 'the doctor sees a change')
@@ -153,7 +153,7 @@ export class Doctor {
     return this.#deps.database.all<Row>(sql`SELECT * FROM doctor_lines ORDER BY place, name, subject`)
   }
 
-  #shown(rows: DoctorLine[]): DoctorReport {
+  #toReport(rows: DoctorLine[]): DoctorReport {
     const checked_at = rows.map((row) => row.checked_at).toSorted((one, other) => other.localeCompare(one, 'en'))[0] ?? null
     return { ...summary(rows), checked_at, lines: rows }
   }

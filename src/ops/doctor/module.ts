@@ -49,7 +49,7 @@ interface Deps {
   /** The current listeners. */
   listening: () => ListenerEndpoint[]
   inquire: (settings: { hostname: string; dns: Config['dns'] }) => FreshInquiry
-  standing: LookUpDomains
+  lookUpDomains: LookUpDomains
   probe: GreetServer
   /** Whether the domain is hosted here. */
   isOurs: (domain: string) => boolean
@@ -120,7 +120,7 @@ export class DoctorModule implements Module {
         history: (free) => recordFreeSpace(database, now(), free),
       }),
       port25({ ...deps, ...settings, externalView, domain: settings.probe_domain, now }),
-      domains(deps.standing),
+      domains(deps.lookUpDomains),
       storeWrites(kept),
       storeWhole(kept),
       backups({

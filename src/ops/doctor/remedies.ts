@@ -34,7 +34,7 @@ export function opening(error: unknown, places: Places): string {
     case 'database':
       return `Try ${proof}\n${restoring(places.data_dir)}`
     case 'room':
-      return makingRoom(places.data_dir)
+      return freeingSpace(places.data_dir)
     default:
       return 'Do what the sentence says.'
   }
@@ -56,7 +56,7 @@ function lent({ data_dir, keys_dir, master_key }: Places): string | undefined {
 export function writing(error: unknown, dataDirectory: string): string {
   const denied = using([dataDirectory])
   if (denied !== undefined) return denied
-  if (error instanceof Fault && error.code === 'storage_full') return makingRoom(dataDirectory)
+  if (error instanceof Fault && error.code === 'storage_full') return freeingSpace(dataDirectory)
   if (error instanceof Fault && error.code === 'storage_busy') {
     return `End the program that has it open, which this names: fuser -v ${quoted(join(dataDirectory, 'pillarbox.db'))}`
   }
@@ -64,7 +64,7 @@ export function writing(error: unknown, dataDirectory: string): string {
 }
 
 /** The fix for a full disk; the box then continues by itself. */
-export function makingRoom(dataDirectory: string): string {
+export function freeingSpace(dataDirectory: string): string {
   return `Make room or enlarge the disk; what is large on it: du -xh ${quoted(mountOf(existingPart(dataDirectory)))} | sort -h | tail`
 }
 
@@ -151,14 +151,14 @@ function mountOf(path: string): string {
 /** A command for root that replaces the data of a stopped box by a backup and keeps the old data beside it. */
 export function restoring(dataDirectory: string): string {
   const data = quoted(dataDirectory)
-  const aside = quoted(`${dataDirectory}.damaged`)
+  const damagedCopy = quoted(`${dataDirectory}.damaged`)
   const { uid, gid } = statSync(dataDirectory)
   const own = existsSync(join(dataDirectory, 'pillarbox.yaml'))
   const settings = own ? ` --config ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))}` : ''
   const back = own ? ` && cp -a ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))} ${data}` : ''
   return (
     'Stop the box, and with FILE the newest backup that pillarbox verify proves, as root:\n' +
-    `mv ${data} ${aside} && install -d -m 700 -o ${uid} -g ${gid} ${data} && pillarbox restore FILE --data ${data}${settings}${back}\n` +
+    `mv ${data} ${damagedCopy} && install -d -m 700 -o ${uid} -g ${gid} ${data} && pillarbox restore FILE --data ${data}${settings}${back}\n` +
     'Then start it. What came since the backup is only in the directory that was moved: keep it.'
   )
 }

@@ -19,7 +19,7 @@ interface Deps {
 const minute = 60_000
 
 /** How long a minute is kept, in milliseconds. */
-const kept = 7 * 24 * 60 * minute
+const retention = 7 * 24 * 60 * minute
 
 /** The timeout of a query of the queue in milliseconds. */
 const deadline = 10_000
@@ -28,7 +28,7 @@ const deadline = 10_000
 export class Minutes {
   readonly #deps: Deps
   /** The counts in the rows written since the start. */
-  #told: Counts = nothing
+  #stored: Counts = nothing
   #events = 0
 
   constructor(deps: Deps) {
@@ -56,7 +56,7 @@ export class Minutes {
     const { metrics, received, log } = this.#deps
     const counts = await countsOf(metrics, received(), this.#events)
     try {
-      if (await this.#write(began, difference(counts, this.#told))) this.#told = counts
+      if (await this.#write(began, difference(counts, this.#stored))) this.#stored = counts
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       // disk full or store failing: reported elsewhere, and the counts go into a later minute
@@ -70,7 +70,7 @@ export class Minutes {
     const free = await space.free()
     const size = await databaseSize(directory)
     return database.transaction(async (tx) => {
-      await tx.run(sql`DELETE FROM figures WHERE at < ${iso(began - kept)}`)
+      await tx.run(sql`DELETE FROM figures WHERE at < ${iso(began - retention)}`)
       const { changes } = await tx.run(
         sql`INSERT INTO figures (at, mail_in, mail_refused, mail_delivered, mail_failed, events, webhooks_done, webhooks_failed, api_calls,
             queue_depth, oldest_due, disk_free, database)

@@ -12,7 +12,7 @@ export interface Keeper {
 }
 
 /** An item in the trash. */
-export interface Thrown {
+export interface TrashItem {
   id: string
   kind: string
   account_id: string
@@ -21,13 +21,13 @@ export interface Thrown {
   octets: number
 }
 
-type Entry = Pick<Thrown, 'id' | 'kind' | 'octets'>
+type Entry = Pick<TrashItem, 'id' | 'kind' | 'octets'>
 
 /** Of an identity, or of all identities of an account. */
 type Whose = { identity_id: string } | { account_id: string }
 
 /** The most items purged in one transaction, and their bytes, so that it does not block the event loop. */
-const handful = { things: 16, octets: 4 * 1024 * 1024 }
+const batchLimit = { things: 16, octets: 4 * 1024 * 1024 }
 
 /** Deleted items that can be restored for a time. They count against the quota, and are purged when it is exceeded. */
 export class Trash {
@@ -66,7 +66,7 @@ export class Trash {
     return iso(this.#clock.now())
   }
 
-  async put(tx: Transaction, { id, kind, account_id, identity_id, octets }: Thrown): Promise<void> {
+  async put(tx: Transaction, { id, kind, account_id, identity_id, octets }: TrashItem): Promise<void> {
     await tx.run(
       sql`INSERT INTO trash (id, kind, account_id, identity_id, octets, deleted_at)
         VALUES (${id}, ${kind}, ${account_id}, ${identity_id}, ${octets}, ${this.now()})`,
@@ -123,7 +123,7 @@ export class Trash {
    * Frees this many bytes by purging the oldest items of an identity, or else of its account. Returns false, with nothing purged, when all
    * of them are not enough.
    */
-  async giveWay(of: Whose, octets: number): Promise<boolean> {
+  async freeBytes(of: Whose, octets: number): Promise<boolean> {
     if (octets <= 0) return true
     if ((await this.octetsOf(of)) < octets) return false
     let freed = 0
@@ -137,10 +137,10 @@ export class Trash {
 
   /** Purges a batch, the oldest first, up to about `octets` bytes. */
   async #purgeOldest(where: Sql, octets: number = Infinity): Promise<Entry[]> {
-    const most = Math.min(handful.octets, octets)
+    const most = Math.min(batchLimit.octets, octets)
     return this.#database.transaction(async (tx) => {
       const oldest = await tx.all<Entry>(
-        sql`SELECT id, kind, octets FROM trash WHERE ${where} ORDER BY deleted_at LIMIT ${handful.things}`,
+        sql`SELECT id, kind, octets FROM trash WHERE ${where} ORDER BY deleted_at LIMIT ${batchLimit.things}`,
       )
       const purged: Entry[] = []
       let sum = 0

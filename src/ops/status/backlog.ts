@@ -18,7 +18,7 @@ interface Deps {
 const deadline = 10_000
 
 /** The most destinations in a summary. */
-const most = 100
+const maxDestinations = 100
 
 /** Of an attempt that reached no mail server. */
 const nobody: ServerAnswer = { smtp_code: null, enhanced_code: null, response: null, mx: null, ip: null, tls: null }
@@ -37,7 +37,7 @@ export class Backlog {
     const { database, cursors } = this.#deps
     const { state, kind, destination: lane } = filter
     const listed = await listBacklog(database, cursors, { state, kind, lane }, filter)
-    const data = await Promise.all(listed.data.map((one) => this.#shown(database, one)))
+    const data = await Promise.all(listed.data.map((one) => this.#toEntry(database, one)))
     return { ...listed, data }
   }
 
@@ -49,7 +49,7 @@ export class Backlog {
       answer: this.#words(found.kind, answer),
       ...this.#server(found.kind, answer),
     }))
-    return { ...(await this.#shown(reader, found)), history }
+    return { ...(await this.#toEntry(reader, found)), history }
   }
 
   /** Retries a waiting delivery now, or a failed one from the beginning. Throws Fault conflict for any other. */
@@ -85,14 +85,14 @@ export class Backlog {
   }
 
   async summary(): Promise<QueueSummary> {
-    const all = await heaps(this.#patient)
+    const all = await heaps(this.#slowReader)
     const kinds = [...Map.groupBy(all, ({ kind }) => kind)].map(([kind, some]) => ({ kind, ...this.#depth(some) }))
-    const destinations = all.slice(0, most).map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
+    const destinations = all.slice(0, maxDestinations).map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
     return { kinds: kinds.toSorted((one, other) => one.kind.localeCompare(other.kind, 'en')), destinations }
   }
 
   /** A long queue is read off the event loop. */
-  get #patient(): Pick<Reader, 'all'> {
+  get #slowReader(): Pick<Reader, 'all'> {
     return { all: (query) => this.#deps.database.slow(query, deadline) }
   }
 
@@ -103,7 +103,7 @@ export class Backlog {
     return { waiting: sum('waiting'), running: sum('running'), age: this.#age(oldest, null), due_at: dues[0] ?? null }
   }
 
-  async #shown(reader: Reader, one: Waiting): Promise<QueueEntry> {
+  async #toEntry(reader: Reader, one: Waiting): Promise<QueueEntry> {
     const { id, kind, lane, state, attempts, reason, due_at, created_at, ended_at, load, answer } = one
     const about = (await this.#deps.queue.courier(kind)?.about?.(reader, load)) ?? wordsOf(load)
     return {

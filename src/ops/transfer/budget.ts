@@ -5,7 +5,7 @@ import type { ZipEntry, ZipFile } from '../../core/zip/unzip.ts'
 
 /** One item of an imported file: an e-mail, a text message, or the reason for its absence. */
 export type Incoming =
-  | { email: Buffer; told: unknown }
+  | { email: Buffer; metadata: unknown }
   | { sms: unknown; media: (Buffer | undefined)[] }
   | { flaw: 'too_large' | 'unreadable' | 'ignored' }
 
@@ -42,32 +42,32 @@ export class Budget {
   }
 
   /** A message in a file of its own; `exact` when its line ends must not be converted. */
-  async message(entry: ZipEntry, told: unknown, exact = false): Promise<Incoming> {
+  async message(entry: ZipEntry, metadata: unknown, exact = false): Promise<Incoming> {
     try {
-      const octets = await this.octets(entry, this.bounds.message)
-      const email = exact ? octets : await canonical(octets, this.bounds.message)
-      return email ? { email, told } : { flaw: 'too_large' }
+      const bytes = await this.bytes(entry, this.bounds.message)
+      const email = exact ? bytes : await canonical(bytes, this.bounds.message)
+      return email ? { email, metadata: metadata } : { flaw: 'too_large' }
     } catch (error) {
       return { flaw: flawOf(error) }
     }
   }
 
   /** The bytes of a small file. */
-  async octets(entry: ZipEntry, most: number): Promise<Buffer> {
+  async bytes(entry: ZipEntry, max: number): Promise<Buffer> {
     // the size that the archive declares: reading throws at the end when it differs
-    const octets = Buffer.allocUnsafeSlow(Math.min(entry.size, most))
+    const bytes = Buffer.allocUnsafeSlow(Math.min(entry.size, max))
     let length = 0
-    for await (const chunk of this.#read(entry, most)) {
-      length += chunk.copy(octets, Math.min(length, octets.length))
+    for await (const chunk of this.#read(entry, max)) {
+      length += chunk.copy(bytes, Math.min(length, bytes.length))
       release(chunk)
     }
-    return octets
+    return bytes
   }
 
   /** Refused files count too, and reduce the remaining limit. */
-  async *#read(entry: ZipEntry, most: number): AsyncGenerator<Buffer> {
+  async *#read(entry: ZipEntry, max: number): AsyncGenerator<Buffer> {
     this.#require()
-    for await (const chunk of this.#archive.read(entry, most)) {
+    for await (const chunk of this.#archive.read(entry, max)) {
       this.#require()
       yield chunk
     }
@@ -86,10 +86,10 @@ export function flawOf(error: unknown): 'too_large' | 'unreadable' {
   throw error
 }
 
-function tooMuch(most: number): Fault {
+function tooMuch(max: number): Fault {
   return new Fault(
     'invalid_request',
-    `The archive holds more than ${most} octets unpacked (8 times transfer.upload_limit). Split it into several.`,
+    `The archive holds more than ${max} octets unpacked (8 times transfer.upload_limit). Split it into several.`,
     { code: 'import_too_large' },
   )
 }
@@ -100,28 +100,28 @@ const slice = 1024 * 1024
 const lf = 0x0a
 
 /** Converts Unix line ends to CRLF; bytes with other line ends are returned unchanged. Null above `most` bytes. */
-export async function canonical(octets: Buffer, most: number): Promise<Buffer | null> {
-  if (octets.includes('\r\n')) return octets
+export async function canonical(bytes: Buffer, max: number): Promise<Buffer | null> {
+  if (bytes.includes('\r\n')) return bytes
   const turns = new Turns()
   let lines = 0
-  for (let at = octets.indexOf(lf), seen = 0; at !== -1; at = octets.indexOf(lf, at + 1)) {
+  for (let at = bytes.indexOf(lf), seen = 0; at !== -1; at = bytes.indexOf(lf, at + 1)) {
     lines += 1
     if (at - seen < slice) continue
     seen = at
     if (turns.due) await turns.yield()
   }
-  if (lines === 0) return octets
-  if (octets.length + lines > most) return null
-  const mail = Buffer.allocUnsafeSlow(octets.length + lines)
+  if (lines === 0) return bytes
+  if (bytes.length + lines > max) return null
+  const mail = Buffer.allocUnsafeSlow(bytes.length + lines)
   let length = 0
-  for (let start = 0; start < octets.length; start += slice) {
-    const end = Math.min(octets.length, start + slice)
+  for (let start = 0; start < bytes.length; start += slice) {
+    const end = Math.min(bytes.length, start + slice)
     for (let at = start; at < end; at += 1) {
-      if (octets[at] === lf) mail[length++] = 0x0d
-      mail[length++] = octets[at]!
+      if (bytes[at] === lf) mail[length++] = 0x0d
+      mail[length++] = bytes[at]!
     }
     if (turns.due) await turns.yield()
   }
-  release(octets)
+  release(bytes)
   return mail
 }

@@ -31,9 +31,9 @@ async function* emails(budget: Budget, files: Map<string, ZipEntry>, reading: Re
       const { file, mbox_index } = (told ?? {}) as { file?: unknown; mbox_index?: unknown }
       const entry = typeof file === 'string' ? files.get(file) : undefined
       const found = typeof mbox_index === 'number' ? await mbox?.at(mbox_index) : undefined
-      reading.done += entry?.size ?? found?.octets?.length ?? 0
+      reading.done += entry?.size ?? found?.bytes?.length ?? 0
       if (entry) yield await budget.message(entry, told, true)
-      else if (found?.octets) yield { email: found.octets, told }
+      else if (found?.bytes) yield { email: found.bytes, metadata: told }
       // data that retention had removed before the export is listed without content
       else yield { flaw: found ? 'too_large' : file === null && mbox_index === null ? 'ignored' : 'unreadable' }
     }
@@ -49,11 +49,11 @@ async function* texts(budget: Budget, files: Map<string, ZipEntry>, reading: Rea
     reading.done += size
     const named = (told as { media_files?: unknown } | null | undefined)?.media_files
     const media: (Buffer | undefined)[] = []
-    let room = budget.bounds.message
+    let remaining = budget.bounds.message
     for (const file of Array.isArray(named) ? named.slice(0, maxMedia) : []) {
       const entry = typeof file === 'string' ? files.get(file) : undefined
-      const octets = entry && (await budget.octets(entry, Math.min(room, largestMedia)).catch(missing))
-      room -= octets?.length ?? 0
+      const octets = entry && (await budget.bytes(entry, Math.min(remaining, largestMedia)).catch(missing))
+      remaining -= octets?.length ?? 0
       media.push(octets)
     }
     yield { sms: told, media }

@@ -35,10 +35,10 @@ interface Deps {
 }
 
 /** How long a file is kept and its URL is valid, in milliseconds. */
-const kept = 86_400_000
+const lifetime = 86_400_000
 
 /** The most files of one identity: each may be as large as all its data, and none counts against the quota. */
-const most = 3
+const maxFiles = 3
 
 const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read']
 
@@ -57,9 +57,9 @@ export class Exports {
     const { jobs, identities, space, clock } = this.#deps
     await identities.row(caller, identityId)
     if (space.low()) throw storageFull()
-    if ((await jobs.doneSince(exportKind, identityId, clock.now() - kept)) >= most) {
+    if ((await jobs.doneSince(exportKind, identityId, clock.now() - lifetime)) >= maxFiles) {
       throw conflict(
-        `This identity has ${most} exports, which are kept for 24 hours. Use one of them (GET /v1/jobs?kind=export), or delete one (DELETE /v1/jobs/{id}).`,
+        `This identity has ${maxFiles} exports, which are kept for 24 hours. Use one of them (GET /v1/jobs?kind=export), or delete one (DELETE /v1/jobs/{id}).`,
         { code: 'too_many_exports' },
       )
     }
@@ -89,7 +89,7 @@ export class Exports {
       const found = await stat(path).catch(() => undefined)
       const id = /^(job_\w{26})\.zip$/.exec(name)?.[1]
       const left = id === undefined || !(await jobs.knows(id))
-      if (found && (found.mtimeMs < clock.now() - kept || (left && !jobs.runs(name.slice(0, 30)))))
+      if (found && (found.mtimeMs < clock.now() - lifetime || (left && !jobs.runs(name.slice(0, 30)))))
         await rm(path, { force: true })
     }
   }
@@ -129,7 +129,7 @@ export class Exports {
     report({ done: contents.counts.messages, total: contents.counts.messages })
     const { files, counts } = contents
     return {
-      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: kept, by: null }),
+      ...urls.sign(caller, id, 0, { place: 'exports', lifetime: lifetime, by: null }),
       size,
       sha256: hash.digest('hex'),
       ...counts,

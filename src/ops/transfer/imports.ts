@@ -35,16 +35,16 @@ interface Deps {
 const largest = 64 * 1024 * 1024
 
 /** The largest unpacked size, as a multiple of the limit. */
-const swell = 8
+const maxExpansion = 8
 
 /** The most messages of one upload. */
 const maxMessages = 300_000
 
 /** The most messages being read, and their bytes together; the same bytes apply to those being written. */
-const abreast = { messages: 8, octets: 32 * 1024 * 1024 }
+const maxReading = { messages: 8, octets: 32 * 1024 * 1024 }
 
 /** The most messages written concurrently: they share a commit. */
-const together = 16
+const writeBatch = 16
 
 /** Imports old mail into identities. */
 export class Imports {
@@ -95,8 +95,8 @@ export class Imports {
 
   async #receive({ octets, length }: Upload, path: string, signal: AbortSignal): Promise<number> {
     const { limit, directory, space } = this.#deps
-    const most = limit()
-    if (length !== undefined && length > most) throw tooLarge(most)
+    const max = limit()
+    if (length !== undefined && length > max) throw tooLarge(max)
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const file = await open(path, 'wx', 0o600)
     let size = 0
@@ -104,7 +104,7 @@ export class Imports {
       for await (const chunk of octets) {
         signal.throwIfAborted()
         size += chunk.length
-        if (size > most) throw tooLarge(most)
+        if (size > max) throw tooLarge(max)
         if (space.low()) throw storageFull()
         for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten
       }
@@ -124,8 +124,8 @@ export class Imports {
   ): Promise<Record<string, unknown>> {
     const reading = { done: 0, total: size }
     report({ done: 0, total: size, unit: 'octets' })
-    const bounds = { message: largest, unpacked: swell * this.#deps.limit() }
-    const intake = new ImportRun(this.#deps, caller, identityId)
+    const bounds = { message: largest, unpacked: maxExpansion * this.#deps.limit() }
+    const run = new ImportRun(this.#deps, caller, identityId)
     const turns = new Turns()
     let messages = 0
     for await (const incoming of incomingFrom(path, bounds, reading)) {
@@ -135,10 +135,10 @@ export class Imports {
       messages += 1
       if (messages > maxMessages) throw tooMany()
       if (this.#deps.space.low()) throw storageFull()
-      await intake.take(incoming)
+      await run.take(incoming)
       report({ done: Math.min(reading.done, reading.total), total: reading.total })
     }
-    const tally = await intake.end()
+    const tally = await run.end()
     report({ done: reading.total, total: reading.total })
     return { ...tally }
   }
@@ -184,11 +184,11 @@ class ImportRun {
       this.#tally.header_too_large += 1
       release(incoming.email)
     } else {
-      const message = this.#deps.mail.read(incoming.email, incoming.told, this.#caller.account_id)
+      const message = this.#deps.mail.read(incoming.email, incoming.metadata, this.#caller.account_id)
       // awaited in order
       message.catch(() => undefined)
       this.#reading.push({ octets: incoming.email.length, message })
-      if (this.#reading.length >= abreast.messages || octetsOf(this.#reading) > abreast.octets) await this.#next()
+      if (this.#reading.length >= maxReading.messages || octetsOf(this.#reading) > maxReading.octets) await this.#next()
     }
   }
 
@@ -211,7 +211,7 @@ class ImportRun {
     // awaited in order
     writing.kept.catch(() => undefined)
     this.#writing.push(writing)
-    if (this.#writing.length >= together || octetsOf(this.#writing) > abreast.octets) await this.#settle()
+    if (this.#writing.length >= writeBatch || octetsOf(this.#writing) > maxReading.octets) await this.#settle()
   }
 
   async #settle(): Promise<void> {
@@ -257,8 +257,8 @@ function tooMany(): Fault {
   })
 }
 
-function tooLarge(most: number): Fault {
-  return new Fault('invalid_request', `The file has more than ${most} octets, the most that is taken (transfer.upload_limit).`, {
+function tooLarge(max: number): Fault {
+  return new Fault('invalid_request', `The file has more than ${max} octets, the most that is taken (transfer.upload_limit).`, {
     code: 'body_too_large',
   })
 }

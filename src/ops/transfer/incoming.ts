@@ -14,7 +14,7 @@ export async function* incomingFrom(path: string, bounds: Bounds, reading: ReadP
   else if (reading.total > bounds.message) yield { flaw: 'too_large' }
   else if (isMessage(start)) {
     const email = await canonical(await wholeOf(createReadStream(path)), bounds.message)
-    yield email ? { email, told: {} } : { flaw: 'too_large' }
+    yield email ? { email, metadata: {} } : { flaw: 'too_large' }
   } else {
     throw new Fault('invalid_request', 'The file is neither an mbox nor a message (.eml) nor a ZIP of such.', {
       code: 'bad_archive',
@@ -24,11 +24,11 @@ export async function* incomingFrom(path: string, bounds: Bounds, reading: ReadP
 
 async function* fromMbox(file: AsyncIterable<Uint8Array>, bounds: Bounds, reading: ReadProgress): AsyncGenerator<Incoming> {
   const before = reading.done
-  for await (const { octets, from_line, end } of messagesOf(file, bounds.message)) {
+  for await (const { bytes: octets, from_line, end } of messagesOf(file, bounds.message)) {
     reading.done = before + end
     const time = timeOf(from_line)
     const told = time === undefined ? {} : { arrived_at: new Date(time).toISOString() }
-    yield octets ? { email: octets, told } : { flaw: 'too_large' }
+    yield octets ? { email: octets, metadata: told } : { flaw: 'too_large' }
   }
 }
 
@@ -69,15 +69,15 @@ function toldBy(path: string): unknown {
   const [, folders = '', kind, name = ''] = /^(?:(.*)\/)?(cur|new)\/([^/]+)$/.exec(path) ?? []
   if (kind === undefined) return {}
   // some file systems do not allow a colon
-  const letters = Array.from(/[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? '')
+  const flagLetters = Array.from(/[:;!]2,([A-Za-z]*)$/.exec(name)?.[1] ?? '')
   const folder = folders
     .split('/')
     .findLast((one) => /^\.[^.]/.test(one))
     ?.slice(1)
   const seconds = Number(/^(\d{9,10})\./.exec(name)?.[1] ?? Number.NaN)
   return {
-    read: kind === 'cur' && letters.includes('S'),
-    labels: [...letters.flatMap((letter) => flags[letter] ?? []), ...(folder === undefined ? [] : [folder.slice(0, 64)])],
+    read: kind === 'cur' && flagLetters.includes('S'),
+    labels: [...flagLetters.flatMap((letter) => flags[letter] ?? []), ...(folder === undefined ? [] : [folder.slice(0, 64)])],
     ...(Number.isNaN(seconds) ? {} : { arrived_at: new Date(seconds * 1000).toISOString() }),
   }
 }

@@ -223,9 +223,9 @@ export class Outbox {
   async #makeRoom({ id, account_id, email, stored_bytes }: IdentityRow, octets: number): Promise<void> {
     const { trash, plan, database } = this.#deps
     const beyond = stored_bytes + octets - maxOf(email, this.#settings)
-    if (beyond > 0) await trash.giveWay({ identity_id: id }, beyond)
-    const lacking = octets - (await plan.room(database, account_id))
-    if (lacking > 0) await trash.giveWay({ account_id }, lacking)
+    if (beyond > 0) await trash.freeBytes({ identity_id: id }, beyond)
+    const lacking = octets - (await plan.available(database, account_id))
+    if (lacking > 0) await trash.freeBytes({ account_id }, lacking)
   }
 
   async #enqueue(tx: Transaction, { owner: { account_id }, from, send_at, require_tls }: Ready, kept: Kept): Promise<void> {

@@ -8,23 +8,23 @@ import type { Change } from '../frames.ts'
 import { Channel, type ChannelName, channelNames } from '../model.ts'
 import { maxSteps } from '../pattern.ts'
 
-const Wish = z.looseObject({
+const BindingInput = z.looseObject({
   event: z.string().optional(),
   schema: z.string().optional(),
   table: z.string().optional(),
   filter: z.string().nullish(),
 })
 
-const Config = z.object({ config: z.object({ postgres_changes: z.array(Wish).nullish() }).nullish() })
+const Config = z.object({ config: z.object({ postgres_changes: z.array(BindingInput).nullish() }).nullish() })
 
 /** One `postgres_changes` of a join. */
 export interface Binding {
   id: number
   /** The client's request, echoed unchanged: the client compares it. */
-  asked: z.output<typeof Wish>
+  asked: z.output<typeof BindingInput>
   /** The named table, or all that the token grants. */
   tables: readonly ChannelName[]
-  hears: (change: Change) => boolean
+  matches: (change: Change) => boolean
   filter: Filter | undefined
 }
 
@@ -74,8 +74,8 @@ async function readBinding(asked: Binding['asked'], grant: Grant, filters: Filte
     throw error
   }
   const change = event.toUpperCase()
-  const hears = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
-  return { id: nextId(), asked, tables, hears, filter }
+  const matches = (heard: Change): boolean => !['INSERT', 'UPDATE', 'DELETE'].includes(change) || change === heard
+  return { id: nextId(), asked, tables, matches: matches, filter }
 }
 
 function tooMany(what: string): Fault {

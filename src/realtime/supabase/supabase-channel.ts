@@ -71,7 +71,7 @@ export class SupabaseChannel implements Watcher, Matcher {
   }
 
   /** Filters with patterns are evaluated later, in the order of events. */
-  hear(frames: Frames): void {
+  receive(frames: Frames): void {
     if (this.#hasPatterns) this.#deps.patterns.add(this, frames)
     else this.match(frames)
   }
@@ -89,7 +89,7 @@ export class SupabaseChannel implements Watcher, Matcher {
       if (!this.grant.channels.get(table)?.has(type)) continue
       const change = frames.change(table)
       const heard = this.bindings.filter(
-        ({ tables, hears, filter }) =>
+        ({ tables, matches: hears, filter }) =>
           (tables.length === 0 || tables.includes(table)) && hears(change) && (!filter || frames.passes(table, filter)),
       )
       if (heard.length > 0)

@@ -8,7 +8,7 @@ import type { PatternQueue } from '../pattern-queue.ts'
 import { type PhoenixFrame, readFrame, type Version, writeFrame } from './phoenix.ts'
 import { maxSubscriptions } from '../channels.ts'
 import type { Socket } from '../socket.ts'
-import type { Guest } from '../sockets.ts'
+import type { ManagedSession } from '../sockets.ts'
 import { SupabaseChannel } from './supabase-channel.ts'
 
 export interface SupabaseDeps {
@@ -22,9 +22,9 @@ export interface SupabaseDeps {
 }
 
 /** The protocol of Supabase's realtime clients: Phoenix channels with `postgres_changes`, without resumption. */
-export class SupabaseSession implements Guest {
+export class SupabaseSession implements ManagedSession {
   readonly socket: Socket
-  shownAt: number
+  tokenAt: number
   readonly #parts: SupabaseDeps
   readonly #version: Version
   readonly #apikey: string
@@ -39,7 +39,7 @@ export class SupabaseSession implements Guest {
     this.#apikey = opened.apikey
     this.#latest = opened.grant
     this.#parts = parts
-    this.shownAt = parts.clock.now()
+    this.tokenAt = parts.clock.now()
   }
 
   get grants(): Grant[] {
@@ -150,7 +150,7 @@ export class SupabaseSession implements Guest {
   #show(grant: Grant): void {
     this.#parts.hold(this.socket, grant)
     this.#latest = grant
-    this.shownAt = this.#parts.clock.now()
+    this.tokenAt = this.#parts.clock.now()
   }
 
   #close(topic: string): void {

@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { mac, sameBytes } from '../../core/seal/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
-import type { News, SmsProvider } from '../provider.ts'
+import type { CallbackContent, SmsProvider } from '../provider.ts'
 import { ask } from './inside.ts'
 import { readJson, refused, requireRecent } from './signed-json.ts'
 
@@ -86,7 +86,7 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
       const provider_id = createHash('sha256')
         .update(JSON.stringify([messageId, phoneNumber, message, receivedAt, to]))
         .digest('hex')
-      return { sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] } } satisfies News
+      return { sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] } } satisfies CallbackContent
     },
 
     subscribe: register,
@@ -105,7 +105,7 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
   }
 }
 
-function outcome(event: string, { messageId, reason }: { messageId?: string | undefined; reason?: string | undefined }): News {
+function outcome(event: string, { messageId, reason }: { messageId?: string | undefined; reason?: string | undefined }): CallbackContent {
   if (messageId === undefined) return null
   if (event === 'sms:sent') return { update: { provider_id: messageId, status: 'sent' } }
   if (event === 'sms:delivered') return { update: { provider_id: messageId, status: 'delivered' } }

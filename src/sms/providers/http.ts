@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { mac, sameBytes } from '../../core/seal/seal.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
-import { type News, Rejected, type SmsProvider } from '../provider.ts'
+import { type CallbackContent, Rejected, type SmsProvider } from '../provider.ts'
 import { ask } from './inside.ts'
 import { readJson, refused, requireRecent } from './signed-json.ts'
 
@@ -98,7 +98,7 @@ export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
       const files = media.map(({ content_type, content }) => ({ content_type, bytes: Buffer.from(content, 'base64') }))
       // normalized as modems write numbers: a STOP must match the number that messages are sent to
       const [sender, recipient] = [normalized(from, country()), normalized(to, country())]
-      return { sms: { provider_id: id, from: sender, to: recipient, body, media: files } } satisfies News
+      return { sms: { provider_id: id, from: sender, to: recipient, body, media: files } } satisfies CallbackContent
     },
   }
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../../core/fault.ts'
 import type { RawRequest } from '../../http/route.ts'
-import type { IncomingMedia, News, StatusUpdate } from '../provider.ts'
+import type { IncomingMedia, CallbackContent, StatusUpdate } from '../provider.ts'
 
 /**
  * The form fields of Twilio. Its signature joins names and values without a separator, so that `A=1&B=2` and `A=1B2` have the same
@@ -40,7 +40,7 @@ export function signedForm(request: RawRequest, url: string, accountSid: string,
 }
 
 /** A received message. */
-export function inboundOf(form: Record<string, string>): News {
+export function inboundOf(form: Record<string, string>): CallbackContent {
   const { MessageSid, From, To, Body, NumMedia = '0', OptOutType, ErrorCode, ErrorMessage } = form
   if (From === undefined || To === undefined || Body === undefined) throw refused('From, To or Body is missing')
   const media: IncomingMedia[] = []
@@ -63,7 +63,7 @@ export function inboundOf(form: Record<string, string>): News {
 }
 
 /** A delivery status; null when it changes nothing. */
-export function statusOf(form: Record<string, string>, smsId: string | null): News {
+export function statusOf(form: Record<string, string>, smsId: string | null): CallbackContent {
   const status = outcomes[form['MessageStatus'] ?? '']
   if (!status) return null
   const { MessageSid, ErrorCode, ErrorMessage } = form

@@ -36,7 +36,7 @@ interface Options {
   /** The caller handles a 401; no sign-in dialog. */
   quiet?: boolean
   /** The call is idempotent and needs no idempotency key. */
-  harmless?: boolean
+  idempotent?: boolean
 }
 
 /** Whether the session has ended, and calls wait for a new sign-in. */
@@ -62,7 +62,7 @@ const maxDoubtful = 5
 export async function call<Answer>(method: Method, path: string, body?: unknown, options: Options = {}): Promise<Answer> {
   const json = body === undefined ? undefined : JSON.stringify(body)
   const headers: Record<string, string> = json === undefined ? {} : { 'Content-Type': 'application/json' }
-  if (method !== 'POST' || options.harmless) return asked(method, path, json, headers, options)
+  if (method !== 'POST' || options.idempotent) return asked(method, path, json, headers, options)
   const same = `${path} ${json}`
   const key = doubtful.get(same) ?? crypto.randomUUID()
   try {

@@ -43,16 +43,16 @@ export function App(): JSX.Element {
   if (session.value === undefined) return <main class="door" aria-busy="true" />
   return (
     <>
-      <Shown />
+      <Content />
       {session.value !== null && expired.value && <SignInAgain />}
       <Announcer />
     </>
   )
 }
 
-function Shown(): JSX.Element {
+function Content(): JSX.Element {
   if (place.value.path === setup.path) return <Fetched view={setup} params={{}} />
-  return session.value === null ? <SignInPage /> : <CurrentRoom />
+  return session.value === null ? <SignInPage /> : <CurrentView />
 }
 
 interface Found {
@@ -68,7 +68,7 @@ function found(path: string): Found | undefined {
   return undefined
 }
 
-function CurrentRoom(): JSX.Element {
+function CurrentView(): JSX.Element {
   const here = found(place.value.path)
   useEffect(() => {
     document.title = `${here?.view.title ?? 'Not found'} · Pillarbox`

@@ -1,11 +1,11 @@
 import { type ComponentChildren, createContext, type JSX } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Identity } from '../../identities/model.ts'
-import { type Loaded, useThing } from './loaded.ts'
+import { type Loaded, useResource } from './loaded.ts'
 import { Link, place } from './router.tsx'
 import { views } from './views.ts'
 import { CopyButton } from './widgets/copy-button.tsx'
-import { Awaited } from './widgets/listing.tsx'
+import { WhenLoaded } from './widgets/listing.tsx'
 import { Mark } from './widgets/mark.tsx'
 
 const Current = createContext<Loaded<Identity> | undefined>(undefined)
@@ -23,13 +23,13 @@ export function IdentityFrame({
   id: string
   children: (identity: Identity) => ComponentChildren
 }): JSX.Element {
-  const identity = useThing<Identity>(
+  const identity = useResource<Identity>(
     `/v1/identities/${encodeURIComponent(id)}`,
     (event) => event.identity_id === id && event.type.startsWith('identity.'),
   )
   return (
     <Current.Provider value={identity}>
-      <Awaited of={identity}>
+      <WhenLoaded of={identity}>
         {(value) => (
           <>
             <div class="head">
@@ -44,7 +44,7 @@ export function IdentityFrame({
             {children(value)}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </Current.Provider>
   )
 }

@@ -33,7 +33,7 @@ export function listen(listener: Listener): () => void {
 
 /** Reloads everything shown after a change that emits no event. */
 export function reread(): void {
-  tell(undefined)
+  notify(undefined)
 }
 
 /** Follows the events of the account while the page is open. */
@@ -56,7 +56,7 @@ async function connect(): Promise<void> {
   const mine = ++turn
   try {
     if (connection.value !== 'connecting') await confirmSession()
-    const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { harmless: true })
+    const { token } = await post<RealtimeToken>('/v1/realtime/token', {}, { idempotent: true })
     if (mine === turn) attach(new WebSocket(`${location.origin.replace(/^http/, 'ws')}/v1/realtime`, ['pillarbox.v1', token]))
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
@@ -83,7 +83,7 @@ function attach(opened: WebSocket): void {
   })
   opened.addEventListener('message', ({ data }) => {
     answered = true
-    hear(JSON.parse(String(data)), opened)
+    receive(JSON.parse(String(data)), opened)
   })
   opened.addEventListener('close', () => {
     clearInterval(pulse)
@@ -99,17 +99,17 @@ interface Frame {
   event?: LiveEvent
 }
 
-function hear(frame: Frame, from: WebSocket): void {
+function receive(frame: Frame, from: WebSocket): void {
   if (frame.type === 'subscribed') {
     // data loaded before the first subscription may have changed since; calls after it may have failed
-    if (since === undefined || connection.value === 'lost') tell(undefined)
+    if (since === undefined || connection.value === 'lost') notify(undefined)
     since ??= frame.since ?? undefined
     failures = 0
     connection.value = 'live'
   }
   if (frame.type === 'event' && frame.event) {
     since = frame.event.id
-    tell(frame.event)
+    notify(frame.event)
   }
   if (frame.type === 'error') {
     if (frame.code === 'since_expired') since = undefined
@@ -117,7 +117,7 @@ function hear(frame: Frame, from: WebSocket): void {
   }
 }
 
-function tell(event: LiveEvent | undefined): void {
+function notify(event: LiveEvent | undefined): void {
   for (const listener of listeners) listener(event)
 }
 

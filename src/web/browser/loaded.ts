@@ -17,10 +17,10 @@ export type Concerns = (event: LiveEvent) => boolean
 const gathering = 120
 
 /** The polling interval for changes without an event, in milliseconds. */
-export const glance = 15_000
+export const pollInterval = 15_000
 
 /** One object by its path; null loads nothing. `keep` polls for changes without an event. */
-export function useThing<Value>(path: string | null, concerns: Concerns = () => false, keep = false): Loaded<Value> {
+export function useResource<Value>(path: string | null, concerns: Concerns = () => false, keep = false): Loaded<Value> {
   return useReading(path, () => get<Value>(path!), concerns, keep)
 }
 
@@ -83,7 +83,7 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
     )
     // an older answer must not replace a newer one
     if (mine !== turn.current) return
-    setState((shown) => ('error' in outcome && shown.name === name ? { ...shown, ...outcome } : outcome))
+    setState((current) => ('error' in outcome && current.name === name ? { ...current, ...outcome } : outcome))
   }, [name])
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -96,7 +96,7 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
     const stop = listen((event) => {
       if (event === undefined || latest.current.concerns(event)) soon()
     })
-    const looking = keep ? setInterval(() => document.visibilityState === 'visible' && soon(), glance) : undefined
+    const looking = keep ? setInterval(() => document.visibilityState === 'visible' && soon(), pollInterval) : undefined
     void reload()
     return () => {
       stop()
@@ -105,6 +105,6 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
       clearInterval(looking)
     }
   }, [name, keep, reload])
-  const shown = state.name === name ? state : undefined
-  return { value: shown?.value, error: shown?.error, reload }
+  const current = state.name === name ? state : undefined
+  return { value: current?.value, error: current?.error, reload }
 }

@@ -63,11 +63,11 @@ export function certificates({ pairs, present, nameOf, strict, acme, now }: Deps
     if (!showing) return []
     const line = about('tls', `${listener.speech} ${spelled(listener)}`)
     try {
-      const shown = await showing
+      const presented = await showing
       const own = acme && !pairs.some(({ setting }) => setting === settingOf(listener))
-      const judged = judge(line, shown, { name, now: now(), renew: own ? byAcme : byFiles })
-      if (judged.status !== 'pass' || shown.distrust === null) return [judged]
-      return [untrusted(listener, shown.distrust, { strict, renew: own ? byAcme : undefined })]
+      const judged = judge(line, presented, { name, now: now(), renew: own ? byAcme : byFiles })
+      if (judged.status !== 'pass' || presented.distrust === null) return [judged]
+      return [untrusted(listener, presented.distrust, { strict, renew: own ? byAcme : undefined })]
     } catch (error) {
       return [
         line.fail(

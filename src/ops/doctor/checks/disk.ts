@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { about, type Check, quoted, reasonOf, spell } from '../check.ts'
 import type { Line } from '../model.ts'
-import { makingRoom } from '../remedies.ts'
+import { freeingSpace } from '../remedies.ts'
 import { existingPart, sized } from '../../../store/space.ts'
 
 /** The result of `statfs`. */
@@ -30,7 +30,7 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Dep
         const seen = await measure(existingPart(directory))
         const free = seen.bsize * seen.bavail
         const past = (await history?.(free)) ?? []
-        return [room(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
+        return [spaceLine(directory, free, minimum), ...inodes(directory, seen), ...trend(past, { free, minimum, now: now() })]
       } catch (error) {
         const line = about('disk', directory)
         return [line.fail(`The disk does not say how full it is: ${reasonOf(error)}`, `Look at it: df ${quoted(directory)}`)]
@@ -39,10 +39,10 @@ export function disk({ directory, minimum, measure = statfs, history, now }: Dep
   }
 }
 
-function room(directory: string, free: number, minimum: number): Line {
+function spaceLine(directory: string, free: number, minimum: number): Line {
   const line = about('disk', directory)
   const much = `${sized(free)} are free`
-  const fix = makingRoom(directory)
+  const fix = freeingSpace(directory)
   if (free < minimum) {
     return line.fail(`${much}, less than min_free (${sized(minimum)}): mail is put off, and nothing new is taken.`, fix)
   }

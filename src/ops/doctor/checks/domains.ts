@@ -29,11 +29,11 @@ export interface SeenDomain {
 export type LookUpDomains = (fresh: boolean) => Promise<SeenDomain[]>
 
 /** One line for each kind of record of each domain. */
-export function domains(standing: LookUpDomains): Check {
+export function domains(lookUp: LookUpDomains): Check {
   return {
     name: 'domains',
     pace: 'often',
-    run: async (asked) => (await standing(asked)).flatMap((domain) => linesOf(domain)),
+    run: async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)),
   }
 }
 

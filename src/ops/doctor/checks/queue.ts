@@ -28,7 +28,7 @@ export function queue({ database, now, running }: Deps): Check {
 }
 
 /** The advice when all deliveries of a kind fail: to one destination, and to several. */
-interface Way {
+interface Advice {
   one: (destination: string) => string
   all: string
 }
@@ -36,13 +36,13 @@ interface Way {
 const retry = (kind: string): string =>
   `pillarbox queue list --kind ${kind} has the last answer of each; once that is mended: pillarbox queue retry ID`
 
-const mail: Way = {
+const mail: Advice = {
   one: (domain) =>
     `pillarbox queue list --destination ${domain} has its answers: theirs to mend, unless they name this machine (lines port25, helo, ptr, spf).`,
   all: 'Lines port25, dns, helo and ptr say what is in the way; the way out is set by outbound.*',
 }
 
-const routing: Record<string, Way> = {
+const routing: Record<string, Advice> = {
   webhook: {
     one: (id) => `GET /v1/webhooks/${id}/deliveries has what it answers; once it is mended: pillarbox queue retry ID, or wait.`,
     all: retry('webhook'),

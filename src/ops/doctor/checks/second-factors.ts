@@ -8,7 +8,7 @@ interface Deps {
 }
 
 /** The most lines. */
-const most = 50
+const maxLines = 50
 
 /** Checks for people who sign in without a second factor. */
 export function secondFactors({ database, accounts }: Deps): Check {
@@ -21,7 +21,7 @@ export function secondFactors({ database, accounts }: Deps): Check {
       )
       const listed = new Set(accounts())
       const people = rows.filter(({ account_id }) => listed.has(account_id))
-      const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, most)
+      const bare = people.filter(({ confirmed_at }) => confirmed_at === null).slice(0, maxLines)
       const all = about('second_factor', 'all')
       if (people.length === 0) return [all.pass('Nobody signs in with a password.')]
       if (bare.length === 0) return [all.pass('Everybody who signs in has a second factor.')]

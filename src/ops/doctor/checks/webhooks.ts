@@ -11,7 +11,7 @@ interface Row {
 }
 
 /** The most lines: a general problem shows in the first. */
-const most = 50
+const maxLines = 50
 
 /** Milliseconds of failures that are normal. */
 const usual = 10 * 60_000
@@ -25,7 +25,7 @@ export function webhooks({ database, now }: { database: Database; now: () => num
       const rows = await database.all<Row>(
         sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
           WHERE (active = 1 AND failing_since IS NOT NULL AND failing_since <= ${new Date(now() - usual).toISOString()})
-            OR (active = 0 AND disabled_reason IS NOT NULL) ORDER BY seq DESC LIMIT ${most}`,
+            OR (active = 0 AND disabled_reason IS NOT NULL) ORDER BY seq DESC LIMIT ${maxLines}`,
       )
       const lines = rows.map(({ id, url, active, failing_since, disabled_at, disabled_reason }) => {
         // the path may contain a secret of the receiver

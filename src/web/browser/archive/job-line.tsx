@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Job } from '../../../jobs/model.ts'
 import type { Exported, Tally } from '../../../ops/transfer/model.ts'
-import { counted, moment, octets } from '../widgets/format.ts'
+import { counted, moment, bytes } from '../widgets/format.ts'
 import { JobProgress } from '../widgets/job-progress.tsx'
 
 interface Props {
@@ -35,7 +35,7 @@ function Made({ made: { url, expires_at, size, messages, sms } }: { made: Export
         Download
       </a>
       <span class="faint">
-        {counted(messages, 'e-mail')}, {counted(sms, 'text message')}, {octets(size)}; until {moment(expires_at)}
+        {counted(messages, 'e-mail')}, {counted(sms, 'text message')}, {bytes(size)}; until {moment(expires_at)}
       </span>
     </p>
   )

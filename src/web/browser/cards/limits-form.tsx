@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import type { Card, CardLimits, Period } from '../../../cards/model.ts'
 import { patch } from '../api.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Cancel, Dialog } from '../widgets/dialog.tsx'
 import { Field, Form, Select, Tick } from '../widgets/form.tsx'
@@ -18,7 +18,7 @@ interface Props {
 export function LimitsDialog({ card, onChange, onClose }: Props): JSX.Element {
   const { id, card_name, currency, period, budget_cents } = card
   const path = `/v1/cards/${id}/limits`
-  const limits = useThing<CardLimits>(path)
+  const limits = useResource<CardLimits>(path)
   const left = limits.value
   return (
     <Dialog title={`The budget of ${card_name}`} onClose={onClose}>

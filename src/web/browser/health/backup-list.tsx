@@ -6,7 +6,7 @@ import { post } from '../api.ts'
 import { useList } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
-import { moment, octets } from '../widgets/format.ts'
+import { moment, bytes } from '../widgets/format.ts'
 import { JobProgress } from '../widgets/job-progress.tsx'
 import { Listing } from '../widgets/listing.tsx'
 
@@ -34,7 +34,7 @@ export function BackupList(): JSX.Element {
               <li key={name}>
                 <span class="grow mono">{name}</span>
                 <span class="faint">
-                  {moment(created_at)}, {octets(size)}, of {program_version}
+                  {moment(created_at)}, {bytes(size)}, of {program_version}
                   {!keys && ', without the keys'}
                 </span>
               </li>

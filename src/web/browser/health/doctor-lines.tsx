@@ -1,11 +1,11 @@
 import type { JSX } from 'preact'
 import type { DoctorLine, DoctorReport, Status } from '../../../ops/doctor/model.ts'
 import { post } from '../api.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
@@ -19,9 +19,9 @@ const order: Status[] = ['fail', 'warn', 'pass']
 
 /** The results of the doctor with their fixes, the worst first. */
 export function DoctorLines(): JSX.Element {
-  const report = useThing<DoctorReport>('/v1/doctor', ({ type }) => type === 'doctor.changed', true)
+  const report = useResource<DoctorReport>('/v1/doctor', ({ type }) => type === 'doctor.changed', true)
   const look = async (): Promise<void> => {
-    const { pass, warn, fail } = await post<DoctorReport>('/v1/doctor', {}, { harmless: true })
+    const { pass, warn, fail } = await post<DoctorReport>('/v1/doctor', {}, { idempotent: true })
     await report.reload()
     announce(`Checks done: ${pass} passed, ${warn} warnings, ${fail} failed.`)
   }
@@ -33,7 +33,7 @@ export function DoctorLines(): JSX.Element {
           <Action run={look}>Run checks</Action>
         </span>
       </div>
-      <Awaited of={report}>
+      <WhenLoaded of={report}>
         {({ lines, pass, warn, fail, checked_at }) => (
           <>
             <p class="faint">
@@ -56,7 +56,7 @@ export function DoctorLines(): JSX.Element {
             )}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </section>
   )
 }

@@ -1,18 +1,18 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { StatsValues, Stats } from '../../../ops/metrics/model.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { Chart } from '../widgets/chart.tsx'
-import { moment, octets, span } from '../widgets/format.ts'
-import { Awaited } from '../widgets/listing.tsx'
+import { moment, bytes, span } from '../widgets/format.ts'
+import { WhenLoaded } from '../widgets/listing.tsx'
 
 /** The activity of the last hour or day, as charts and as a table. */
-export function FigureCharts(): JSX.Element {
+export function MetricsCharts(): JSX.Element {
   const [step, setStep] = useState<Stats['step']>('minute')
   const [tabled, setTabled] = useState(false)
-  const stats = useThing<Stats>(`/v1/stats?step=${step}`, () => false, true)
+  const stats = useResource<Stats>(`/v1/stats?step=${step}`, () => false, true)
   return (
-    <section aria-labelledby="figures">
+    <section aria-labelledby="activity">
       <div class="head spaced">
         <h2 id="activity">Activity</h2>
         <span class="actions">
@@ -24,7 +24,7 @@ export function FigureCharts(): JSX.Element {
           </button>
         </span>
       </div>
-      <Awaited of={stats}>
+      <WhenLoaded of={stats}>
         {({ series }) => (
           <>
             <Charts series={series} />
@@ -33,10 +33,10 @@ export function FigureCharts(): JSX.Element {
                 Show as a table
               </button>
             </p>
-            {tabled && <FigureTable series={series} />}
+            {tabled && <MetricsTable series={series} />}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </section>
   )
 }
@@ -92,8 +92,8 @@ function Charts({ series }: { series: Series }): JSX.Element {
         title="Disk free"
         at={at}
         strands={[{ name: 'free', values: of('disk_free') }]}
-        say={octets}
-        summary={now(last('disk_free'), octets)}
+        say={bytes}
+        summary={now(last('disk_free'), bytes)}
       />
     </div>
   )
@@ -116,7 +116,7 @@ const columns: [keyof StatsValues, string][] = [
   ['oldest_due', 'Late, s'],
 ]
 
-function FigureTable({ series }: { series: Series }): JSX.Element {
+function MetricsTable({ series }: { series: Series }): JSX.Element {
   return (
     <div class="scrolls" tabIndex={0} role="region" aria-label="Activity as a table">
       <table>

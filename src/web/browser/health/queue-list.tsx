@@ -2,12 +2,12 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { QueueEntry, QueueSummary } from '../../../ops/status/model.ts'
 import { post, remove } from '../api.ts'
-import { useList, useThing } from '../loaded.ts'
+import { useList, useResource } from '../loaded.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { counted, span } from '../widgets/format.ts'
-import { Awaited, Listing } from '../widgets/listing.tsx'
+import { WhenLoaded, Listing } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
@@ -17,7 +17,7 @@ const states = { open: 'waiting or running', failed: 'failed', done: 'done', all
 export function QueueList(): JSX.Element {
   const [state, setState] = useState('open')
   const [dropping, setDropping] = useState<QueueEntry>()
-  const summary = useThing<QueueSummary>('/v1/queue/summary', () => false, true)
+  const summary = useResource<QueueSummary>('/v1/queue/summary', () => false, true)
   const list = useList<QueueEntry>('/v1/queue', { state, limit: 20 }, () => false, true)
   const reload = async (): Promise<void> => {
     await Promise.all([summary.reload(), list.reload()])
@@ -42,7 +42,7 @@ export function QueueList(): JSX.Element {
           </select>
         </label>
       </div>
-      <Awaited of={summary}>{(value) => <p>{wordsOf(value)}</p>}</Awaited>
+      <WhenLoaded of={summary}>{(value) => <p>{wordsOf(value)}</p>}</WhenLoaded>
       <Listing list={list} empty="Nothing.">
         {(rows) => (
           <ul class="rows">

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import type { Status } from '../../../ops/status/model.ts'
 import type { Loaded } from '../loaded.ts'
-import { octets, span } from '../widgets/format.ts'
-import { Awaited } from '../widgets/listing.tsx'
+import { bytes, span } from '../widgets/format.ts'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
 /** Version, uptime, counts of the last 24 hours, and the disk. */
@@ -10,7 +10,7 @@ export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element
   return (
     <section class="sheet" aria-labelledby="box">
       <h2 id="box">The box</h2>
-      <Awaited of={status}>
+      <WhenLoaded of={status}>
         {({ version, uptime, failing, identities, disk, last_24_hours: day }) => (
           <dl class="facts">
             <dt>State</dt>
@@ -38,12 +38,12 @@ export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element
             </dd>
             <dt>Disk</dt>
             <dd>
-              {disk.free === null ? 'free space unknown' : `${octets(disk.free)} free`}, database{' '}
-              {octets(disk.database)} {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
+              {disk.free === null ? 'free space unknown' : `${bytes(disk.free)} free`}, database{' '}
+              {bytes(disk.database)} {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
             </dd>
           </dl>
         )}
-      </Awaited>
+      </WhenLoaded>
     </section>
   )
 }

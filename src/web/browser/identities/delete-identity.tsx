@@ -1,13 +1,13 @@
 import type { JSX } from 'preact'
 import type { Identity } from '../../../identities/model.ts'
 import { type Page, remove } from '../api.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { go } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { octets } from '../widgets/format.ts'
+import { bytes } from '../widgets/format.ts'
 
-const most = 200
+const pageSize = 200
 
 /** Deletes an identity after listing what is deleted with it. */
 export function DeleteIdentity({ identity, onClose }: { identity: Identity; onClose: () => void }): JSX.Element {
@@ -34,7 +34,7 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
           </li>
         )}
         <li>
-          {threads('conversation')} of e-mail{storage ? ` (${octets(storage.used)})` : ''}, removed for good when the time of the
+          {threads('conversation')} of e-mail{storage ? ` (${bytes(storage.used)})` : ''}, removed for good when the time of the
           trash is over
         </li>
         <li>{texts('text message')}</li>
@@ -47,11 +47,11 @@ export function DeleteIdentity({ identity, onClose }: { identity: Identity; onCl
 
 /** Describes the length of a list, as far as one page shows. */
 function useAmount(path: string): (what: string) => string {
-  const { value } = useThing<Page<unknown>>(`${path}?limit=${most}`)
+  const { value } = useResource<Page<unknown>>(`${path}?limit=${pageSize}`)
   return (what) => {
     if (!value) return `all its ${what}s`
     const { length } = value.data
-    if (value.has_more) return `more than ${most} ${what}s`
+    if (value.has_more) return `more than ${pageSize} ${what}s`
     return `${length === 0 ? 'no' : length} ${what}${length === 1 ? '' : 's'}`
   }
 }

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { AttachmentWithUrl, Email } from '../../../mail/model.ts'
 import { ApiError, get } from '../api.ts'
-import { octets } from '../widgets/format.ts'
+import { bytes } from '../widgets/format.ts'
 import { Trouble } from '../widgets/trouble.tsx'
 
 /** The attachments of a message; a download URL is created on demand. */
@@ -28,7 +28,7 @@ export function AttachmentList({ email: { id, identity_id, attachments } }: { em
         {attachments.map(({ index, filename, size, content_type }) => (
           <li key={index}>
             <button type="button" onClick={() => void download(index)} title={content_type}>
-              {filename} <span class="faint">{octets(size)}</span>
+              {filename} <span class="faint">{bytes(size)}</span>
             </button>
           </li>
         ))}

@@ -3,20 +3,20 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Email, EmailRow, ThreadWithMessages } from '../../../mail/model.ts'
 import { ApiError, get, type Page, patch, withQuery } from '../api.ts'
 import { reread } from '../live.ts'
-import { glance, type Loaded, useThing } from '../loaded.ts'
+import { pollInterval, type Loaded, useResource } from '../loaded.ts'
 import { Link } from '../router.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Message } from './message.tsx'
 
 const none: Email[] = []
 
 /** The newest messages of a conversation that are polled. */
-const most = 200
+const maxMessages = 200
 
 /** One conversation, oldest message first; the last and the unread ones are expanded. */
 export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
   const path = `/v1/identities/${id}`
-  const thread = useThing<ThreadWithMessages>(
+  const thread = useResource<ThreadWithMessages>(
     `${path}/threads/${encodeURIComponent(threadId)}`,
     (event) => event.identity_id === id && event.type.startsWith('email.') && event.data['thread_id'] === threadId,
   )
@@ -24,13 +24,13 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
   const there = thread.value !== undefined
   useEffect(() => heading.current?.focus(), [there])
   useReadMarks(id, thread.value?.messages ?? none)
-  useGlances(withQuery(`${path}/emails`, { thread_id: threadId, direction: 'all', limit: most }), thread)
+  useGlances(withQuery(`${path}/emails`, { thread_id: threadId, direction: 'all', limit: maxMessages }), thread)
   return (
     <>
       <p class="inbox-back">
         <Link href={`/identities/${id}/inbox`}>All conversations</Link>
       </p>
-      <Awaited of={thread}>
+      <WhenLoaded of={thread}>
         {({ subject, messages, has_more }) => (
           <>
             <h2 ref={heading} tabIndex={-1} class="subject">
@@ -42,7 +42,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
             {has_more && <p class="hint">The conversation is longer: later messages are in the inbox.</p>}
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </>
   )
 }
@@ -73,7 +73,7 @@ function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>)
     const look = async (): Promise<void> => {
       if (!value || document.visibilityState !== 'visible') return
       try {
-        const shown = value.messages.filter(({ spam }) => !spam).slice(-most)
+        const shown = value.messages.filter(({ spam }) => !spam).slice(-maxMessages)
         // a further attempt emits no event, and is in no list
         const deferred = shown.some(({ status }) => status === 'deferred')
         if (deferred || marksOf((await get<Page<EmailRow>>(path)).data) !== marksOf(shown)) await reload()
@@ -82,7 +82,7 @@ function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>)
         if (!(error instanceof ApiError)) throw error
       }
     }
-    const timer = setInterval(() => void look(), glance)
+    const timer = setInterval(() => void look(), pollInterval)
     return () => clearInterval(timer)
   }, [path, value, reload])
 }

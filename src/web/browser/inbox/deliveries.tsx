@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Delivery, Email } from '../../../mail/model.ts'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { moment } from '../widgets/format.ts'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Mark } from '../widgets/mark.tsx'
 
 /** The delivery status of a message for each recipient, updated live. */
@@ -41,9 +41,9 @@ function wordsOf({ status, response, mx, tls, attempts, next_attempt_at, deliver
 }
 
 function Attempts({ path }: { path: string }): JSX.Element {
-  const email = useThing<Email>(path, ({ data: { id } }) => typeof id === 'string' && path.endsWith(`/${id}`))
+  const email = useResource<Email>(path, ({ data: { id } }) => typeof id === 'string' && path.endsWith(`/${id}`))
   return (
-    <Awaited of={email}>
+    <WhenLoaded of={email}>
       {({ deliveries }) => (
         <div class="scrolls" tabIndex={0} role="region" aria-label="Attempts">
           <table>
@@ -73,7 +73,7 @@ function Attempts({ path }: { path: string }): JSX.Element {
           </table>
         </div>
       )}
-    </Awaited>
+    </WhenLoaded>
   )
 }
 

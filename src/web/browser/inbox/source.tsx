@@ -6,7 +6,7 @@ import { Dialog } from '../widgets/dialog.tsx'
 import { Trouble } from '../widgets/trouble.tsx'
 
 /** The most characters of a source that are shown; the file has all. */
-const most = 200_000
+const maxCharacters = 200_000
 
 /** The raw message, with our Received fields. */
 export function Source({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
@@ -32,9 +32,9 @@ export function Source({ path, onClose }: { path: string; onClose: () => void })
             </a>
           </p>
           <pre class="source" tabIndex={0} aria-label="Source">
-            {text.slice(0, most)}
+            {text.slice(0, maxCharacters)}
           </pre>
-          {text.length > most && <p class="hint">The source is truncated here: download the file for all of it.</p>}
+          {text.length > maxCharacters && <p class="hint">The source is truncated here: download the file for all of it.</p>}
         </>
       )}
     </Dialog>

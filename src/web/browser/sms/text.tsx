@@ -3,7 +3,7 @@ import type { Sms, SmsMediaWithUrl, SmsStatus } from '../../../sms/model.ts'
 import { get } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { octets } from '../widgets/format.ts'
+import { bytes } from '../widgets/format.ts'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
 
@@ -40,7 +40,7 @@ export function Text({ message }: { message: Sms }): JSX.Element {
         <p key={index}>
           {state === 'kept' ? (
             <Action run={() => download(index)}>
-              {content_type} {size !== null && octets(size)}
+              {content_type} {size !== null && bytes(size)}
             </Action>
           ) : (
             `${content_type}: ${state === 'pending' ? 'being fetched' : 'could not be fetched'}`

@@ -7,7 +7,7 @@ import { useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Form, TextArea } from '../widgets/form.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Text } from './text.tsx'
 import { woven } from './texts.ts'
 
@@ -38,9 +38,9 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
           </button>
         </p>
       )}
-      <Awaited of={came}>
+      <WhenLoaded of={came}>
         {() => (
-          <Awaited of={went}>
+          <WhenLoaded of={went}>
             {() => (
               <ol class="texts" aria-label={`With ${peer}`}>
                 {messages.map((message) => (
@@ -48,9 +48,9 @@ export function Texting({ id, peer }: { id: string; peer: string }): JSX.Element
                 ))}
               </ol>
             )}
-          </Awaited>
+          </WhenLoaded>
         )}
-      </Awaited>
+      </WhenLoaded>
       {/^\+\d+$/.test(peer) ? (
         <Form
           submit="Send"

@@ -6,26 +6,26 @@ import { AliasList } from '../domains/alias-list.tsx'
 import { DomainState } from '../domains/domain-state.tsx'
 import { RecordLine } from '../domains/record-line.tsx'
 import { ReportList } from '../domains/report-list.tsx'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { Link, go } from '../router.tsx'
 import type { ViewProps } from '../view.ts'
 import { Action } from '../widgets/action.tsx'
 import { announce } from '../widgets/announcer.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 import { Time } from '../widgets/time.tsx'
 
 /** One domain: its expected DNS records and their status. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/domains/${encodeURIComponent(id)}`
   // the box's automatic checks emit an event for changes only
-  const domain = useThing<Domain>(path, ({ type }) => type.startsWith('domain.'), true)
+  const domain = useResource<Domain>(path, ({ type }) => type.startsWith('domain.'), true)
   return (
     <>
       <p>
         <Link href="/domains">All domains</Link>
       </p>
-      <Awaited of={domain}>
+      <WhenLoaded of={domain}>
         {(value) => (
           <>
             <div class="head">
@@ -43,7 +43,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
             <ReportList path={path} />
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
     </>
   )
 }
@@ -59,7 +59,7 @@ function Tools({ domain, path, onChange }: ToolsProps): JSX.Element {
   const close = (): void => setAsking(undefined)
   const { name, last_checked_at } = domain
   const check = async (): Promise<void> => {
-    const { status, dns_records } = await post<Domain>(`${path}/verify`, {}, { harmless: true })
+    const { status, dns_records } = await post<Domain>(`${path}/verify`, {}, { idempotent: true })
     await onChange()
     const wrong = dns_records.filter((record) => record.status !== 'valid').length
     announce(

@@ -2,14 +2,14 @@ import type { JSX } from 'preact'
 import type { Status } from '../../../ops/status/model.ts'
 import { BackupList } from '../health/backup-list.tsx'
 import { DoctorLines } from '../health/doctor-lines.tsx'
-import { FigureCharts } from '../health/metrics.tsx'
+import { MetricsCharts } from '../health/metrics.tsx'
 import { QueueList } from '../health/queue-list.tsx'
 import { StatusSheet } from '../health/status-sheet.tsx'
-import { type Loaded, useThing } from '../loaded.ts'
+import { type Loaded, useResource } from '../loaded.ts'
 
 /** The health of the box, for its operator. */
 export function View(): JSX.Element {
-  const status = useThing<Status>('/v1/status', () => false, true)
+  const status = useResource<Status>('/v1/status', () => false, true)
   return (
     <>
       <div class="head">
@@ -31,7 +31,7 @@ function Everything({ status }: { status: Loaded<Status> }): JSX.Element {
   return (
     <>
       <StatusSheet status={status} />
-      <FigureCharts />
+      <MetricsCharts />
       <DoctorLines />
       <QueueList />
       <BackupList />

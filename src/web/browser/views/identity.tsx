@@ -10,7 +10,7 @@ import { announce } from '../widgets/announcer.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { Confirm } from '../widgets/dialog.tsx'
 import { Field, Form } from '../widgets/form.tsx'
-import { moment, octets } from '../widgets/format.ts'
+import { moment, bytes } from '../widgets/format.ts'
 
 /** The settings of one identity. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
@@ -101,14 +101,14 @@ function StorageLines({ storage, onEmpty }: { storage: NonNullable<Identity['sto
   return (
     <>
       {limit === null ? (
-        <p>E-mail takes {octets(used)}.</p>
+        <p>E-mail takes {bytes(used)}.</p>
       ) : (
-        <Bar label="E-mail" value={used} max={limit} text={`${octets(used)} of ${octets(limit)}`} />
+        <Bar label="E-mail" value={used} max={limit} text={`${bytes(used)} of ${bytes(limit)}`} />
       )}
-      {media > 0 && <p>Text messages and what came with them take {octets(media)}.</p>}
+      {media > 0 && <p>Text messages and what came with them take {bytes(media)}.</p>}
       {trash > 0 && (
         <p>
-          {octets(trash)} of it are in the trash.{' '}
+          {bytes(trash)} of it are in the trash.{' '}
           <button type="button" onClick={onEmpty}>
             Empty the trash
           </button>

@@ -74,6 +74,6 @@ function Texts({ identity, peer }: { identity: Identity; peer: string | undefine
 
 /** Notifications are short. */
 function shortened(text: string): string {
-  const letters = Array.from(text)
-  return letters.length <= 100 ? text : `${letters.slice(0, 99).join('')}…`
+  const characters = Array.from(text)
+  return characters.length <= 100 ? text : `${characters.slice(0, 99).join('')}…`
 }

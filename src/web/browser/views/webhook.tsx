@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Webhook } from '../../../webhooks/model.ts'
 import { patch, post, remove } from '../api.ts'
-import { type Loaded, useThing } from '../loaded.ts'
+import { type Loaded, useResource } from '../loaded.ts'
 import { Link, go } from '../router.tsx'
 import type { ViewProps } from '../view.ts'
 import { DeliveryList } from '../webhooks/delivery-list.tsx'
@@ -13,18 +13,18 @@ import { announce } from '../widgets/announcer.tsx'
 import { Confirm, SecretDialog } from '../widgets/dialog.tsx'
 import { moment } from '../widgets/format.ts'
 import { IdentityName } from '../widgets/identity-field.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 
 /** One webhook and its deliveries. */
 export function View({ params: { id = '' } }: ViewProps): JSX.Element {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
-  const webhook = useThing<Webhook>(path, ({ type }) => type === 'webhook.disabled', true)
+  const webhook = useResource<Webhook>(path, ({ type }) => type === 'webhook.disabled', true)
   return (
     <>
       <p>
         <Link href="/webhooks">All webhooks</Link>
       </p>
-      <Awaited of={webhook}>
+      <WhenLoaded of={webhook}>
         {(value) => (
           <>
             <div class="head">
@@ -34,7 +34,7 @@ export function View({ params: { id = '' } }: ViewProps): JSX.Element {
             <About webhook={value} path={path} loaded={webhook} />
           </>
         )}
-      </Awaited>
+      </WhenLoaded>
       <DeliveryList path={path} />
     </>
   )

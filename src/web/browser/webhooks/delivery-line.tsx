@@ -7,9 +7,9 @@ import { announce } from '../widgets/announcer.tsx'
 import { counted, moment } from '../widgets/format.ts'
 import { Mark } from '../widgets/mark.tsx'
 import { Time } from '../widgets/time.tsx'
-import { useThing } from '../loaded.ts'
+import { useResource } from '../loaded.ts'
 import { CopyButton } from '../widgets/copy-button.tsx'
-import { Awaited } from '../widgets/listing.tsx'
+import { WhenLoaded } from '../widgets/listing.tsx'
 
 const tones = { delivered: 'good', pending: undefined, failed: 'bad', interrupted: 'warn' } as const
 
@@ -77,9 +77,9 @@ function tookOf(from: string, to: string): string {
 
 /** The request of a delivery. */
 export function DeliveryRequest({ path }: { path: string }): JSX.Element {
-  const delivery = useThing<WebhookDeliveryWithRequest>(path)
+  const delivery = useResource<WebhookDeliveryWithRequest>(path)
   return (
-    <Awaited of={delivery}>
+    <WhenLoaded of={delivery}>
       {({ request: { url, body } }) => (
         <>
           <p class="breaks">
@@ -94,7 +94,7 @@ export function DeliveryRequest({ path }: { path: string }): JSX.Element {
           )}
         </>
       )}
-    </Awaited>
+    </WhenLoaded>
   )
 }
 

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { moment } from './format.ts'
 
 /** One series of a chart; null where there is no data. */
-export interface Strand {
+export interface ChartSeries {
   name: string
   values: (number | null)[]
   tone?: 'bad'
@@ -13,7 +13,7 @@ interface Props {
   /** The start of each step. */
   at: string[]
   /** Stacked, the first at the bottom. */
-  strands: Strand[]
+  strands: ChartSeries[]
   /** Formats an amount. */
   say?: (amount: number) => string
   /** The text beside the title; by default the sum. */
@@ -59,7 +59,7 @@ interface BarsProps {
   step: number
   index: number
   at: string
-  strands: Strand[]
+  strands: ChartSeries[]
   peak: number
   say: (amount: number) => string
 }

@@ -26,11 +26,11 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps):
     return () => document.removeEventListener('keydown', hold, true)
   }, [stays])
   useLayoutEffect(() => {
-    const shown = dialog.current!
+    const element = dialog.current!
     const before = document.activeElement
-    if (!shown.open) shown.showModal()
+    if (!element.open) element.showModal()
     return () => {
-      shown.close()
+      element.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
   }, [])
@@ -41,10 +41,10 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps):
     onClose?.()
   }
   const closed = (): void => {
-    const shown = dialog.current
-    if (!shown || shown.open) return
+    const element = dialog.current
+    if (!element || element.open) return
     if (onClose) onClose()
-    else shown.showModal()
+    else element.showModal()
   }
   return (
     <dialog ref={dialog} class={wide ? 'wide' : ''} aria-labelledby={heading} onCancel={cancel} onClose={closed}>

@@ -1,7 +1,7 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
 /** A size for people: `1.5 MB`. */
-export function octets(count: number): string {
+export function bytes(count: number): string {
   let value = count
   let unit = 0
   for (; value >= 1000 && unit < units.length - 1; unit++) value /= 1000

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Identity } from '../../../identities/model.ts'
-import { useList, useThing } from '../loaded.ts'
+import { useList, useResource } from '../loaded.ts'
 import { Select } from './form.tsx'
 import { Link } from '../router.tsx'
 
@@ -15,7 +15,7 @@ interface Props {
   chosen?: string | null
 }
 
-const most = 100
+const pageSize = 100
 const quiet = 200
 
 type Row = Pick<Identity, 'id' | 'name' | 'email'>
@@ -30,13 +30,13 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
     const timer = setTimeout(() => setQuery(typed.trim()), quiet)
     return () => clearTimeout(timer)
   }, [typed])
-  const list = useList<Row>('/v1/identities', { limit: most, query })
+  const list = useList<Row>('/v1/identities', { limit: pageSize, query })
   useEffect(() => {
     if (list.hasMore) setMany(true)
   }, [list.hasMore])
   const rows = list.value ?? []
   const first = none === undefined ? rows[0]?.id : undefined
-  const shown = value !== '' && (value === chosen || rows.some(({ id }) => id === value)) ? value : (first ?? '')
+  const selected = value !== '' && (value === chosen || rows.some(({ id }) => id === value)) ? value : (first ?? '')
   return (
     <>
       {many && (
@@ -59,7 +59,7 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
         {none !== undefined && <option value="">{none}</option>}
         {chosen !== null && !rows.some(({ id }) => id === chosen) && <option value={chosen}>{chosen}</option>}
         {rows.map(({ id, name: called, email }) => (
-          <option key={id} value={id} selected={id === shown}>
+          <option key={id} value={id} selected={id === selected}>
             {called} · {email}
           </option>
         ))}
@@ -70,6 +70,6 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
 
 /** A link to an identity, with its name once loaded. */
 export function IdentityName({ id }: { id: string }): JSX.Element {
-  const { value } = useThing<Identity>(`/v1/identities/${id}`)
+  const { value } = useResource<Identity>(`/v1/identities/${id}`)
   return <Link href={`/identities/${id}/inbox`}>{value?.name ?? id}</Link>
 }

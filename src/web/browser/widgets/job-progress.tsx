@@ -4,7 +4,7 @@ import type { Job } from '../../../jobs/model.ts'
 import { ApiError, get, post } from '../api.ts'
 import { Action } from './action.tsx'
 import { Bar } from './bar.tsx'
-import { octets } from './format.ts'
+import { bytes } from './format.ts'
 import { Trouble } from './trouble.tsx'
 
 const pace = 700
@@ -53,6 +53,6 @@ function partOf({ status, progress: { done, total } }: Job): { value: number; ma
 
 function wordsOf({ status, progress: { done, total, unit } }: Job): string {
   if (status !== 'running') return status
-  const amount = (count: number): string => (unit === 'octets' ? octets(count) : `${count.toLocaleString('en')} ${unit}`)
+  const amount = (count: number): string => (unit === 'octets' ? bytes(count) : `${count.toLocaleString('en')} ${unit}`)
   return total === null ? amount(done) : `${amount(done)} of ${amount(total)}`
 }

@@ -19,7 +19,7 @@ export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.
     await list.more().finally(() => setBusy(false))
   }
   return (
-    <Awaited of={list}>
+    <WhenLoaded of={list}>
       {(rows) => (
         <>
           {rows.length === 0 ? <div class="empty">{empty}</div> : children(rows)}
@@ -32,12 +32,12 @@ export function Listing<Row>({ list, empty, children }: ListingProps<Row>): JSX.
           )}
         </>
       )}
-    </Awaited>
+    </WhenLoaded>
   )
 }
 
 /** An object in any state: loading, failed, or loaded. The data stays visible when a reload fails. */
-export function Awaited<Value>({
+export function WhenLoaded<Value>({
   of: { value, error, reload },
   children,
 }: {

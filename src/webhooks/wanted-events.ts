@@ -6,7 +6,7 @@ import type { EventNames } from './event-names.ts'
 export interface Asked {
   events: string
   scopes: string
-  heard: ReadonlySet<string>
+  types: ReadonlySet<string>
 }
 
 interface Kept {
@@ -19,10 +19,10 @@ interface Kept {
 const maxKept = 2000
 
 /** The event types wanted by the webhooks of each account, cached until one of the account's webhooks changes. */
-export class Wishes {
+export class WantedEvents {
   readonly #database: Database
   readonly #names: EventNames
-  readonly #kept = new Map<string, Kept>()
+  readonly #cache = new Map<string, Kept>()
   #size = 0
 
   constructor({ database, names }: { database: Database; names: EventNames }) {
@@ -33,38 +33,38 @@ export class Wishes {
   /** Includes disabled webhooks, until the next change. */
   async of(accountId: string, reader: Reader = this.#database): Promise<readonly Asked[]> {
     const changes = await changesOf(reader, accountId)
-    const kept = this.#kept.get(accountId)
+    const kept = this.#cache.get(accountId)
     if (kept?.changes === changes) return kept.asked
-    const rows = await reader.all<Omit<Asked, 'heard'>>(
+    const rows = await reader.all<Omit<Asked, 'types'>>(
       sql`SELECT DISTINCT events, scopes FROM webhooks WHERE account_id = ${accountId} AND active = 1`,
     )
     const asked = rows.map(({ events, scopes }) => {
-      const heard = this.#names.heard(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
-      return { events, scopes, heard }
+      const types = this.#names.typesOf(JSON.parse(events) as string[], new Set(JSON.parse(scopes) as Scope[]))
+      return { events, scopes, types }
     })
     // a transaction may read rows that are never committed
-    if (reader === this.#database) this.#keep(accountId, { changes, asked })
+    if (reader === this.#database) this.#store(accountId, { changes, asked })
     return asked
   }
 
-  #keep(accountId: string, kept: Kept): void {
+  #store(accountId: string, kept: Kept): void {
     this.#forget(accountId)
-    this.#kept.set(accountId, kept)
+    this.#cache.set(accountId, kept)
     this.#size += kept.asked.length
-    for (const account of this.#kept.keys()) {
+    for (const account of this.#cache.keys()) {
       if (this.#size <= maxKept || account === accountId) break
       this.#forget(account)
     }
   }
 
   #forget(accountId: string): void {
-    this.#size -= this.#kept.get(accountId)?.asked.length ?? 0
-    this.#kept.delete(accountId)
+    this.#size -= this.#cache.get(accountId)?.asked.length ?? 0
+    this.#cache.delete(accountId)
   }
 }
 
 /** Called in every transaction that changes what a webhook wants. */
-export async function changeWishes(tx: Transaction, accountId: string): Promise<void> {
+export async function noteWebhookChange(tx: Transaction, accountId: string): Promise<void> {
   await tx.run(
     sql`INSERT INTO webhook_changes (account_id, changes) VALUES (${accountId}, 1) ON CONFLICT DO UPDATE SET changes = changes + 1`,
   )

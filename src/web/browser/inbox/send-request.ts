@@ -7,7 +7,7 @@ interface Attached {
 }
 
 /** The request of a form: lists of recipients, a time in UTC, files in base64. */
-export async function letterOf(typed: Typed, form: FormData): Promise<Record<string, unknown>> {
+export async function sendRequestOf(typed: Typed, form: FormData): Promise<Record<string, unknown>> {
   const { to, cc, bcc, send_at, ...rest } = typed
   const attachments = await Promise.all(form.getAll('attachments').filter(isFile).map(attached))
   return {
