@@ -22,7 +22,7 @@ export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'check the whole box now, and print what is wrong and what mends it; exit status 0: nothing failed, 1: something failed, 2: this user could not look',
+      'run all checks now, and print problems with their fixes; exit status 0: nothing failed, 1: something failed, 2: this user may not check the box',
     )
   withJson(ofBox(command)).action(async (options: Options) => {
     const { lines, looked } = await examined(options)
@@ -120,5 +120,5 @@ function formatLines(lines: Line[]): string {
     return fix === null ? head : `${head}\n      fix: ${fix.replaceAll('\n', '\n           ')}`
   })
   const { pass, warn, fail } = summary(lines)
-  return [...text, '', `${fail} failed, ${warn} to be looked at, ${pass} well`].join('\n')
+  return [...text, '', `${fail} failed, ${warn} warnings, ${pass} passed`].join('\n')
 }

@@ -36,13 +36,13 @@ interface Alias {
 
 /** `pillarbox domain add|list|check|zone|rotate-dkim|alias|catch-all|remove`. */
 export function addDomainCommand(program: Command): void {
-  const domain = program.command('domain').description('the domains the box has mail for')
+  const domain = program.command('domain').description('hosted domains')
   const add = (name: string, words: string, act: (box: Box, name: string, options: Options) => Promise<void>): void => {
     withJson(ofBox(domain.command(`${name} <name>`).description(words))).action((given: string, options: Options) =>
       withBox(options, (box) => act(box, given, options)),
     )
   }
-  withJson(ofBox(domain.command('list').description('every domain and how it stands'))).action((options: Options) =>
+  withJson(ofBox(domain.command('list').description('every domain with its status'))).action((options: Options) =>
     withBox(options, async (box) => {
       const domains = await every(box)
       const rows = domains.map(({ name, status, default: usual }) => [name, status, usual ? 'default' : ''])
@@ -75,7 +75,7 @@ export function addDomainCommand(program: Command): void {
     say(options, turned, `The keys of ${turned.name} were changed. Publish the new spares:\n\n${formatRecords(turned)}`)
   })
   addAliasCommands(domain)
-  withJson(ofBox(domain.command('catch-all').description('who receives mail for unknown addresses of a domain')))
+  withJson(ofBox(domain.command('catch-all').description('the recipient of mail to unknown addresses of a domain')))
     .argument('<name>', 'the domain')
     .argument('[identity]', whichIdentity)
     .option('--none', 'refuse such mail', false)
@@ -90,7 +90,7 @@ const whichIdentity = 'its id, name or e-mail address'
 
 function addAliasCommands(domain: Command): void {
   const alias = domain.command('alias').description('further addresses of the domains')
-  withJson(ofBox(alias.command('add').description('give a domain a further address, whose mail an identity receives')))
+  withJson(ofBox(alias.command('add').description('add an address of a domain, delivered to an identity')))
     .argument('<address>', 'the new address')
     .argument('<identity>', whichIdentity)
     .action((address: string, who: string, options: Options) =>
@@ -116,7 +116,7 @@ function addAliasCommands(domain: Command): void {
         say(options, aliases, table(['ADDRESS', 'GOES TO'], rows))
       }),
     )
-  withJson(ofBox(alias.command('remove').description('take an alias away')))
+  withJson(ofBox(alias.command('remove').description('delete an alias')))
     .argument('<address>', 'the alias')
     .action((address: string, options: Options) =>
       withBox(options, async (box) => {

@@ -23,9 +23,9 @@ export function addIdentityCommand(program: Command): void {
   add('show', 'one identity, and how much it keeps').argument('<identity>', which).action(show)
   add('create', 'make an identity with an address of its own')
     .argument('[name]', 'what it is called (default: a pleasant name)')
-    .option('--username <local part>', 'what stands before the @ of its address (default: made of the name)')
+    .option('--username <local part>', 'local part of its address (default: made from the name)')
     .option('--domain <domain>', "a verified domain of the account (default: the box's own)")
-    .option('--phone [country]', 'give it a phone number, of this country')
+    .option('--phone [country]', 'assign a phone number, of this country')
     .action(create)
   add('suspend', 'let it neither receive nor send for now').argument('<identity>', which).action(turn('suspended'))
   add('activate', 'let a suspended one go on').argument('<identity>', which).action(turn('active'))
@@ -90,7 +90,7 @@ async function remove(who: string, { yes, ...options }: Options & { yes: boolean
     const { id, name, email } = await identityNamed(box, who)
     if (!yes) await confirmed(`Delete ${name} (${email})? With it go ${await deletedData(box, id)}.`)
     const gone = await box.call('DELETE', `/v1/identities/${id}`)
-    say(options, gone, `${name} (${email}) was deleted. Its address is given to nobody else; mail to it is refused.`)
+    say(options, gone, `${name} (${email}) was deleted. Its address stays reserved; mail to it is rejected.`)
   })
 }
 

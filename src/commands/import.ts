@@ -17,7 +17,7 @@ export function addImportCommand(program: Command): void {
   const command = program
     .command('import <identity> <path>')
     .description(
-      'put mail into an identity: an mbox, a maildir, a message (.eml), a directory of such, or an export; may be repeated',
+      'import mail into an identity: an mbox, a maildir, a message (.eml), a directory of these, or an export; may be repeated',
     )
   withJson(ofBox(command)).action(read)
 }

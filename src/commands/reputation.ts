@@ -7,9 +7,9 @@ import { ofStoppedBox, opened } from './support/stopped-box.ts'
 export function addReputationCommand(program: Command): void {
   const recounting = program
     .command('reputation')
-    .description('what is counted of identities')
+    .description('reputation of identities')
     .command('recount')
-    .description('count anew from the log, and correct what differs; the box must be stopped')
+    .description('recount from the event log, and correct differences; the box must be stopped')
   ofStoppedBox(recounting).action(recount)
 }
 

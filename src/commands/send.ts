@@ -42,12 +42,12 @@ const over = ['delivered', 'sent', 'bounced', 'failed', 'cancelled']
 export function addSendCommand(program: Command): void {
   const send = program
     .command('send')
-    .description('send a message as an identity, to see that mail leaves; the box must run')
+    .description('send a test message as an identity; the box must run')
     .requiredOption('--from <identity>', 'its id, name or e-mail address')
     .requiredOption('--to <address...>', 'who it goes to')
     .option('--subject <subject>', 'its subject', 'A test of Pillarbox')
     .option('--text <text>', 'what it says (default: standard input)')
-    .option('--wait [seconds]', `show each step until it has arrived or failed, for ${timeout} s at most unless said`, false)
+    .option('--wait [seconds]', `show each step until it is delivered or failed, for ${timeout} s at most unless said`, false)
   withJson(ofBox(send)).action(deliver)
 }
 

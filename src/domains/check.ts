@@ -23,7 +23,11 @@ export interface CheckResult {
 }
 
 /** Checks every record once, in parallel; a record without an answer is Unanswered. */
-export async function checkRecords(wanted: WantedRecord[], domain: string, bench: CheckContext): Promise<Map<string, Judged | Unanswered>> {
+export async function checkRecords(
+  wanted: WantedRecord[],
+  domain: string,
+  bench: CheckContext,
+): Promise<Map<string, Judged | Unanswered>> {
   const seen = await Promise.all(
     wanted.map(async (record): Promise<[string, Judged | Unanswered]> => {
       try {
@@ -38,7 +42,12 @@ export async function checkRecords(wanted: WantedRecord[], domain: string, bench
 }
 
 /** Merges the results: those seen at `now`, and for unanswered records the earlier ones. */
-export function weigh(wanted: WantedRecord[], seen: Map<string, Judged | Unanswered>, before: RecordFindings, now: string): CheckResult {
+export function weigh(
+  wanted: WantedRecord[],
+  seen: Map<string, Judged | Unanswered>,
+  before: RecordFindings,
+  now: string,
+): CheckResult {
   const findings: RecordFindings = {}
   const required: (Judged['status'] | 'unknown')[] = []
   for (const record of wanted) {

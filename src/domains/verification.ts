@@ -155,8 +155,8 @@ export class Verification {
     const began = iso(clock.now())
     const wanted = recordsOf(row.name, (await keys.of(database, [row.id])).get(row.id)!, settings())
     const inquiry = inquire()
-    const seen = await checkRecords(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(() =>
-      inquiry.close(),
+    const seen = await checkRecords(wanted, row.name, { lookup: inquiry.lookup, spf: inquiry.spf, settings: settings() }).finally(
+      () => inquiry.close(),
     )
     const { domain, held, outcome, turned } = await database.transaction((tx) =>
       this.#conclude(tx, { id: row.id, seen, began, asked }),

@@ -50,7 +50,9 @@ function twilioCallbacks(deps: Deps): AnyRoute[] {
   return [one('inbound', 'Take a message from Twilio'), one('status', 'Take a status from Twilio')]
 }
 
-const CallbackResult = z.object({ effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }) })
+const CallbackResult = z.object({
+  effect: z.boolean().meta({ description: 'false for a repeat, and for what concerns nobody here' }),
+})
 
 function jsonCallbacks(deps: Deps): AnyRoute[] {
   // an unconfigured provider has no key to verify with, so its bodies stay small
@@ -80,7 +82,13 @@ function jsonCallbacks(deps: Deps): AnyRoute[] {
 }
 
 /** Parses and applies a callback. Returns whether it had an effect. */
-async function handleCallback(deps: Deps, name: ProviderName, kind: string, raw: RawRequest, requestId: string): Promise<boolean> {
+async function handleCallback(
+  deps: Deps,
+  name: ProviderName,
+  kind: string,
+  raw: RawRequest,
+  requestId: string,
+): Promise<boolean> {
   const { provider, inbound, log } = deps
   if (provider?.name !== name || !provider.read) throw notFound(`provider; sms.provider is not ${name}`)
   let news: CallbackContent

@@ -146,7 +146,9 @@ export class SmsCourier implements Courier<SmsLoad> {
 }
 
 function refused(code: string, message: string, optedOut = false): Refused {
-  return new Refused(JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies AttemptResult))
+  return new Refused(
+    JSON.stringify({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies AttemptResult),
+  )
 }
 
 function lost(message: string): Refused {

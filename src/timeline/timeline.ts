@@ -90,7 +90,8 @@ export class Timeline {
     const { limit, cursor, offset } = paging
     requireOneWay(cursor, offset)
     const list = `messages ${identityId}`
-    const from = cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#cursors.read(list, cursor))
+    const from =
+      cursor === undefined ? await this.#skip(caller, identityId, offset) : positionsOf(this.#cursors.read(list, cursor))
     const [emails, sms] = await Promise.all([
       this.#emails.heads(caller, identityId, from.email, limit + 1),
       this.#sms.heads(identityId, from.sms, limit + 1),

@@ -23,7 +23,9 @@ export async function acquaintanceOf(database: Database, caller: Caller, address
   const messagesQuery = sql`SELECT 1 FROM identities CROSS JOIN emails ON emails.identity_id = identities.id WHERE identities.account_id = ${account_id}
     AND identities.status <> 'deleted'${bound} AND direction = 'inbound' AND lower(from_address) = ${address}
     AND verified_domain IS NOT NULL AND spam = 0 AND duplicate_of IS NULL LIMIT ${enough}`
-  const proven = may(caller, ['messages:read', 'emails:read']) ? await counted(database, account_id, messagesQuery) : 'not_allowed'
+  const proven = may(caller, ['messages:read', 'emails:read'])
+    ? await counted(database, account_id, messagesQuery)
+    : 'not_allowed'
   const listed =
     may(caller, ['account:read']) && identity_id === null
       ? await database.get<{ source: 'manual' | 'bounce' | 'complaint' }>(

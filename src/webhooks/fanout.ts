@@ -57,7 +57,8 @@ export class Fanout {
     for (const { account_id } of batch) {
       if (!accounts.has(account_id)) accounts.set(account_id, await this.#inputs.of(account_id))
     }
-    const wanted = ({ type, account_id }: EventHeader): boolean => accounts.get(account_id)!.some(({ types: heard }) => heard.has(type))
+    const wanted = ({ type, account_id }: EventHeader): boolean =>
+      accounts.get(account_id)!.some(({ types: heard }) => heard.has(type))
     return batch.filter((event) => event.type === identityDeleted.name || wanted(event))
   }
 

@@ -41,7 +41,7 @@ test('the one-time link leads to a password, and in; a second time it says why n
   await page.getByLabel('E-mail address').fill('eve@example.com')
   await page.getByLabel('Password', { exact: true }).fill('a third quiet evening')
   await page.getByRole('button', { name: 'Set the password' }).click()
-  await page.getByText('This link is good no more').waitFor()
+  await page.getByText('This link is no longer valid').waitFor()
 })
 
 test('over plain http from elsewhere the page says what it needs', async () => {

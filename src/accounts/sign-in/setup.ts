@@ -81,7 +81,7 @@ export class AccountSetup {
 function invalidLink(): Fault {
   return new Fault(
     'forbidden',
-    'This link is good no more: it was used or replaced, or a day is over. The operator makes another: pillarbox account setup-link.',
+    'This link is no longer valid: it was used or replaced, or a day is over. The operator makes another: pillarbox account setup-link.',
     { code: 'setup_link_invalid', param: 'token' },
   )
 }

@@ -25,8 +25,8 @@ interface Options extends BoxOptions {
 export function addBackupCommand(program: Command): void {
   const command = program
     .command('backup [file]')
-    .description('put all of the box into one file, while it runs or not')
-    .option('--passphrase-file <file>', 'seal the keys under the first line of this file, and take them along')
+    .description('back up the whole box into one file, running or stopped')
+    .option('--passphrase-file <file>', 'include the keys, encrypted with the passphrase in the first line of this file')
     .option('--force', 'write over a file that is there')
     .option('--auto', 'put it into backup.directory as the settings say, and remove those that are too many: for timers')
   withJson(ofBox(command)).action(async (file: string | undefined, options: Options) => {

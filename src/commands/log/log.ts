@@ -25,14 +25,12 @@ const statuses = { nothing: 1, unread: 2 }
 export function addLogCommand(program: Command): void {
   const command = program
     .command('log')
-    .description(
-      'what the log says of a message: from the connection it came by to webhooks, from the call that sent it to its bounce',
-    )
+    .description('all log lines of a message: from the SMTP connection to webhooks, from the API call to its bounce')
     .option('--message-id <id>', 'its Message-ID')
     .option('--to <address>', 'a recipient; @example.com is any of a domain')
     .option('--from <address>', 'the sender, of the envelope where it came, the identity where it was sent')
     .option('--ip <address>', 'the client it came from, or the server it went to')
-    .option('--since <time>', 'not what is older: 2026-11-22T10:00:00Z, or 30min, 2h, 1d ago')
+    .option('--since <time>', 'from this time: 2026-11-22T10:00:00Z, or 30min, 2h, 1d ago')
     .option('--file <file>', 'read this file in place of the journal; - is standard input')
     .option('--unit <name>', 'the unit whose journal is read', 'pillarbox')
     .option('--follow', 'go on with what is written from now on, until it is stopped')

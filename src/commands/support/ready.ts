@@ -24,10 +24,10 @@ export function addReadyCommand(program: Command): void {
   const ready = program
     .command('ready')
     .description(
-      'whether the box runs and takes mail and calls: exit 0 when it does, also while it takes nothing new because the disk is short of room; else 1',
+      'whether the box runs and accepts mail and calls: exit 0 when it does, also while the disk is nearly full and new data is refused; else 1',
     )
   withJson(ofBox(ready))
-    .option('--wait <seconds>', 'for how long to look again while it does not', '0')
+    .option('--wait <seconds>', 'how long to wait until it does', '0')
     .action(async (options: Options) => {
       const socket = controlSocket(await placeOf(options))
       if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
@@ -42,7 +42,7 @@ export function addReadyCommand(program: Command): void {
       if (lacking === undefined) return say(options, { ready: true, failing: [] }, 'The box is ready.')
       if (!serves(lacking)) throw new Failure(lacking.message, 'not_ready')
       const { failing } = lacking
-      say(options, { ready: true, failing }, 'The box is up, but takes nothing new: the disk is short of room.')
+      say(options, { ready: true, failing }, 'The box is up, but refuses new data: the disk is nearly full.')
     })
 }
 

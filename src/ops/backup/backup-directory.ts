@@ -37,7 +37,10 @@ export class BackupDirectory {
   }
 
   /** Makes a backup, then removes the oldest ones of this box. Throws Fault. */
-  async add(input: Omit<BackupInput, 'file' | 'passphrase'>, options: BackupOptions = {}): Promise<MadeBackup & { removed: string[] }> {
+  async add(
+    input: Omit<BackupInput, 'file' | 'passphrase'>,
+    options: BackupOptions = {},
+  ): Promise<MadeBackup & { removed: string[] }> {
     const directory = this.#directory()
     const passphrase = passphraseIn(this.#settings.passphrase_file)
     await this.#clear(directory)

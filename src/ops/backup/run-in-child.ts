@@ -22,7 +22,10 @@ export interface BackupOptions {
  * Makes a backup in a low-priority child process: SQLite copies in one step, which must not block the event loop or a cancellation. When
  * the signal aborts, the process is killed and its files are removed. Throws Fault.
  */
-export async function backUpInChild(input: BackupInput, { signal, progress = () => {} }: BackupOptions = {}): Promise<MadeBackup> {
+export async function backUpInChild(
+  input: BackupInput,
+  { signal, progress = () => {} }: BackupOptions = {},
+): Promise<MadeBackup> {
   signal?.throwIfAborted()
   const maker = fork(new URL('./maker.ts', import.meta.url), [], { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   const [draft, copy] = draftsOf(input.file)

@@ -127,7 +127,7 @@ export class Doctor {
         await tx.run(sql`DELETE FROM doctor_lines WHERE name = ${row.name} AND subject = ${row.subject}`)
         if (row.status === 'pass') continue
         const { name, subject, status: before } = row
-        changes.push({ ...about(name, subject).pass('There is nothing of this to look at any more.'), before, since: now })
+        changes.push({ ...about(name, subject).pass('This subject no longer exists.'), before, since: now })
       }
     }
     for (const data of changes) {

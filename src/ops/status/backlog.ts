@@ -87,7 +87,9 @@ export class Backlog {
   async summary(): Promise<QueueSummary> {
     const all = await heaps(this.#slowReader)
     const kinds = [...Map.groupBy(all, ({ kind }) => kind)].map(([kind, some]) => ({ kind, ...this.#depth(some) }))
-    const destinations = all.slice(0, maxDestinations).map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
+    const destinations = all
+      .slice(0, maxDestinations)
+      .map((heap) => ({ kind: heap.kind, destination: heap.lane, ...this.#depth([heap]) }))
     return { kinds: kinds.toSorted((one, other) => one.kind.localeCompare(other.kind, 'en')), destinations }
   }
 

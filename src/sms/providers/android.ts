@@ -86,7 +86,9 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
       const provider_id = createHash('sha256')
         .update(JSON.stringify([messageId, phoneNumber, message, receivedAt, to]))
         .digest('hex')
-      return { sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] } } satisfies CallbackContent
+      return {
+        sms: { provider_id, from: normalized(phoneNumber, country()), to, body: message, media: [] },
+      } satisfies CallbackContent
     },
 
     subscribe: register,
@@ -105,7 +107,10 @@ export function android({ settings, clock, log, country, publicUrl }: Deps): Sms
   }
 }
 
-function outcome(event: string, { messageId, reason }: { messageId?: string | undefined; reason?: string | undefined }): CallbackContent {
+function outcome(
+  event: string,
+  { messageId, reason }: { messageId?: string | undefined; reason?: string | undefined },
+): CallbackContent {
   if (messageId === undefined) return null
   if (event === 'sms:sent') return { update: { provider_id: messageId, status: 'sent' } }
   if (event === 'sms:delivered') return { update: { provider_id: messageId, status: 'delivered' } }

@@ -38,8 +38,8 @@ export function StatusSheet({ status }: { status: Loaded<Status> }): JSX.Element
             </dd>
             <dt>Disk</dt>
             <dd>
-              {disk.free === null ? 'free space unknown' : `${bytes(disk.free)} free`}, database{' '}
-              {bytes(disk.database)} {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
+              {disk.free === null ? 'free space unknown' : `${bytes(disk.free)} free`}, database {bytes(disk.database)}{' '}
+              {disk.low && <Mark tone="bad">low: new data is refused</Mark>}
             </dd>
           </dl>
         )}

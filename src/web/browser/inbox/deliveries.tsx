@@ -32,7 +32,8 @@ export function Deliveries({ path, deliveries }: { path: string; deliveries: Del
 function wordsOf({ status, response, mx, tls, attempts, next_attempt_at, delivered_at }: Delivery): string {
   const where = mx === null ? '' : ` by ${mx}`
   const how = mx === null ? '' : tls === null ? ', without TLS' : `, over ${tls}`
-  if (status === 'delivered' || status === 'sent') return `accepted${where}${delivered_at ? ` ${moment(delivered_at)}` : ''}${how}`
+  if (status === 'delivered' || status === 'sent')
+    return `accepted${where}${delivered_at ? ` ${moment(delivered_at)}` : ''}${how}`
   if (status === 'deferred') {
     const next = next_attempt_at === null ? '' : `; next attempt ${moment(next_attempt_at)}`
     return `${attempts} attempts${next}. ${response ?? ''}`

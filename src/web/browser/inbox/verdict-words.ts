@@ -37,7 +37,8 @@ export function dmarcWords({ result, domain, policy, aligned_by, reason }: Authe
   switch (result) {
     case 'pass':
       // an authenticated author, of a message that can be parsed in two ways
-      if (reason?.startsWith('not verified')) return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
+      if (reason?.startsWith('not verified'))
+        return `It was sent by ${who}, but may display differently than was signed${because(reason)}.`
       return `Verified: it is from ${who}, by ${aligned_by.map((one) => one.toUpperCase()).join(' and ')}.`
     case 'fail':
       return `Not verified as from ${who}, whose policy is ${policy === null ? 'none' : policyWords[policy]}.`

@@ -76,9 +76,7 @@ function Settings({ identity }: { identity: Identity }): JSX.Element {
           run={() => change({ status: 'suspended' }, `${name} is suspended.`)}
           onClose={close}
         >
-          <p>
-            Mail to it is deferred, so that senders retry later, and it cannot send. Its data is kept.
-          </p>
+          <p>Mail to it is deferred, so that senders retry later, and it cannot send. Its data is kept.</p>
         </Confirm>
       )}
       {asking === 'empty' && (

@@ -56,11 +56,7 @@ function Inbox({ id, own, threadId }: { id: string; own: string; threadId: strin
           <label class="unseen" for="folder">
             Show
           </label>
-          <select
-            id="folder"
-            value={folder}
-            onChange={({ currentTarget }) => setFolder(currentTarget.value as Mailbox)}
-          >
+          <select id="folder" value={folder} onChange={({ currentTarget }) => setFolder(currentTarget.value as Mailbox)}>
             {Object.entries(folders).map(([name, { label }]) => (
               <option key={name} value={name}>
                 {label}
