@@ -48,7 +48,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
       tag,
       summary: 'Set the password of an account',
       description:
-        'For somebody who cannot get in: ends all sessions, and takes the second factor away if asked. Only on the machine of the box, by its own ' +
+        'Resets a lost password: ends all sessions, and removes the second factor if requested. Only on the machine of the box, by its own ' +
         'socket (pillarbox account password). Takes no Idempotency-Key.',
       body: PasswordReset,
       reply: Account,

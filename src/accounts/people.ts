@@ -224,5 +224,5 @@ function wrongCode(): Fault {
 }
 
 function changedMeanwhile(): Fault {
-  return conflict('The password was changed by somebody else at this moment.', { code: 'password_changed' })
+  return conflict('The password was changed by another call at the same time.', { code: 'password_changed' })
 }

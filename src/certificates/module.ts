@@ -160,7 +160,7 @@ export class CertificatesModule implements Module {
         await database.transaction((tx) => events.append(tx, type, { account_id: account, identity_id: null, data }))
       }
     } catch (error) {
-      log.error({ err: error }, 'what became of a certificate could not be told')
+      log.error({ err: error }, 'the event of a certificate could not be written')
     }
   }
 }

@@ -61,7 +61,7 @@ export class RealtimeModule implements Module {
     })
     const hold: Sockets['hold'] = (socket, grant) => this.#sockets.hold(socket, grant)
     const paced = new PacedWork()
-    const failed = (error: unknown): void => log.error({ err: error }, 'a socket could not be told of an event')
+    const failed = (error: unknown): void => log.error({ err: error }, 'an event could not be sent to a socket')
     const patterns = new PatternQueue({ paced, events, failed })
     const parts = { access: this.#access, events, hub, clock, hold, patterns, filters: new Filters(paced) }
     const close = (): void => this.#sockets.close()

@@ -71,7 +71,7 @@ export class Inbound {
     return database.transaction(async (tx) => {
       const holder = await numbers.holder(sms.to, tx)
       if (!holder || holder.provider !== provider) {
-        log.warn({ provider, to: sms.to }, 'a text message came for a number that nobody has')
+        log.warn({ provider, to: sms.to }, 'a text message came for an unassigned number')
         return 'nobody'
       }
       if (await this.has(provider, sms.provider_id, tx)) {

@@ -152,7 +152,7 @@ export class SmsModule implements Module {
     try {
       await this.#provider?.subscribe?.()
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'the SMS provider could not be told where to report; tried again within the hour')
+      this.#deps.log.warn({ err: error }, 'the callbacks of the SMS provider could not be registered; retried within the hour')
     }
   }
 

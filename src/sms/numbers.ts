@@ -178,7 +178,7 @@ export class Numbers {
     else await this.#release(tx, sql`id = ${id}`)
     this.#deps.log.warn(
       { number: held.number, intent: id, identity_id },
-      owner ? 'a number that was bought before a crash was adopted' : 'a number that nobody owns is given back',
+      owner ? 'a number that was bought before a crash was adopted' : 'an unassigned number is released',
     )
     return true
   }

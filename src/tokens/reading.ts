@@ -57,7 +57,7 @@ export function checkClaims({ claims, times }: TokenClaims, now: number, audienc
   if (nbf * 1000 > now + leeway) throw new InvalidToken('not_yet_valid', 'It is not valid yet.')
   if (exp * 1000 + leeway <= now) throw new InvalidToken('expired', 'It has expired.')
   const named = Array.isArray(claims['aud']) ? (claims['aud'] as unknown[]) : [claims['aud']]
-  if (!named.includes(audience)) throw new InvalidToken('wrong_audience', `It is for somebody else: its aud is not ${audience}.`)
+  if (!named.includes(audience)) throw new InvalidToken('wrong_audience', `It has another audience: its aud is not ${audience}.`)
 }
 
 /** RFC 7515 4.1: header fields that could name another key, or require an extension, are refused; other unknown fields are ignored. */

@@ -77,7 +77,7 @@ export class Evaluations {
   }
 
   async #known(caller: Caller, subject: Subject, proven: boolean): Promise<Answer> {
-    if (subject.kind !== 'local') return { subject: nobody, finding: refused('There is nobody of this name on this box.') }
+    if (subject.kind !== 'local') return { subject: nobody, finding: refused('There is no such subject on this box.') }
     const shown = shownAs(caller, subject, proven)
     if (subject.suspended) return { subject: shown, finding: refused('The identity is suspended.') }
     const { score, components } = await this.#deps.reputations.of(subject.identity_id)
@@ -125,7 +125,7 @@ const unread = {
 
 const suppressions = {
   manual: 'Your account writes to it no more.',
-  bounce: 'Your account writes to it no more: there was nobody at this address.',
+  bounce: 'Your account does not write to it: mail to this address bounced.',
   complaint: 'Your account writes to it no more: it called your mail spam.',
 }
 

@@ -35,7 +35,7 @@ export function decided(
     grade === 'allow'
       ? `The score ${score} (${tier}) reaches the ${min} that is asked for.`
       : grade === 'review'
-        ? `The score ${score} (${tier}) is less than the ${min} that is asked for, by no more than ${margin}: somebody should look at it.`
+        ? `The score ${score} (${tier}) is less than the ${min} that is asked for, by no more than ${margin}: a person should review it.`
         : `The score ${score} (${tier}) is less than the ${min} that is asked for, by more than ${margin}.`
   // a refused subject gets no reasons from its score
   return { decision, score, tier, reasons: best === 'deny' ? reasons : [compared, ...reasons] }

@@ -46,7 +46,7 @@ export interface Played {
 }
 
 /** No account is ever full. */
-const roomy = { room: async () => Infinity, add: async () => undefined }
+const roomy = { available: async () => Infinity, add: async () => undefined }
 
 const toy = (name: string) => ({
   id: newId('ident'),

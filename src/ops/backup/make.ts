@@ -99,10 +99,7 @@ function checkPlace(input: BackupInput): void {
     )
   }
   if (input.passphrase !== undefined && input.passphrase.length < 12)
-    throw refused(
-      'The passphrase must have at least 12 characters: whoever finds the backup can try as many as they like.',
-      'weak_passphrase',
-    )
+    throw refused('The passphrase must have at least 12 characters: a lost backup can be attacked offline.', 'weak_passphrase')
   mustBeFree(input)
 }
 

@@ -15,7 +15,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Converts any error to a sentence; unexpected ones are also reported to the console. */
+/** Converts any error to a sentence; unexpected ones are reported as well. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   // errors of the browser, such as for a file that is gone, are no bugs

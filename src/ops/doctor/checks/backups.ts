@@ -33,7 +33,7 @@ export function backups({ directory, newest, now, masterKey, created }: Deps): C
       if (directory === undefined) {
         return [
           line.warn(
-            'Nobody told the box where its backups go.',
+            'No backup directory is configured.',
             'Set backup.directory, then: systemctl reload pillarbox && pillarbox backup --auto',
           ),
         ]

@@ -126,7 +126,7 @@ function untrusted(
   const chain = why.includes('VERIFY_LEAF') || why.includes('ISSUER')
   const message = chain
     ? `Programs that check do not trust it (${why}): the certificates that lead to its root may be missing.`
-    : `Programs that check do not trust it (${why}): nobody they know has signed it.`
+    : `Clients do not trust it (${why}): it is not signed by a CA they know.`
   const fix = chain
     ? `Put the whole chain into ${setting}.cert: the certificate first, then those that signed it.`
     : (renew ?? `Set acme.agree_terms, or ${setting}.cert and ${setting}.key to a certificate of a public authority.`)

@@ -36,7 +36,7 @@ async function leads(externalView: ExternalView, ask: Ask, name: string): Promis
     return line.fail(`It leads to ${wrong.join(', ')}, which doctor.addresses does not name.`, `Publish: ${record}`)
   }
   if (own === undefined && !found.some((address) => isPublic(address))) {
-    const message = `It leads to ${found.join(', ')}, which nobody on the internet can reach.`
+    const message = `It leads to ${found.join(', ')}, which is not reachable from the internet.`
     return line.warn(message, `Publish: ${record}; or set doctor.addresses when only this machine sees it so.`)
   }
   return line.pass(`It leads to ${found.join(', ')}.`)
