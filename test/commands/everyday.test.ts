@@ -141,7 +141,7 @@ test('the status is one screen, and its exit status says whether all is well', {
   await deliver(box.smtp, { to: 'ada@pillarbox.test', raw: message({ Subject: 'One' }, 'x') })
   const well = await pillarbox(box, ['status'])
   expect(well).toMatchObject({ status: 0, errors: '' })
-  expect(well.output).toMatch(/^Pillarbox {3}\d+\.\d+\.\d+ runs, for /)
+  expect(well.output).toMatch(/^Pillarbox {3}\d+\.\d+\.\d+ runs, up /)
   expect(well.output).toMatch(/^mail, 24 h {2}1 received; 0 copies delivered/m)
   expect(well.output.split('\n').length).toBeLessThan(24)
   await box.app.stop()
